@@ -125,7 +125,7 @@ def heading_above(prose: list[str]) -> str:
 
 
 def split_sentences(prose: str) -> list[list[str]]:
-    sentences = re.split(r"(?<=[.!?:])\s+(?=[A-Z`\"'(.\d])|¶", prose)
+    sentences = re.split(r"(?<=[.!?:])\s+(?=[A-Z`\"'(.\d]|code\b)|¶", prose)
     return [re.findall(r"[\w'/-]*\w[\w'/-]*", sentence) for sentence in sentences]
 
 

@@ -1,20 +1,22 @@
-"""Can the score say that nothing is known? The AUC of raw scores, and of ``hits.known`` where a pack gives it.
+"""Measure how well scores separate answerable queries from unanswerable ones.
 
     python experiments/absence.py locomo-dev5.json [--beam beam100k] [--pack memlab] [--fit] [--json]
 
-LoCoMo's questions of category 5 ask what the conversation does not say; BEAM's questions of abstention do, too. For
-each raw score of a recall's pool (the first by ``recall-score``, its margins, the best and the mean of similarity, of
-lexical scores and of coverage), the AUC is the probability that a question with an answer has the higher value than one
-without; "less" is written before a score that falls where there is an answer. The best raw score is chosen on the same
-questions, which is kind to it; what is fitted must be judged on conversations that it did not see. Intervals are a
-bootstrap by conversation (2,000 draws), paired where two scores are compared.
+Unanswerable are LoCoMo's questions of category 5 and BEAM's questions of abstention. The AUC of a score is the
+probability that an answerable question has the higher value. The raw scores come from the candidate pool of a recall:
+the best score, its margins, and the best and mean similarity, lexical score and coverage. "less" marks a score that is
+lower for answerable questions.
 
-With ``--fit`` the row ``hits.known`` is a logistic regression on the terms of the default pack's slot ``known``, fitted
-on all conversations of both sets but the one that is judged, and on questions asked of the wrong conversation.
-The weights of recall-score are those of the pack, which saw the conversation; with weights fitted without it, too, the
-AUC on LoCoMo was the same to .001. Coefficients on all of them are printed, how often an answer was there by tenths of
-the probability held out, and what a floor costs: the share of the evidence among the ten first that is no longer shown
-where the probability is below it.
+The best raw score is chosen on the questions that it is judged on, so its AUC is optimistic. Intervals are bootstraps
+by conversation with 2,000 draws, paired where two scores are compared.
+
+With ``--fit`` the row ``hits.known`` is a logistic regression on the terms of the default pack's slot ``known``. Each
+conversation is judged by a fit on all others, with added questions of the wrong conversation. The weights of
+recall-score are those of the pack, which saw the conversation. Weights fitted without it gave the same AUC on LoCoMo
+within .001.
+
+``--fit`` also prints the coefficients on all data, the calibration by tenths of the held-out probability, and the cost
+of a floor. The cost is the share of the evidence in the top ten that is no longer shown below that probability.
 """
 
 from __future__ import annotations
@@ -43,31 +45,31 @@ DRAWS = 2_000
 TEN = 10
 KNOWN = "hits.known"
 STRANGE = 0.3
-"""The weight of a strange question in a fit: there is no telling how often they are asked."""
+"""The weight of a question of another conversation; chosen, since their real share is unknown."""
 
 PENALTY = -0.149
-"""What the default pack's recall-score adds where the question names someone else."""
+"""The default pack's penalty for a memory of a speaker whom the query does not name."""
 FEATURES = ("similarity", "lexical", "coverage", "session-lexical", "received")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a question's recall scored, whether it has an answer, and its conversation."""
+    """Scores of one recall, whether its question is answerable, and its conversation."""
 
     scores: Mapping[str, float]
     answerable: bool
     cluster: str
     terms: tuple[float, ...] = ()
-    found: tuple[float, float] = (0.0, 0.0)
-    """Recall of the ten first, and of the few that are shown where nothing is known."""
+    recalls: tuple[float, float] = (0.0, 0.0)
+    """Recall of the top ten, and of the short list for unknown answers."""
     weight: float = 1.0
 
 
 def raw_scores(hits: Hits) -> dict[str, float]:
-    """The scores by name; NaN where there is nothing to compute one from."""
+    """Return the scores by name; NaN for a score of an empty pool."""
     slate = hits.slate
     final = np.sort(np.asarray(slate.scores, dtype=np.float64))[::-1]
-    found = {
+    scores = {
         "top score": _at(final, 0),
         "margin to the second": _at(final, 0) - _at(final, 1),
         "margin to the tenth": _at(final, 0) - _at(final, TEN - 1),
@@ -79,14 +81,14 @@ def raw_scores(hits: Hits) -> dict[str, float]:
             continue
         values = np.nan_to_num(np.asarray(slate.numbers[name], dtype=np.float64))
         ordered = np.sort(values)[::-1]
-        found[f"best {name}"] = _at(ordered, 0)
-        found[f"mean {name} of ten"] = float(values[first].mean()) if len(first) else np.nan
-        found[f"{name} of the first"] = float(values[first[0]]) if len(first) else np.nan
-        found[f"margin of {name}"] = _at(ordered, 0) - _at(ordered, TEN - 1)
-    known = getattr(hits, "known", None)
-    if known is not None:
-        found[KNOWN] = float(known)
-    return found
+        scores[f"best {name}"] = _at(ordered, 0)
+        scores[f"mean {name} of ten"] = float(values[first].mean()) if len(first) else np.nan
+        scores[f"{name} of the first"] = float(values[first[0]]) if len(first) else np.nan
+        scores[f"margin of {name}"] = _at(ordered, 0) - _at(ordered, TEN - 1)
+    probability = getattr(hits, "known", None)
+    if probability is not None:
+        scores[KNOWN] = float(probability)
+    return scores
 
 
 TERMS = (
@@ -97,11 +99,12 @@ TERMS = (
 
 
 def terms(hits: Hits) -> tuple[float, ...]:
-    """What the default pack's slot ``known`` reads of a pool, by ``TERMS``. The lead is that of whom the question names
-    over the others, with scores as if nobody were named.
+    """Return the inputs of the default pack's slot ``known`` in the order of ``TERMS``.
+
+    The lead is the best score of the named person minus the best score of all others, without the penalty for names.
     """
     slate = hits.slate
-    other, named = (
+    other, is_named = (
         slate.numbers["names-other"] > 0,
         bool((slate.numbers["names-speaker"] > 0).any()),
     )
@@ -111,38 +114,42 @@ def terms(hits: Hits) -> tuple[float, ...]:
     worth = (float(slate.scores.mean()), float(slate.numbers["late"].max()))
     nothing = (0.0, 0.0)
     return (
-        float(named),
+        float(is_named),
         lead,
         float(both),
-        *(worth if named else nothing),
-        *(nothing if named else worth),
+        *(worth if is_named else nothing),
+        *(nothing if is_named else worth),
     )
 
 
 def ask_strangely(
     chats: Sequence[LabelledConversation], pack: str, *, progress: bool
 ) -> list[Asked]:
-    """Questions of the next conversation, which this one does not answer: of all of it, and of a few of its turns, of
-    which questions of its own with their evidence are asked, too. Without them a fit takes whatever is long for known.
+    """Recall questions of the next conversation, which this conversation does not answer.
+
+    Each is asked of the whole conversation and of a few of its turns. Of these turns, questions whose evidence they hold
+    are asked, too; without them a fit would learn that a long conversation answers.
     """
-    found = []
+    queries = []
     with bar(progress, len(chats), unit="chat") as step:
         for number, chat in enumerate(chats):
             talk, rng = chat.conversation, np.random.default_rng(number)
-            own, strange = (_some(one, rng) for one in (chat, chats[(number + 1) % len(chats)]))
+            own, strange = (
+                _some(member, rng) for member in (chat, chats[(number + 1) % len(chats)])
+            )
             rows = list(talk.rows(project=talk.name))
             refs = {row["ref"]: row for row in rows}
             at = talk.end + timedelta(days=1)
             with memlab.open(pack=pack) as lab:
                 lab.remember(rows, chain=True)
-                for place, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
-                    few = f"{talk.name}, {place}"
-                    held = {ref: refs[ref] for ref in mine.evidence if ref in refs}
-                    held |= {
+                for position, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
+                    few = f"{talk.name}, {position}"
+                    rows_by_ref = {ref: refs[ref] for ref in mine.evidence if ref in refs}
+                    rows_by_ref |= {
                         rows[at]["ref"]: rows[at]
                         for at in rng.permutation(len(rows))[: rng.integers(5, 40)]
                     }
-                    turns = sorted(held.values(), key=lambda row: row["at"])
+                    turns = sorted(rows_by_ref.values(), key=lambda row: row["at"])
                     lab.remember([row | {"project": few} for row in turns], chain=True)
                     for question, project, answerable in (
                         (theirs, talk.name, False),
@@ -152,73 +159,84 @@ def ask_strangely(
                         hits = lab.recall(
                             question.text, limit=TEN, project=project, at=at, log=False
                         )
-                        found.append(Asked({}, answerable, talk.name, terms(hits), weight=STRANGE))
+                        queries.append(
+                            Asked({}, answerable, talk.name, terms(hits), weight=STRANGE)
+                        )
             step(1)
-    return found
+    return queries
 
 
 def _some(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
-    asked = [question for question in chat.questions if question.answerable and question.evidence]
-    return [asked[at] for at in rng.permutation(len(asked))[: min(30, len(asked) // 2)]]
+    """Return at most 30 random answerable questions, at most half of the conversation."""
+    answerable = [
+        question for question in chat.questions if question.answerable and question.evidence
+    ]
+    return [
+        answerable[at] for at in rng.permutation(len(answerable))[: min(30, len(answerable) // 2)]
+    ]
 
 
-def _fit(asked: Sequence[Asked]) -> LogisticRegression:
+def _fit(queries: Sequence[Asked]) -> LogisticRegression:
+    """Fit the probability that a query is answerable."""
     return LogisticRegression(C=100.0, max_iter=5000).fit(
-        [one.terms for one in asked],
-        [one.answerable for one in asked],
-        sample_weight=[one.weight for one in asked],
+        [query.terms for query in queries],
+        [query.answerable for query in queries],
+        sample_weight=[query.weight for query in queries],
     )
 
 
 def held_out(
-    asked: Sequence[Asked], strange: Sequence[Asked]
+    queries: Sequence[Asked], strange: Sequence[Asked]
 ) -> tuple[list[Asked], LogisticRegression]:
-    """The same with ``hits.known`` of a fit that did not see the conversation; and the fit on all."""
-    every = [*asked, *strange]
-    known: dict[int, float] = {}
-    for name in dict.fromkeys(one.cluster for one in asked):
-        fit = _fit([one for one in every if one.cluster != name])
-        inside = [place for place, one in enumerate(asked) if one.cluster == name]
-        chances = fit.predict_proba([asked[place].terms for place in inside])[:, 1]
-        known |= dict(zip(inside, chances.tolist(), strict=True))
+    """Return the queries with held-out probabilities, and the fit on all data."""
+    every = [*queries, *strange]
+    probabilities: dict[int, float] = {}
+    for name in dict.fromkeys(query.cluster for query in queries):
+        fit = _fit([query for query in every if query.cluster != name])
+        inside = [position for position, query in enumerate(queries) if query.cluster == name]
+        chances = fit.predict_proba([queries[position].terms for position in inside])[:, 1]
+        probabilities |= dict(zip(inside, chances.tolist(), strict=True))
     return [
-        replace(one, scores={**one.scores, KNOWN: known[place]}) for place, one in enumerate(asked)
+        replace(query, scores={**query.scores, KNOWN: probabilities[position]})
+        for position, query in enumerate(queries)
     ], _fit(every)
 
 
-def tell_fit(asked: Sequence[Asked], fit: LogisticRegression) -> None:
-    """Coefficients, calibration, and what floors cost."""
-    told = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
+def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
+    """Print the coefficients, the calibration and the cost of floors."""
+    coefficients = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
     print(
-        "hits.known held out; on all: " + ", ".join(f"{name} {value:+.2f}" for name, value in told)
+        "hits.known held out; on all: "
+        + ", ".join(f"{name} {value:+.2f}" for name, value in coefficients)
     )
-    known = np.array([one.scores[KNOWN] for one in asked])
-    answerable = np.array([one.answerable for one in asked])
+    probabilities = np.array([query.scores[KNOWN] for query in queries])
+    answerable = np.array([query.answerable for query in queries])
     for low in np.arange(10) / 10:
-        inside = (known >= low) & (known < low + 0.1 + 1e-12 * (low == 0.9))
+        inside = (probabilities >= low) & (probabilities < low + 0.1 + 1e-12 * (low == 0.9))
         if inside.any():
             there = f"{answerable[inside].mean():.2f} had an answer"
             print(
-                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {known[inside].mean():.2f}, {there}"
+                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {probabilities[inside].mean():.2f}, {there}"
             )
-    ten, few = np.array([one.found for one in asked])[answerable].T
+    ten, few = np.array([query.recalls for query in queries])[answerable].T
     for floor in (0.1, 0.2, 0.3, 0.4):
-        below = known < floor
+        below = probabilities < floor
         cost = np.where(below[answerable], ten - few, 0.0).mean()
         print(
             f"  floor {floor}: recall@10 -{cost:.4f}; fewer shown of {below[~answerable].mean():.3f} without an answer"
         )
 
 
-def _at(ordered: Floats, place: int) -> float:
-    return float(ordered[min(place, len(ordered) - 1)]) if len(ordered) else np.nan
+def _at(ordered: Floats, position: int) -> float:
+    """Return the value at a position, or at the last one if there are fewer."""
+    return float(ordered[min(position, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
 def ask(
     chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
 ) -> list[Asked]:
-    """Every question, those without evidence that have an answer left out; with the terms of a ``fit``."""
-    found = []
+    """Recall every question; leave out answerable questions without evidence."""
+    queries = []
     with bar(progress, sum(len(chat.questions) for chat in chats), unit="recall") as step:
         for chat in chats:
             talk = chat.conversation
@@ -231,16 +249,16 @@ def ask(
                     if question.answerable and not question.evidence:
                         continue
                     hits = lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
-                    one = Asked(raw_scores(hits), question.answerable, talk.name)
+                    query = Asked(raw_scores(hits), question.answerable, talk.name)
                     if fit:
                         wanted = {ids[ref] for ref in question.evidence if ref in ids}
-                        one = replace(one, terms=terms(hits), found=_recalls(hits, wanted))
-                    found.append(one)
-    return found
+                        query = replace(query, terms=terms(hits), recalls=_recalls(hits, wanted))
+                    queries.append(query)
+    return queries
 
 
 def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
-    """Recall of the first ten of the pool, and of the few that are shown where nothing is known."""
+    """Return the recall of the top ten and of the short list for unknown answers."""
     slate = hits.slate
     first = slate.ids[np.argsort(-slate.scores, kind="stable")][:TEN].tolist()
     few = int(hits.pack.number("unknown-limit"))
@@ -250,7 +268,7 @@ def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
 
 
 def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
-    """The probability that a question with an answer has the higher value, ties counted half."""
+    """Return the probability that an answerable query has the higher value; ties count half."""
     yes, no = int(answerable.sum()), int((~answerable).sum())
     if not yes or not no:
         return float("nan")
@@ -258,16 +276,17 @@ def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
     return float((ranks[answerable].sum() - yes * (yes + 1) / 2) / (yes * no))
 
 
-def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
-    """Each score's AUC with its interval, best first; and the difference of ``hits.known`` from the best raw score."""
-    names = list(asked[0].scores)
+def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
+    """Return the AUC of each score, best first, and the gain of ``hits.known`` over the best."""
+    names = list(queries[0].scores)
     table = np.nan_to_num(
-        np.array([[one.scores.get(name, np.nan) for name in names] for one in asked]), nan=-1e9
+        np.array([[query.scores.get(name, np.nan) for name in names] for query in queries]),
+        nan=-1e9,
     )
-    answerable = np.array([one.answerable for one in asked])
-    clusters = np.array([one.cluster for one in asked])
+    answerable = np.array([query.answerable for query in queries])
+    clusters = np.array([query.cluster for query in queries])
     whole = np.array([auc(column, answerable) for column in table.T])
-    # a score that falls where there is an answer says as much as one that rises
+    # a score that is lower for answerable queries is as informative as one that is higher
     signs = np.where(whole < 0.5, -1.0, 1.0)
     signs[[at for at, name in enumerate(names) if name == KNOWN]] = 1.0
     table, whole = table * signs, np.where(signs < 0, 1 - whole, whole)
@@ -281,7 +300,7 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
     low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
     order = np.argsort(-whole)
     report: dict[str, Any] = {
-        "questions": len(asked),
+        "questions": len(queries),
         "unanswerable": int((~answerable).sum()),
         "conversations": len(rows),
         "scores": [
@@ -295,12 +314,12 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
         ],
     }
     if KNOWN in names:
-        known = names.index(KNOWN)
-        best = next(at for at in order if at != known)
-        gain = drawn[:, known] - drawn[:, best]
+        known_index = names.index(KNOWN)
+        best = next(at for at in order if at != known_index)
+        gain = drawn[:, known_index] - drawn[:, best]
         report["gain"] = {
             "over": names[best],
-            "value": float(whole[known] - whole[best]),
+            "value": float(whole[known_index] - whole[best]),
             "low": float(np.nanpercentile(gain, 2.5)),
             "high": float(np.nanpercentile(gain, 97.5)),
         }
@@ -308,6 +327,7 @@ def aucs(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
@@ -322,26 +342,28 @@ def main() -> None:
     sets = {"LoCoMo": read_locomo(arguments.path)} | (
         {"BEAM": read_beam(arguments.beam)} if arguments.beam else {}
     )
-    asked = {
+    queries = {
         name: ask(chats, arguments.pack, fit=arguments.fit, progress=progress)
         for name, chats in sets.items()
     }
     if arguments.fit:
         strange = [
-            one
+            report
             for chats in sets.values()
-            for one in ask_strangely(chats, arguments.pack, progress=progress)
+            for report in ask_strangely(chats, arguments.pack, progress=progress)
         ]
-        every, fit = held_out([one for some in asked.values() for one in some], strange)
+        every, fit = held_out([report for some in queries.values() for report in some], strange)
         tell_fit(every, fit)
-        clusters = {name: {one.cluster for one in some} for name, some in asked.items()}
-        asked = {
-            name: [one for one in every if one.cluster in inside]
+        clusters = {name: {report.cluster for report in some} for name, some in queries.items()}
+        queries = {
+            name: [report for report in every if report.cluster in inside]
             for name, inside in clusters.items()
         }
-    found = {name: aucs(some) for name, some in asked.items()}
-    rows = [{"data": name, **score} for name, one in found.items() for score in one["scores"]]
-    best = [row for name in found for row in [row for row in rows if row["data"] == name][:12]]
+    reports = {name: aucs(some) for name, some in queries.items()}
+    rows = [
+        {"data": name, **score} for name, report in reports.items() for score in report["scores"]
+    ]
+    best = [row for name in reports for row in [row for row in rows if row["data"] == name][:12]]
     results.save(
         rows,
         plot_dots(
@@ -356,16 +378,16 @@ def main() -> None:
         height=5.0,
     )
     if arguments.json:
-        print(json.dumps({"pack": arguments.pack, **found}, indent=1))
+        print(json.dumps({"pack": arguments.pack, **reports}, indent=1))
         return
-    for name, one in found.items():
+    for name, report in reports.items():
         print(
-            f"{name}, {arguments.pack}: {one['questions']} questions, {one['unanswerable']} without an answer, "
-            f"{one['conversations']} conversations; AUC [95%, bootstrap by conversation]"
+            f"{name}, {arguments.pack}: {report['questions']} questions, {report['unanswerable']} without an answer, "
+            f"{report['conversations']} conversations; AUC [95%, bootstrap by conversation]"
         )
-        for row in one["scores"]:
+        for row in report["scores"]:
             print(f"  {row['score']:<34}{row['auc']:.3f}  [{row['low']:.3f}, {row['high']:.3f}]")
-        if gain := one.get("gain"):
+        if gain := report.get("gain"):
             interval = f"[{gain['low']:+.3f}, {gain['high']:+.3f}], paired"
             print(f"  {KNOWN} over {gain['over']}: {gain['value']:+.3f} {interval}")
 

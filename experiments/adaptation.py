@@ -1,27 +1,24 @@
-"""Does ``adapt-policy`` notice that a policy got worse, leave alone what did not, and find another weight?
+"""Measure whether ``adapt-policy`` detects that a policy got worse, without false alarms.
 
-    python experiments/adaptation.py                    # falls, nothing and weights: nine minutes of one processor
+    python experiments/adaptation.py                    # falls, nothing and weights: nine minutes of processor time
     python experiments/adaptation.py --only falls --runs 5
     python experiments/adaptation.py --only more,beside,lives
     python experiments/adaptation.py --only logged --log reviews.csv
 
-Each run of the first three is a lab under the pack ``associative`` with its own settings and a user who judges every
-memory that is shown.
+Each run of the first three parts is a lab under the pack ``associative``. A simulated user judges every result.
 
-- *falls*: the user asks one thing. A policy under which every memory that is shown answers it is replaced by one under
-  which none does. After how many
-  judged recalls is the return to the first one proposed, unasked (the notice of ``lab.feedback``), and is it proposed
-  when asked for after 40 (``adapt_policy``)?
-- *nothing*: a policy is replaced by another one that ranks otherwise, and what is of use follows neither. Any notice in
-  the run, and any proposal when asked for at its end, is false.
-- *weights*: importance alone tells what helps: 60 days, three new notes and four judged recalls a day. Are other
-  numbers proposed?
-- *more*: falls that are smaller, slower, of other packs, judged late, or within a day (``FALLS``).
-- *beside*: nothing as above, but what is of use falls for all policies at a time near the change (``BESIDE``), or the
-  user asks all day. What no log can tell from a fall of the policy is counted too.
-- *lives*: worlds of ``memlab.simulation``, of which neither the events nor the user know of this experiment.
-- *logged*: a real log of rewards, such as the reviews of a learner (``review_time``, ``review_rating``). The name of
-  the version changes at many times: any fall is false. Then successes after that time are thinned: these are falls.
+- *falls*: a policy whose results all answer the query is replaced by one whose results never do. Counted are the judged
+  recalls until ``lab.feedback`` proposes the return, and whether ``adapt_policy`` proposes it after 40.
+- *nothing*: a policy is replaced by one with another ranking, and usefulness depends on neither. Every notice or
+  proposal is a false alarm.
+- *weights*: only importance predicts usefulness, over 60 days with three notes and four judged recalls a day. Counted
+  are the runs in which new parameters are proposed.
+- *more*: smaller and slower falls, other packs, late judgements, or a fall within one day (``FALLS``).
+- *beside*: as *nothing*, but usefulness falls for all policies near the change (``BESIDE``), or queries come all day.
+  Some of these no log can distinguish from a worse policy; they are counted, too.
+- *lives*: worlds of ``memlab.simulation``, whose events and user are independent of this experiment.
+- *logged*: a real log of rewards, such as a learner's reviews (``review_time``, ``review_rating``). The version name
+  changes at many times, so any alarm is false. Then later successes are thinned, which makes true falls.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ _OTHER = "(lambda (activation importance) (- (* 0.2 activation) importance))"
 
 @dataclass(frozen=True)
 class Still:
-    """A world without change: ``rate`` is how often a memory is of use; the rest says how that varies."""
+    """World without a policy effect: ``rate`` of useful results, and how it varies."""
 
     rate: float
     days: int = 60
@@ -61,19 +58,19 @@ class Still:
     moods: float = 0.0
     """The standard deviation of a day's effect on the logit."""
     memory: float = 0.0
-    """How much of a mood the next day keeps (0..1)."""
+    """The autocorrelation of a day's effect with the next day (0..1)."""
     clustered: float = 0.0
-    """The standard deviation of a recall's effect on the logit, shared by what it showed."""
+    """The standard deviation of a recall's effect on the logit, shared by its results."""
     delay: float = 0.0
     """The mean delay of a judgement in days."""
     late: float = 0.0
-    """How many days later a success is told than a failure."""
+    """The extra delay of a success compared with a failure, in days."""
     drift: float = 0.0
-    """By how much the rate falls from the first day to the last, for all policies alike."""
+    """The decrease of the rate over the whole run, for all policies."""
     step: float | None = None
-    """How many days after the change of the policy the rate becomes ``low``, for all policies alike."""
+    """The day, relative to the policy change, on which the rate becomes ``low`` for all policies."""
     over: float = 0.0
-    """How many days that takes."""
+    """The duration of that decrease in days."""
     low: float = 0.3
 
 
@@ -110,7 +107,7 @@ def opened(
     alike: bool = False,
     pack: str = "associative",
 ) -> memlab.Lab:
-    """A lab of a few notes on each of four topics, of various importance unless they are ``alike``."""
+    """Open a lab with notes on four topics, of equal importance if ``alike``."""
     chance = random.Random(seed)
     lab = memlab.open(pack=pack, clock=clock)
     for topic in _TOPICS:
@@ -122,22 +119,22 @@ def opened(
 
 @dataclass(frozen=True)
 class Falling:
-    """A fall: how often what answers is of use before, and what is shown after; 0..1."""
+    """A fall of usefulness: the rates before and after the change, 0..1."""
 
     before: float = 1.0
     after: float = 0.0
     over: float = 0.0
-    """Over how many days it goes down."""
+    """The duration of the fall in days."""
     a_day: tuple[int, ...] = (1, 2, 4, 8)
-    """Recalls a day; 0 for a clock that stands."""
+    """Recalls a day; 0 if the clock does not advance."""
     every: int = 0
-    """All is judged at the end of every so many days; 0 for at once."""
+    """Days between two batches of judgements; 0 if each result is judged at once."""
     delay: float = 0.0
     """The mean delay of a judgement in days."""
     pack: str = "associative"
     worse: str = _WORSE
     limit: int = 40
-    """Judged recalls after the change."""
+    """The maximum number of judged recalls after the change."""
 
 
 _UPSIDE_DOWN = "(lambda (similarity lexical) (- (+ similarity lexical)))"
@@ -159,7 +156,7 @@ FALLS: dict[str, Falling] = {
 
 
 def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
-    """One run of *falls* or *more*."""
+    """Simulate one run of *falls* or *more*."""
     world, chance, clock = FALLS[name], random.Random(seed), memlab.ManualClock("2026-06-01")
     before, a_day = chance.randrange(40, 121), chance.choice(world.a_day)
     lab, topic = opened(clock, seed, each=4, alike=True, pack=world.pack), chance.choice(_TOPICS)
@@ -179,7 +176,7 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
             for hit in hits:
                 if began is None or not world.over:
                     rate = world.before if topic in hit.text else world.after
-                else:  # whatever is shown, it helps less and less
+                else:  # usefulness decreases for every result
                     rate = world.before + done * (world.after - world.before)
                 row = {"memory": hit, "outcome": "success" if chance.random() < rate else "fail"}
                 wait = chance.expovariate(1 / world.delay) if world.delay else 0.0
@@ -188,8 +185,8 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
                 )
                 waiting.append((due, row))
             rows = [row for due, row in waiting if due <= day]
-            waiting = [one for one in waiting if one[0] > day]
-            if any(told.notice is not None for told in lab.feedback(rows)):
+            waiting = [entry for entry in waiting if entry[0] > day]
+            if any(receipt.notice is not None for receipt in lab.feedback(rows)):
                 return number + 1
         return None
 
@@ -197,10 +194,10 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     lab.policies.install("recall-score", world.worse)
     noticed = live(world.limit, day)
     rows = lab.policies.attribution("recall-score").frame["rate"].to_list()
-    asked = lab.upkeep.operations.adapt_policy(
+    first = lab.upkeep.operations.adapt_policy(
         missing="zero" if not world.delay and not world.every else "censor"
     )
-    found = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
+    change = lab.upkeep.operations.adapt_policy(missing="censor", consent=True)
     back = lab.policies["recall-score"].hash == lab.policies.history("recall-score")["hash"][0]
     return {
         "a_day": a_day,
@@ -208,13 +205,13 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
         "early": early is not None,
         "rates": rows[:2],
         "noticed": noticed,
-        "proposed": asked.action == "proposed",
-        "reverted": found.action == "rolled back" and back,
+        "proposed": first.action == "proposed",
+        "reverted": change.action == "rolled back" and back,
     }
 
 
 def still(seed: int, name: str) -> dict[str, Any]:
-    """One run of *nothing*."""
+    """Simulate one run of *nothing*."""
     world, chance, clock = (
         (WORLDS | BESIDE)[name],
         random.Random(seed),
@@ -244,22 +241,22 @@ def still(seed: int, name: str) -> dict[str, Any]:
                     chance.expovariate(1 / world.delay) if world.delay else 0.0
                 ) + world.late * good
                 waiting.append((now + wait, hit.decision, hit.id, "success" if good else "fail"))
-            due = [one for one in waiting if one[0] <= now]
-            waiting = [one for one in waiting if one[0] > now]
+            due = [entry for entry in waiting if entry[0] <= now]
+            waiting = [entry for entry in waiting if entry[0] > now]
             for _, decision, memory, outcome in due:
-                told = lab.feedback(memory, outcome, decision=decision)
-                notices += told.notice is not None
-    found = lab.upkeep.operations.adapt_policy(missing="censor")
+                receipt = lab.feedback(memory, outcome, decision=decision)
+                notices += receipt.notice is not None
+    change = lab.upkeep.operations.adapt_policy(missing="censor")
     return {
         "world": name,
         "notice": notices > 0,
-        "proposed": found.action == "proposed",
-        "reason": found.reason,
+        "proposed": change.action == "proposed",
+        "reason": change.reason,
     }
 
 
 def weights(seed: int) -> dict[str, Any]:
-    """One run of *weights*."""
+    """Simulate one run of *weights*."""
     chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = memlab.open(pack="associative", clock=clock)
     importance: list[float] = []
@@ -273,19 +270,19 @@ def weights(seed: int) -> dict[str, Any]:
             for hit in lab.recall(chance.choice(_TOPICS), limit=5):
                 helped = chance.random() < 0.05 + 0.9 * importance[hit.id - 1]
                 lab.feedback(hit, "success" if helped else "fail")
-    found = lab.upkeep.operations.adapt_policy(missing="zero")
-    return {"proposed": found.action == "proposed", "reason": found.reason, "gain": found.gain}
+    change = lab.upkeep.operations.adapt_policy(missing="zero")
+    return {"proposed": change.action == "proposed", "reason": change.reason, "gain": change.gain}
 
 
 @dataclass(frozen=True)
 class Lived:
-    """A life in ``world``, of ``memlab.simulation``: with the pack ``before`` until day 20 of 40, then ``after``."""
+    """Simulated run in ``world``: pack ``before`` until day 20 of 40, then ``after``."""
 
     world: str
     before: str
     after: str
     falls: bool | None
-    """Whether the later pack is worse; None where the world changes with it, so that no log can tell."""
+    """Whether the later pack is worse; None if the world changes at the same time."""
 
 
 _AGAINST = """(pack against "What is far from the question." :inherits memlab)
@@ -303,15 +300,15 @@ LIVES: dict[str, Lived] = {
 
 
 def life(seed: int, name: str) -> dict[str, Any]:
-    """One run of *lives*: the notices of the life, and the proposal when asked for at its end."""
+    """Simulate one run of *lives*; return its notices and its final proposal."""
     lived, notices = LIVES[name], []
     plain = memlab.Lab.feedback
 
-    def feedback(lab: memlab.Lab, *args: Any, **asked: Any) -> Any:
-        told = plain(lab, *args, **asked)
-        if told.notice is not None:
+    def feedback(lab: memlab.Lab, *args: Any, **options: Any) -> Any:
+        receipt = plain(lab, *args, **options)
+        if receipt.notice is not None:
             notices.append(lab.upkeep.operations.check_fall())
-        return told
+        return receipt
 
     world = replace(
         SIMULATED[lived.world], seed=seed, days=40, packs=((0, lived.before), (20, lived.after))
@@ -320,39 +317,39 @@ def life(seed: int, name: str) -> dict[str, Any]:
     try:
         with live_through(world) as lived_through:
             lab = lived_through.lab
-            asked = lab.upkeep.operations.check_fall()
+            options = lab.upkeep.operations.check_fall()
             judged = int(lab.slates().feedback.collect()["decision"].n_unique())
     finally:
         memlab.Lab.feedback = plain  # type: ignore[method-assign]
-    return {"notice": bool(notices), "proposed": asked is not None, "judged": judged}
+    return {"notice": bool(notices), "proposed": options is not None, "judged": judged}
 
 
-def logged(path: Path, kept: float) -> tuple[int, int, list[int]]:
-    """*logged*: how many changes there were, after how many a fall was found, and after how many judged recalls."""
+def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
+    """Return the number of changes, of detected falls, and the judged recalls until each."""
     rows = pl.read_csv(path, try_parse_dates=True).sort("review_time")
     times, good = rows["review_time"], (rows["review_rating"] > 1).to_numpy()
     days = times.dt.epoch("us") // 86_400_000_000
     in_turn = (days.rank("dense") - 1).to_list()  # the days on which something was judged, numbered
-    found: list[int] = []
+    change_days: list[int] = []
     changes = range(8, in_turn[-1] - 8)
     for change in changes:
         chance = random.Random(change)
         rewards = [
-            float(ok and (day < change or chance.random() < kept))
+            float(ok and (day < change or chance.random() < share))
             for ok, day in zip(good, in_turn, strict=True)
         ]
         judged = fall_of(
             times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8)
         )
         if judged is not None:
-            found.append(judged)
-    return len(changes), len(found), sorted(found)
+            change_days.append(judged)
+    return len(changes), len(change_days), sorted(change_days)
 
 
 def fall_of(
     times: pl.Series, days: list[int], rewards: list[float], since: int, until: int
 ) -> int | None:
-    """After how many judged recalls a log is called fallen, looked at after each as ``lab.feedback`` does."""
+    """Return the judged recalls until a fall is detected, checked after each recall."""
     earned, again = Earnings(), 0.0
     for row in range(until):
         earned.add("after" if row >= since else "before", days[row], rewards[row], row)
@@ -362,8 +359,8 @@ def fall_of(
             continue
         again = 1.5 * earned.blocks("after")
         ids = list(range(row + 1))
-        hashes = ["after" if one >= since else "before" for one in ids]
-        shown = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
+        hashes = ["after" if number >= since else "before" for number in ids]
+        exposures = pl.DataFrame({"decision": ids, "memory_id": ids, "propensity": 1.0})
         judged = pl.DataFrame(
             {
                 "decision": ids,
@@ -374,8 +371,8 @@ def fall_of(
         )
         slates = memlab.Slates.from_frames(
             decisions=pl.DataFrame({"decision": ids, "at": times[: row + 1], "pack_hash": hashes}),
-            candidates=shown,
-            exposures=shown.with_columns(position=pl.lit(1)),
+            candidates=exposures,
+            exposures=exposures.with_columns(position=pl.lit(1)),
             feedback=judged,
         )
         if compare_periods(slates, ["before", "after"], missing="censor").fallen:
@@ -385,112 +382,124 @@ def fall_of(
 
 def main() -> None:
     """Run the parts and print their figures."""
-    asked = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    asked.add_argument("--only", help="parts, with commas; falls, nothing and weights by default")
-    asked.add_argument("--worlds", help="of *more*, *beside* and *lives* only those, with commas")
-    asked.add_argument("--log", type=Path, help="the file of the part *logged*")
-    asked.add_argument(
-        "--runs", type=int, help="runs of a part; of each world of *nothing* a tenth of them"
+    parser.add_argument("--only", help="comma-separated parts (default: falls,nothing,weights)")
+    parser.add_argument(
+        "--worlds", help="comma-separated worlds of the parts more, beside and lives"
     )
-    asked.add_argument("--seed", type=int, default=0)
-    asked.add_argument("--processes", type=int, default=2)
-    asked.add_argument("--verbose", action="store_true")
-    given = asked.parse_args()
-    with get_context("spawn").Pool(given.processes) as pool:
-        for part in (given.only or "falls,nothing,weights").split(","):
+    parser.add_argument("--log", type=Path, help="the log for the part logged")
+    parser.add_argument(
+        "--runs",
+        type=int,
+        help="runs of a part; the part nothing runs a tenth of them in each world",
+    )
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    with get_context("spawn").Pool(arguments.processes) as pool:
+        for part in (arguments.only or "falls,nothing,weights").split(","):
             began = time.perf_counter()
-            _PARTS[part](pool, given)
+            _PARTS[part](pool, arguments)
             print(f"  {time.perf_counter() - began:.0f} s\n")
 
 
-def _falls(pool: Any, given: argparse.Namespace) -> None:
-    runs = pool.map(fall, range(given.seed, given.seed + (given.runs or 20)))
+def _falls(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *falls*."""
+    runs = pool.map(fall, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(f"falls: {len(runs)} runs")
-    for one in runs if given.verbose else ():
-        print("  ", one)
-    told = sorted(one["noticed"] for one in runs if one["noticed"] is not None)
-    print(f"  noticed unasked within 40 judged recalls {len(told)} of {len(runs)}: {told}")
-    for what in ("proposed", "reverted"):
-        print(f"  {what} when asked after 40: {sum(one[what] for one in runs)} of {len(runs)}")
+    for run in runs if arguments.verbose else ():
+        print("  ", run)
+    delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
     print(
-        f"  a notice before anything had changed: {sum(one['early'] for one in runs)} of {len(runs)}"
+        f"  noticed without a request within 40 judged recalls {len(delays)} of {len(runs)}: {delays}"
+    )
+    for what in ("proposed", "reverted"):
+        print(f"  {what} on request after 40: {sum(run[what] for run in runs)} of {len(runs)}")
+    print(
+        f"  a notice before anything had changed: {sum(run['early'] for run in runs)} of {len(runs)}"
     )
 
 
-def _nothing(pool: Any, given: argparse.Namespace) -> None:
-    each = max(1, (given.runs or 100) // len(WORLDS))
+def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *nothing*."""
+    each = max(1, (arguments.runs or 100) // len(WORLDS))
     false = 0
     print(f"nothing: {each} runs of each world")
     for name in WORLDS:
-        runs = pool.map(partial(still, name=name), range(given.seed, given.seed + each))
-        wrong = [one for one in runs if one["notice"] or one["proposed"]]
+        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + each))
+        wrong = [run for run in runs if run["notice"] or run["proposed"]]
         false += len(wrong)
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
-            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {each}",
+            f"  {name:<28} notices {notices}, proposals on request {proposals}, of {each}",
             flush=True,
         )
-        for one in wrong if given.verbose else ():
-            print("     ", one["reason"])
+        for run in wrong if arguments.verbose else ():
+            print("     ", run["reason"])
     print(f"  false in {false} of {each * len(WORLDS)} runs")
 
 
-def _weights(pool: Any, given: argparse.Namespace) -> None:
-    runs = pool.map(weights, range(given.seed, given.seed + (given.runs or 20)))
+def _weights(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *weights*."""
+    runs = pool.map(weights, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(
-        f"weights: other numbers proposed in {sum(one['proposed'] for one in runs)} of {len(runs)} runs"
+        f"weights: other numbers proposed in {sum(run['proposed'] for run in runs)} of {len(runs)} runs"
     )
-    for one in runs:
-        if given.verbose or not one["proposed"]:
-            print("  ", one["reason"][:200])
+    for run in runs:
+        if arguments.verbose or not run["proposed"]:
+            print("  ", run["reason"][:200])
 
 
-def chosen(worlds: Iterable[str], given: argparse.Namespace) -> list[str]:
-    """The worlds that ``--worlds`` names, or all."""
+def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
+    """Return the worlds that ``--worlds`` names, or all."""
     return (
         list(worlds)
-        if given.worlds is None
-        else [name for name in given.worlds.split(",") if name in worlds]
+        if arguments.worlds is None
+        else [name for name in arguments.worlds.split(",") if name in worlds]
     )
 
 
-def _more(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 20
+def _more(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *more*."""
+    count = arguments.runs or 20
     print(f"more: {count} runs each; judged recalls until the notice")
-    for name in chosen(FALLS, given):
-        runs = pool.map(partial(fall, name=name), range(given.seed, given.seed + count))
-        told = sorted(one["noticed"] for one in runs if one["noticed"] is not None)
-        within = sum(one <= 40 for one in told)
-        asked, early = (sum(one[what] for one in runs) for what in ("proposed", "early"))
+    for name in chosen(FALLS, arguments):
+        runs = pool.map(partial(fall, name=name), range(arguments.seed, arguments.seed + count))
+        delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
+        within = sum(run <= 40 for run in delays)
+        proposals, early = (sum(run[what] for run in runs) for what in ("proposed", "early"))
         print(
-            f"  {name:<26} noticed {len(told)} of {count}, within 40 recalls {within}, median "
-            f"{told[len(told) // 2] if told else '-'}, last {told[-1] if told else '-'}; "
-            f"within {FALLS[name].limit}; proposed when asked at the end {asked}; too early {early}",
+            f"  {name:<26} noticed {len(delays)} of {count}, within 40 recalls {within}, median "
+            f"{delays[len(delays) // 2] if delays else '-'}, last {delays[-1] if delays else '-'}; "
+            f"within {FALLS[name].limit}; proposed on request at the end {proposals}; too early {early}",
             flush=True,
         )
 
 
-def _beside(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 20
+def _print_concurrent(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *beside*."""
+    count = arguments.runs or 20
     print(f"beside: {count} runs each")
-    for name in chosen(BESIDE, given):
-        runs = pool.map(partial(still, name=name), range(given.seed, given.seed + count))
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+    for name in chosen(BESIDE, arguments):
+        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + count))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
-            f"  {name:<28} notices {notices}, proposals when asked {proposals}, of {count}",
+            f"  {name:<28} notices {notices}, proposals on request {proposals}, of {count}",
             flush=True,
         )
 
 
-def _lives(pool: Any, given: argparse.Namespace) -> None:
-    count = given.runs or 5
+def _lives(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *lives*."""
+    count = arguments.runs or 5
     print(f"lives: {count} runs each")
-    for name in chosen(LIVES, given):
+    for name in chosen(LIVES, arguments):
         lived = LIVES[name]
-        runs = pool.map(partial(life, name=name), range(given.seed, given.seed + count))
-        notices, proposals = (sum(one[what] for one in runs) for what in ("notice", "proposed"))
+        runs = pool.map(partial(life, name=name), range(arguments.seed, arguments.seed + count))
+        notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         truth = {True: "a fall", False: "no fall", None: "the world changes too"}[lived.falls]
         print(
             f"  {name:<32} ({truth}) notices {notices}, at the end {proposals}, of {count}",
@@ -498,15 +507,16 @@ def _lives(pool: Any, given: argparse.Namespace) -> None:
         )
 
 
-def _logged(pool: Any, given: argparse.Namespace) -> None:
+def _logged(pool: Any, arguments: argparse.Namespace) -> None:
+    """Print the part *logged*."""
     print("logged: a change of name at many times, and the successes after it thinned to a share")
     shares = (1.0, 0.75, 0.5, 0.0)
-    for kept, (changes, found, judged) in zip(
-        shares, pool.map(partial(logged, given.log), shares), strict=True
+    for share, (changes, days, judged) in zip(
+        shares, pool.map(partial(logged, arguments.log), shares), strict=True
     ):
         median = judged[len(judged) // 2] if judged else "-"
         print(
-            f"  share {kept:<5} fallen {found} of {changes}; judged until then, median {median}",
+            f"  share {share:<5} fallen {days} of {changes}; judged until then, median {median}",
             flush=True,
         )
 
@@ -516,7 +526,7 @@ _PARTS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
     "nothing": _nothing,
     "weights": _weights,
     "more": _more,
-    "beside": _beside,
+    "beside": _print_concurrent,
     "lives": _lives,
     "logged": _logged,
 }

@@ -1,14 +1,17 @@
-"""Does a verdict from attributed rewards agree with the one from true rewards? Real labs, one command.
+"""Compare verdicts from attributed rewards with verdicts from true rewards.
 
     python experiments/attributed_verdicts.py LOCOMO.json --runs 20 [--corrections FILE]
 
-A run is a lab that holds the conversations, a challenge, and questions drawn by the seed. Each recall is answered: a
-third of the answers are the gold ones, a third are paraphrased (``attribution.py`` says how), a third are "I don't
-know". ``lab.agents.credits.answer`` reads them. The true reward of what was shown is 1 if it is evidence of an answered
-question, else 0. Of both logs ``memlab.verdict`` is asked, with silence as no use. What counts: how often the
-attributed verdict names the side that the true rewards of the same log speak for, names none, or names the other. *set
-right* is the same log, of whose attributed rewards a tenth were judged as well; its last figure is how often the
-planned interval held the difference that the true rewards give."""
+A run is a lab with the conversations, a challenge, and questions drawn by a seed. A third of the answers are the gold
+answers, a third are paraphrased (see ``attribution.py``), and a third are "I don't know".
+``lab.agents.credits.answer`` reads them.
+
+The true reward of a result is 1 if it is evidence of an answered question, else 0. ``memlab.verdict`` judges both
+logs; missing feedback counts as not useful. Each attributed verdict names the better side of the true rewards, the
+other side, or neither; all three are counted. The column *corrected* is for the same log after a tenth of its
+attributed rewards were judged. Its last figure is how often the planned interval covers the difference of the true
+rewards.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from memlab.science.evaluation import Verdict
 
 @dataclass(frozen=True)
 class Ran:
-    """Of one run: the difference by true rewards, by what was read, and by that set right; and the verdicts by name."""
+    """One run: differences and verdicts by true, attributed and corrected rewards."""
 
     true: Verdict
     read: Verdict
@@ -40,23 +43,24 @@ class Ran:
 
 
 def judged(
-    log: memlab.Slates, known: pl.DataFrame, dice: np.random.Generator, share: float
+    log: memlab.Slates, labels: pl.DataFrame, dice: np.random.Generator, share: float
 ) -> memlab.Slates:
-    """The log after somebody judged this share of what was attributed."""
-    given = log.feedback.collect().join(
-        known.select("decision", "memory_id", true="reward"),
+    """Return the log after a user judged ``share`` of the attributed rewards."""
+    feedback = log.feedback.collect().join(
+        labels.select("decision", "memory_id", true="reward"),
         on=["decision", "memory_id"],
         how="left",
     )
-    by_hand = pl.Series(dice.random(given.height) < share)
-    given = given.with_columns(
+    by_hand = pl.Series(dice.random(feedback.height) < share)
+    feedback = feedback.with_columns(
         reward=pl.when(by_hand).then("true").otherwise("reward"),
         source=pl.when(by_hand).then(pl.lit("user")).otherwise("source"),
     )
-    return memlab.Slates(log.decisions, log.candidates, log.exposures, given.drop("true").lazy())
+    return memlab.Slates(log.decisions, log.candidates, log.exposures, feedback.drop("true").lazy())
 
 
 def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
+    """Simulate one run."""
     talks, name, seed, recalls = task
     dice = np.random.default_rng((13, seed))
     with memlab.open(seed=seed) as lab:
@@ -65,24 +69,24 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
         texts = {(p, r): t for p, r, t in lab.memories.select("project", "ref", "text").iter_rows()}
         ids = {(p, r): i for p, r, i in lab.memories.select("project", "ref", "id").iter_rows()}
         lab.challenge(PACKS[name])
-        asked = [
+        questions = [
             (t.conversation, q)
             for t in talks
             for q in t.questions
             if q.category != 5 and q.evidence
         ]
         decided, true = [], []
-        for place in dice.integers(len(asked), size=recalls).tolist():
-            talk, question = asked[place]
+        for position in dice.integers(len(questions), size=recalls).tolist():
+            talk, question = questions[position]
             hits = lab.recall(question.text, project=talk.name, limit=10, at=talk.end)
             kind = KINDS[int(dice.integers(3))]
             answer = question.answer
             if kind == "paraphrased":
-                held = [hit.text for hit in hits] + [
+                result_texts = [hit.text for hit in hits] + [
                     texts.get((talk.name, ref), "") for ref in question.evidence
                 ]
                 with lab.io.store.reading() as state:
-                    answer = paraphrased(answer, held, state.words.stems)
+                    answer = paraphrased(answer, result_texts, state.words.stems)
             lab.agents.credits.answer(UNKNOWN if kind == "unanswered" else answer, hits)
             gold = (
                 {ids.get((talk.name, ref)) for ref in question.evidence}
@@ -92,35 +96,36 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
             decided += [hits.decision] * len(hits)
             true += [(hit.id, float(hit.id in gold)) for hit in hits]
         log = lab.slates()
-        known = pl.DataFrame(
+        labels = pl.DataFrame(
             {
                 "decision": decided,
-                "memory_id": [one for one, _ in true],
+                "memory_id": [slates_log for slates_log, _ in true],
                 "reward": [worth for _, worth in true],
             }
         ).with_columns(at=pl.lit(log.decisions.select(pl.col("at").max()).collect().item()))
-        truth = memlab.Slates(log.decisions, log.candidates, log.exposures, known.lazy())
-        logs = truth, log, judged(log, known, dice, 0.1)
-        return Ran(*(memlab.verdict(one, missing="zero").verdicts[0] for one in logs))
+        truth = memlab.Slates(log.decisions, log.candidates, log.exposures, labels.lazy())
+        logs = truth, log, judged(log, labels, dice, 0.1)
+        return Ran(*(memlab.verdict(slates_log, missing="zero").verdicts[0] for slates_log in logs))
 
 
-def counts(found: Sequence[Ran], which: str) -> str:
-    """How many verdicts name the side for which the true rewards speak, none, and the other."""
-    signs = [(np.sign(one.true.difference.value), getattr(one, which)) for one in found]
+def counts(runs: Sequence[Ran], which: str) -> str:
+    """Return how many verdicts name the better side, neither, and the worse side."""
+    signs = [(np.sign(outcome.true.difference.value), getattr(outcome, which)) for outcome in runs]
     none = sum(read.better is None for _, read in signs)
     same = sum(
         read.better is not None and np.sign(read.difference.value) == side for side, read in signs
     )
-    return f"{same:>6}{none:>6}{len(found) - same - none:>6}"
+    return f"{same:>6}{none:>6}{len(runs) - same - none:>6}"
 
 
-def held(one: Ran) -> bool:
-    """Whether the planned interval of the rewards set right holds the estimate by the true ones."""
-    planned, true = one.right.planned, one.true.planned
+def covers_truth(outcome: Ran) -> bool:
+    """Return whether the planned corrected interval covers the true estimate."""
+    planned, true = outcome.right.planned, outcome.true.planned
     return planned is not None and true is not None and planned.low <= true.value <= planned.high
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -129,25 +134,28 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--recalls", type=int, default=600)
     parser.add_argument("--processes", type=int, default=2)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     began = time.monotonic()
-    talks = corrected(list(read_locomo(given.locomo)), given.corrections)
-    print(f"{given.runs} runs of {given.recalls} recalls a challenger")
+    talks = corrected(list(read_locomo(arguments.locomo)), arguments.corrections)
+    print(f"{arguments.runs} runs of {arguments.recalls} recalls a challenger")
     print(
-        f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'set right':>10}"
+        f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'corrected':>10}"
         f"{'same':>6}{'none':>6}{'other':>6}{'held':>6}"
     )
-    with get_context("spawn").Pool(given.processes) as pool:
+    with get_context("spawn").Pool(arguments.processes) as pool:
         for name in PACKS:
-            found = pool.map(
-                run, [(talks, name, seed, given.recalls) for seed in range(given.runs)], chunksize=1
+            runs = pool.map(
+                run,
+                [(talks, name, seed, arguments.recalls) for seed in range(arguments.runs)],
+                chunksize=1,
             )
             means = np.mean(
-                [[one.difference.value for one in (r.true, r.read, r.right)] for r in found], axis=0
+                [[verdict.difference.value for verdict in (r.true, r.read, r.right)] for r in runs],
+                axis=0,
             )
-            line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in found):>6} | {means[1]:>+8.3f}"
-            line += counts(found, "read") + f" | {means[2]:>+10.3f}" + counts(found, "right")
-            print(f"{line}{sum(held(r) for r in found):>6}", flush=True)
+            line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in runs):>6} | {means[1]:>+8.3f}"
+            line += counts(runs, "read") + f" | {means[2]:>+10.3f}" + counts(runs, "right")
+            print(f"{line}{sum(covers_truth(r) for r in runs):>6}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -1,16 +1,15 @@
-"""How well attributed rewards match known use: gold answers as an agent's, their evidence as what was used.
+"""Measure how well attributed rewards match the labelled use of memories.
 
     python experiments/attribution.py LOCOMO.json BEAM_FOLDER [--fit] [--corrections FILE]
 
-Every question is recalled by the default pack; what it showed is judged by the cues and policy of
-``lab.agents.credits``. A third of the answers stay as they are, a third are paraphrased, a third become "I don't
-know", drawn by the seed; the first table has every answer as it is, too. Conversations are split in halves: policy,
-threshold and calibration come from the first (``--fit`` prints them), and are held against the second. Each cue is
-ablated: set to 0 for every memory.
-The paraphrase is a rule: of each content word of the answer that stands (by its stem) in a memory that was shown or in
-the evidence, its entry in a dictionary of 90 everyday words takes the place where that stands in none of them; every
-other such word is left out. So answer and memories share no content word. What was computed, such as a date from
-"yesterday", shares none either and stays.
+The default pack recalls every question; the cues and the policy of ``lab.agents.credits`` judge its results. An
+agent's answer is the gold answer: a third unchanged, a third paraphrased, and a third replaced by "I don't know". The
+first table has every answer unchanged. The conversations are split into halves. Policy, threshold and calibration come
+from the first half (``--fit`` prints them); the second half tests them. Each cue is ablated by setting it to 0.
+
+The paraphrase follows a rule for each content word of the answer whose stem is in a result or in the evidence. The
+entry of a dictionary of 90 everyday words replaces it if no text has that entry; otherwise the word is left out. So
+answer and memories share no content word. Computed words, such as a date from "yesterday", stay.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from memlab.subjects.attribution.known import fit_calibration
 UNKNOWN = "I don't know."
 KINDS = ("as it is", "paraphrased", "unanswered")
 SWAPPED = "of another question"
-"""Not among the thirds: the answer that the next question has, to which what was shown contributed nothing."""
+"""A further variant: the answer of the next question, to which no result contributed."""
 GENERAL = {
     word: general
     for general, words in {
@@ -85,12 +84,12 @@ GROUPS = {
     "meaning (alike, near-lead)": ("alike", "near-lead"),
     "the question (asked-*, of-another)": ("asked-lead", "asked-words", "of-another"),
 }
-"""Cues that stand in for one another are ablated together, too."""
+"""Groups of correlated cues, which are ablated together as well."""
 
 
 @dataclass
 class Asked:
-    """One recall of a question with a gold answer: cues by the variant of the answer, and which memories are gold."""
+    """One recall of a question with a gold answer: cues by answer variant, and gold memories."""
 
     conversation: str
     kind: str
@@ -101,7 +100,7 @@ class Asked:
 
 
 def read_beam(folder: Path) -> Iterator[LabelledConversation]:
-    """The chats of BEAM: questions whose answer is a text, with the messages that hold their evidence."""
+    """Yield the chats of BEAM with questions that have a text answer and evidence."""
     for chat in sorted(folder.glob("*/chat.json"), key=lambda path: int(path.parent.name)):
         turns, at = [], datetime(2024, 1, 1, tzinfo=UTC)
         for batch in json.loads(chat.read_text()):
@@ -118,27 +117,28 @@ def read_beam(folder: Path) -> Iterator[LabelledConversation]:
                         at,
                     )
                 )
-        known = {turn.ref for turn in turns}
+        refs = {turn.ref for turn in turns}
         questions = []
         probing = json.loads(
             (chat.parent / "probing_questions" / "probing_questions.json").read_text()
         )
-        for one in (one for kind in probing.values() for one in kind):
+        for entry in (entry for kind in probing.values() for entry in kind):
             answer = next(
-                (one[key] for key in ("answer", "ideal_answer", "ideal_summary") if key in one), ""
+                (entry[key] for key in ("answer", "ideal_answer", "ideal_summary") if key in entry),
+                "",
             )
             evidence = tuple(
-                ref for ref in dict.fromkeys(leaves(one.get("source_chat_ids"))) if ref in known
+                ref for ref in dict.fromkeys(leaves(entry.get("source_chat_ids"))) if ref in refs
             )
             if answer and evidence:
-                questions.append(Question(one["question"], 1, evidence, answer))
+                questions.append(Question(entry["question"], 1, evidence, answer))
         yield LabelledConversation(
             Conversation(f"beam-{chat.parent.name}", tuple(turns)), tuple(questions)
         )
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """What stands at the ends of nested lists and objects, as text."""
+    """Yield the leaves of nested lists and objects as text."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from leaves(inner)
@@ -149,61 +149,63 @@ def leaves(value: Any) -> Iterator[str]:
 def corrected(
     labelled: Sequence[LabelledConversation], path: Path | None
 ) -> list[LabelledConversation]:
-    """The questions with the evidence of a file of corrections, where it has one."""
+    """Return the questions with evidence from a file of corrections."""
     if path is None:
         return list(labelled)
     better = {
-        (one["sample_id"], one["question"]): tuple(one["correct"])
-        for one in json.loads(path.read_text())
+        (entry["sample_id"], entry["question"]): tuple(entry["correct"])
+        for entry in json.loads(path.read_text())
     }
     return [
         LabelledConversation(
-            one.conversation,
+            entry.conversation,
             tuple(
                 Question(
                     q.text,
                     q.category,
-                    better.get((one.conversation.name, q.text)) or q.evidence,
+                    better.get((entry.conversation.name, q.text)) or q.evidence,
                     q.answer,
                 )
-                for q in one.questions
+                for q in entry.questions
             ),
         )
-        for one in labelled
+        for entry in labelled
     ]
 
 
 def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
-    """The answer without a content word of these texts; see above."""
-    taken = {stem for text in texts for stem in stems(text)}
-    kept = []
+    """Return the answer without the content words of ``texts``; see the module."""
+    used_stems = {stem for text in texts for stem in stems(text)}
+    words = []
     for word in re.findall(r"\S+", answer):
-        if not taken & set(stems(word)):
-            kept.append(word)
-        elif (general := GENERAL.get(re.sub(r"\W", "", word.lower()))) and not taken & set(
+        if not used_stems & set(stems(word)):
+            words.append(word)
+        elif (general := GENERAL.get(re.sub(r"\W", "", word.lower()))) and not used_stems & set(
             stems(general)
         ):
-            kept.append(general)
-    return " ".join(kept) or "something like that"
+            words.append(general)
+    return " ".join(words) or "something like that"
 
 
 def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Asked]:
-    """Recall every question of a conversation, and judge what was shown by each variant of its answer."""
+    """Recall every question of a conversation, and judge the results by each answer variant."""
     talk, draw = labelled.conversation, random.Random(f"{seed} {labelled.conversation.name}")
     with memlab.open(seed=seed) as lab:
         conversation(lab, talk, project="p")
         refs = dict(lab.memories.select("id", "ref").iter_rows())
         texts = dict(lab.memories.select("ref", "text").iter_rows())
-        questions = [one for one in labelled.questions if one.category != 5 and one.evidence]
+        questions = [
+            entry for entry in labelled.questions if entry.category != 5 and entry.evidence
+        ]
         for question, following in zip(questions, [*questions[1:], *questions[:1]], strict=True):
             hits = lab.recall(question.text, project="p", at=talk.end)
-            held = [hit.text for hit in hits] + [
+            result_texts = [hit.text for hit in hits] + [
                 texts[ref] for ref in question.evidence if ref in texts
             ]
             with lab.io.store.reading() as state:
                 variants = (
                     question.answer,
-                    paraphrased(question.answer, held, state.words.stems),
+                    paraphrased(question.answer, result_texts, state.words.stems),
                     UNKNOWN,
                     following.answer,
                 )
@@ -211,64 +213,69 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
                     next(blob for _, blob in lab.io.store.journal.slates(hits.decision - 1)),
                     decision=0,
                 )
-                found, credit = {}, {}
+                cues, credit = {}, {}
                 for kind, text in zip((*KINDS, SWAPPED), variants, strict=True):
-                    ids, found[kind] = read_cues(
+                    ids, cues[kind] = read_cues(
                         lab.io.store,
                         lab.policies.pack,
                         slate,
                         Answer(question.text, text, slate.at),
                     )
-                    credit[kind] = credited(policy, found[kind])
+                    credit[kind] = credited(policy, cues[kind])
             gold = np.array([refs[id] in question.evidence for id in ids.tolist()])
             source = "BEAM" if talk.name.startswith("beam") else "LoCoMo"
-            yield Asked(talk.name, source, found, credit, gold, draw.choice(KINDS))
+            yield Asked(talk.name, source, cues, credit, gold, draw.choice(KINDS))
 
 
-def credited(policy: Any, found: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """What a policy gives; NaN where it has no say."""
+def credited(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the credits of a policy; NaN where it abstains."""
     types = policy.signature.inputs
     values, nulls = policy.arrays(
         {
-            name: found[name] if types[name].type == "num" else found[name] > 0
+            name: cues[name] if types[name].type == "num" else cues[name] > 0
             for name in policy.inputs
         }
     )
-    values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(found["covers"]))
+    values = np.broadcast_to(np.asarray(values, dtype=np.float64), len(cues["covers"]))
     return values if nulls is None else np.where(nulls, np.nan, values)
 
 
-def flat(asked: Sequence[Asked], kind: str | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Credits and known use of every shown memory, under one variant of the answers or the one that was drawn."""
-    credit = [one.credit[kind or one.drawn] for one in asked]
-    used = [one.gold & ((kind or one.drawn) in KINDS[:2]) for one in asked]
+def flat(
+    answers: Sequence[Asked], kind: str | None
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the credit and the labelled use of every result under one answer variant."""
+    credit = [answer.credit[kind or answer.drawn] for answer in answers]
+    used = [answer.gold & ((kind or answer.drawn) in KINDS[:2]) for answer in answers]
     return np.concatenate(credit), np.concatenate(used)
 
 
 def figures(
     credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float
 ) -> dict[str, float]:
-    """Precision and recall at a threshold; the greatest recall at a precision of .9, and the reverse at .7."""
-    said = np.nan_to_num(credit, nan=-1.0)
-    given = said >= threshold
-    order = np.argsort(-said, kind="stable")
+    """Return precision and recall at a threshold, recall at precision .9, and precision at recall .7."""
+    scores = np.nan_to_num(credit, nan=-1.0)
+    is_credited = scores >= threshold
+    order = np.argsort(-scores, kind="stable")
     right = np.cumsum(used[order])
     precision, recall = right / np.arange(1, len(order) + 1), right / max(used.sum(), 1)
     return {
-        "precision": float(used[given].mean()) if given.any() else float("nan"),
-        "recall": float(given[used].mean()) if used.any() else float("nan"),
+        "precision": float(used[is_credited].mean()) if is_credited.any() else float("nan"),
+        "recall": float(is_credited[used].mean()) if used.any() else float("nan"),
         "recall at .9": float(recall[precision >= 0.9].max(initial=0.0)),
         "precision at .7": float(precision[recall >= 0.7].max(initial=0.0))
         if used.any()
         else float("nan"),
-        "credited": float(given.mean()),
+        "credited": float(is_credited.mean()),
         "no say": float(np.isnan(credit).mean()),
     }
 
 
-def line(name: str, asked: Sequence[Asked], kind: str | None, threshold: float) -> str:
-    found = figures(*flat(asked, kind), threshold)
-    return f"{name:<44}{len(asked):>5}" + "".join(f"{value:>16.3f}" for value in found.values())
+def line(name: str, answers: Sequence[Asked], kind: str | None, threshold: float) -> str:
+    """Return one row of the table."""
+    figures_of_line = figures(*flat(answers, kind), threshold)
+    return f"{name:<44}{len(answers):>5}" + "".join(
+        f"{value:>16.3f}" for value in figures_of_line.values()
+    )
 
 
 HEAD = f"{'':<44}{'n':>5}" + "".join(
@@ -277,10 +284,11 @@ HEAD = f"{'':<44}{'n':>5}" + "".join(
 )
 
 
-def report(asked: Sequence[Asked], threshold: float) -> None:
+def report(answers: Sequence[Asked], threshold: float) -> None:
+    """Print the tables of unchanged answers and of the three variants."""
     print(HEAD)
     for source in ("LoCoMo", "BEAM", None):
-        own = [one for one in asked if source in (None, one.kind)]
+        own = [answer for answer in answers if source in (None, answer.kind)]
         print(line(f"{source or 'both'}: every answer as it is", own, "as it is", threshold))
         for kind in KINDS:
             print(
@@ -295,62 +303,63 @@ def report(asked: Sequence[Asked], threshold: float) -> None:
         print(line(f"{source or 'both'}: every answer {SWAPPED}", own, SWAPPED, threshold))
 
 
-def ablate(asked: Sequence[Asked], policy: Any, threshold: float) -> None:
+def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
+    """Print the figures without each cue."""
     print(f"\nwithout a cue (0 for all), every answer as it is\n{HEAD}")
     without = {"with all": ()} | {f"without {cue}": (cue,) for cue in policy.inputs}
     for name, cues in (
         without | {f"without {name}": cues for name, cues in GROUPS.items()}
     ).items():
         less = []
-        for one in asked:
-            found = {
-                cue: values * (cue not in cues) for cue, values in one.cues["as it is"].items()
+        for answer in answers:
+            cues_left = {
+                cue: values * (cue not in cues) for cue, values in answer.cues["as it is"].items()
             }
-            # next to nothing: 0 everywhere stands for an answer that says nothing new
+            # not exactly 0: all zeros mean an answer without new information
             if "alike" in cues:
-                found["alike"] = one.cues["as it is"]["alike"] * 1e-9
+                cues_left["alike"] = answer.cues["as it is"]["alike"] * 1e-9
             less.append(
                 Asked(
-                    one.conversation,
-                    one.kind,
+                    answer.conversation,
+                    answer.kind,
                     {},
-                    {"as it is": credited(policy, found)},
-                    one.gold,
+                    {"as it is": credited(policy, cues_left)},
+                    answer.gold,
                     "",
                 )
             )
         print(line(name, less, "as it is", threshold))
 
 
-def fit(asked: Sequence[Asked], names: Sequence[str]) -> None:
-    """Print the weights of a logistic regression on the half, and its figures by cross-validation."""
+def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
+    """Print the weights of a logistic regression and its cross-validated figures."""
     from sklearn.linear_model import LogisticRegression
 
     rows = [
         (
-            one.conversation,
+            answer.conversation,
             kind,
-            np.stack([one.cues[kind][name] for name in names], axis=1),
-            one.gold & (kind != SWAPPED),
+            np.stack([answer.cues[kind][name] for name in names], axis=1),
+            answer.gold & (kind != SWAPPED),
         )
-        for one in asked
+        for answer in answers
         for kind in (*KINDS[:2], SWAPPED)
     ]
     where = np.concatenate([[name] * len(gold) for name, _, _, gold in rows])
     which = np.concatenate([[kind] * len(gold) for _, kind, _, gold in rows])
     x, y = np.concatenate([row[2] for row in rows]), np.concatenate([row[3] for row in rows])
     spread = x.std(axis=0)
-    held = np.zeros(len(y))
+    held_out = np.zeros(len(y))
     for name in np.unique(where):
         model = LogisticRegression(C=1.0, max_iter=2000).fit(
             (x / spread)[where != name], y[where != name]
         )
-        held[where == name] = model.predict_proba((x / spread)[where == name])[:, 1]
+        held_out[where == name] = model.predict_proba((x / spread)[where == name])[:, 1]
     for kind in (*KINDS[:2], SWAPPED):
         chosen = which == kind
         print(
             f"cross-validated, {kind}:",
-            {k: round(v, 3) for k, v in figures(held[chosen], y[chosen], 0.5).items()},
+            {k: round(v, 3) for k, v in figures(held_out[chosen], y[chosen], 0.5).items()},
         )
     model = LogisticRegression(C=1.0, max_iter=2000).fit(x / spread, y)
     print(f"intercept {model.intercept_[0]:.2f}")
@@ -358,9 +367,13 @@ def fit(asked: Sequence[Asked], names: Sequence[str]) -> None:
         print(f"  {name:<16}{weight:+.3f}")
 
 
-def matrix(asked: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -> tuple[Any, Any]:
-    """Cues and known use of every shown memory, under several variants of the answers."""
-    pairs = [(one.cues[kind], one.gold & (kind in KINDS[:2])) for kind in kinds for one in asked]
+def matrix(answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -> tuple[Any, Any]:
+    """Return the cues and the labelled use of every result under several variants."""
+    pairs = [
+        (answer.cues[kind], answer.gold & (kind in KINDS[:2]))
+        for kind in kinds
+        for answer in answers
+    ]
     return (
         np.concatenate([np.stack([cues[name] for name in names], axis=1) for cues, _ in pairs]),
         np.concatenate([used for _, used in pairs]),
@@ -368,7 +381,7 @@ def matrix(asked: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -
 
 
 def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
-    """Other forms of the same cues, fitted on the first half and held against the second, answers as they are."""
+    """Print other models of the same cues, fitted on the first half and tested on the second."""
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -405,25 +418,25 @@ def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
     ):
         model.fit(*matrix(first, on, names))
         for source in ("LoCoMo", "BEAM", None):
-            own = [one for one in second if source in (None, one.kind)]
+            own = [answer for answer in second if source in (None, answer.kind)]
             x, used = matrix(own, KINDS[:1], names)
-            found = figures(model.predict_proba(x)[:, 1], used, 0.5)
+            values = figures(model.predict_proba(x)[:, 1], used, 0.5)
             print(
                 f"{name + ': ' + (source or 'both'):<44}{len(own):>5}"
-                + "".join(f"{v:>16.3f}" for v in found.values())
+                + "".join(f"{v:>16.3f}" for v in values.values())
             )
 
 
-def unshared(asked: Sequence[Asked]) -> float:
-    """The share of the evidence that has no word, number or date in common with an answer as it is."""
-    found = [one.cues["as it is"] for one in asked]
-    none = [(c["covers"] == 0) & (c["same-date"] == 0) & (c["said-then"] == 0) for c in found]
-    return float(np.concatenate(none)[np.concatenate([one.gold for one in asked])].mean())
+def unshared(answers: Sequence[Asked]) -> float:
+    """Return the share of evidence that shares no word, number or date with the answer."""
+    cues = [answer.cues["as it is"] for answer in answers]
+    none = [(c["covers"] == 0) & (c["same-date"] == 0) & (c["said-then"] == 0) for c in cues]
+    return float(np.concatenate(none)[np.concatenate([answer.gold for answer in answers])].mean())
 
 
-def threshold_of(asked: Sequence[Asked]) -> float:
-    """The least credit from which on .9 of what is credited was used, on answers as they are."""
-    credit, used = flat(asked, "as it is")
+def threshold_of(answers: Sequence[Asked]) -> float:
+    """Return the lowest credit at which .9 of the credited memories were used."""
+    credit, used = flat(answers, "as it is")
     order = np.argsort(-np.nan_to_num(credit, nan=-1.0), kind="stable")
     precision = np.cumsum(used[order]) / np.arange(1, len(order) + 1)
     enough = np.flatnonzero(precision >= 0.9)
@@ -431,23 +444,26 @@ def threshold_of(asked: Sequence[Asked]) -> float:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
-    parser.add_argument("--corrections", type=Path, help="Corrected evidence for LoCoMo.")
+    parser.add_argument("--corrections", type=Path, help="corrected evidence for LoCoMo")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--fit",
         action="store_true",
-        help="Fit on the first half and print; the second stays closed.",
+        help="fit on the first half and print the result; do not read the second",
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     locomo, beam = (
-        corrected(read_locomo(given.locomo), given.corrections),
-        list(read_beam(given.beam)),
+        corrected(read_locomo(arguments.locomo), arguments.corrections),
+        list(read_beam(arguments.beam)),
     )
     policy = memlab.load_pack("memlab").policies["credit"]
-    first = [one for talk in (*locomo[:3], *beam[:4]) for one in ask(talk, given.seed, policy)]
+    first = [
+        answer for talk in (*locomo[:3], *beam[:4]) for answer in ask(talk, arguments.seed, policy)
+    ]
     threshold = threshold_of(first)
     print(
         f"policy credit [{policy.hash[:12]}], threshold {threshold:.3f}, of the first half\n\nfirst half"
@@ -456,26 +472,28 @@ def main() -> None:
     credit, used = flat(first, None)
     says = ~np.isnan(credit)
     curve = fit_calibration(policy.hash, np.clip(credit[says], 0, 1), used[says].astype(float))
-    if given.fit:
+    if arguments.fit:
         fit(first, FITTED)
         print(f"calibration on the three thirds, pairs of credit and chance of use\n{curve.body}")
         return
-    second = [one for talk in (*locomo[3:], *beam[4:]) for one in ask(talk, given.seed, policy)]
+    second = [
+        answer for talk in (*locomo[3:], *beam[4:]) for answer in ask(talk, arguments.seed, policy)
+    ]
     print("\nsecond half, opened once everything above was frozen")
     report(second, threshold)
     print(f"evidence that shares no word, number or date with its answer: {unshared(second):.3f}")
     ablate(second, policy, threshold)
     ways(first, second)
     credit, used = flat(second, None)
-    kept = ~np.isnan(credit)
-    chance = curve.chance(np.clip(credit[kept], 0, 1))
+    is_rated = ~np.isnan(credit)
+    chance = curve.chance(np.clip(credit[is_rated], 0, 1))
     print(
         "\nthree thirds of the second half: chance of use by the curve of the first, and how often it was used"
     )
     for low, high in ((0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 1.01)):
         inside = (chance >= low) & (chance < high)
         if inside.any():
-            row = f"{chance[inside].mean():>8.3f}{used[kept][inside].mean():>8.3f}"
+            row = f"{chance[inside].mean():>8.3f}{used[is_rated][inside].mean():>8.3f}"
             print(f"  {low:.2f}-{min(high, 1):.2f}{inside.sum():>7}{row}")
 
 

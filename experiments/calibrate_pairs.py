@@ -1,11 +1,13 @@
-"""Fit the knots of ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness of pairs at equal length.
+"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness by text length.
 
     python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
 
-Random pairs of texts of one chat, of the chats that are not set aside: messages of LoCoMo, turns of BEAM, single
-sentences of BEAM. Length is the geometric mean of the characters of both. Each line holds the closeness that as many
-pairs exceed as pairs of short statements (40 to 60 characters) exceed the level of the same column. Then the share above
-the thresholds of the designs is printed, before and after. No label is read. Takes 15 seconds on one core.
+Random pairs of texts come from one chat each: messages of LoCoMo, turns of BEAM, and single sentences of BEAM. Held-out
+chats are not read. The length of a pair is the geometric mean of both lengths in characters.
+
+A column is a level of closeness that some share of pairs of short statements (40 to 60 characters) exceeds. Each row
+holds the closeness that the same share of pairs of its length exceeds. Then the share above the thresholds of the
+designs is printed, before and after. No label is read. Takes 15 seconds on one core.
 """
 
 from __future__ import annotations
@@ -30,36 +32,36 @@ MOST = 400_000
 
 
 def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
-    """Texts with their speakers, a list for each chat, by kind."""
-    found: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
+    """Return the texts with their speakers by kind, one list per chat."""
+    groups: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
     for benchmark in read_locomo(folder / "locomo/locomo-dev5.json"):
         if benchmark.conversation.name in LOCOMO_READ:
-            found["messages"].append(
+            groups["messages"].append(
                 [(turn.text, turn.speaker) for turn in benchmark.conversation.turns]
             )
     for number in BEAM_READ:
         turns = read_beam(folder / "beam100k" / str(number))[0].conversation.turns
-        found["turns"].append([(turn.text, turn.speaker) for turn in turns])
+        groups["turns"].append([(turn.text, turn.speaker) for turn in turns])
         short = [
-            (one.strip(), turn.speaker)
+            (sentence.strip(), turn.speaker)
             for turn in turns
-            for one in sentences(turn.text)
-            if len(one.strip()) > 10
+            for sentence in sentences(turn.text)
+            if len(sentence.strip()) > 10
         ]
-        found["sentences"].append(short[::4])
-    return found
+        groups["sentences"].append(short[::4])
+    return groups
 
 
 def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Closeness and length of random pairs; what is said twice in the same words is no pair of two things."""
+    """Return closeness and length of random pairs; identical texts are left out."""
     rows = list(dict.fromkeys(rows))
     vectors = load_embedder(None).encode([prefix_speaker(*row) for row in rows]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     size = np.array([max(1, len(text)) for text, _ in rows])
     first, second = np.triu_indices(len(rows), 1)
     if len(first) > MOST:
-        kept = rng.choice(len(first), MOST, replace=False)
-        first, second = first[kept], second[kept]
+        sample = rng.choice(len(first), MOST, replace=False)
+        first, second = first[sample], second[sample]
     cosine = np.concatenate(
         [
             (vectors[first[at : at + 50_000]] * vectors[second[at : at + 50_000]]).sum(1)
@@ -70,17 +72,19 @@ def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.nda
 
 
 def main() -> None:
+    """Print the knots."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    given, rng = parser.parse_args(), np.random.default_rng(0)
+    arguments, rng = parser.parse_args(), np.random.default_rng(0)
     drawn = {
-        kind: [pairs(rows, rng) for rows in lists] for kind, lists in chats(given.folder).items()
+        kind: [pairs(rows, rng) for rows in lists]
+        for kind, lists in chats(arguments.folder).items()
     }
     kinds = {
-        kind: tuple(np.concatenate(part) for part in zip(*found, strict=True))
-        for kind, found in drawn.items()
+        kind: tuple(np.concatenate(part) for part in zip(*members, strict=True))
+        for kind, members in drawn.items()
     }
     everything = [np.concatenate(part) for part in zip(*kinds.values(), strict=True)]
     short = everything[0][(everything[1] >= 40) & (everything[1] < 60)]
@@ -89,24 +93,24 @@ def main() -> None:
     for low, high in itertools.pairwise(BINS):
         rows, middle = [], []
         for closeness, length in kinds.values():
-            among = (length >= low) & (length < high)
-            if among.sum() >= 3000:
-                rows.append([np.quantile(closeness[among], 1 - share) for share in above])
-                middle.append(np.median(length[among]))
+            in_range = (length >= low) & (length < high)
+            if in_range.sum() >= 3000:
+                rows.append([np.quantile(closeness[in_range], 1 - share) for share in above])
+                middle.append(np.median(length[in_range]))
         print(
-            f"({np.mean(middle):.0f}, ({', '.join(f'{one:.3f}' for one in np.mean(rows, axis=0))})),"
+            f"({np.mean(middle):.0f}, ({', '.join(f'{values:.3f}' for values in np.mean(rows, axis=0))})),"
         )
     for low, high in itertools.pairwise(BINS):
         for kind, (closeness, length) in kinds.items():
-            among = (length >= low) & (length < high)
-            if among.sum() >= 3000:
-                after = even_length(closeness[among], length[among])
+            in_range = (length >= low) & (length < high)
+            if in_range.sum() >= 3000:
+                after = even_length(closeness[in_range], length[in_range])
                 shares = (
-                    " ".join(f"{(one > level).mean():.4f}" for level in THRESHOLDS)
-                    for one in (closeness[among], after)
+                    " ".join(f"{(values > level).mean():.4f}" for level in THRESHOLDS)
+                    for values in (closeness[in_range], after)
                 )
                 print(
-                    f"{low:5d}-{high:5d} {kind:9s} {among.sum():8d}  before {next(shares)}  after {next(shares)}"
+                    f"{low:5d}-{high:5d} {kind:9s} {in_range.sum():8d}  before {next(shares)}  after {next(shares)}"
                 )
 
 

@@ -1,12 +1,12 @@
-"""How far does one call of a lab travel through the code?
+"""Count the function calls of one operation of a lab.
 
     python experiments/calls.py                       # of this checkout
     python experiments/calls.py --at ../other         # of another checkout of memlab
 
-Counted by ``sys.setprofile`` in a warm lab on a disk, default pack, once each: calls of functions in memlab's files (a
-generator counts once, comprehensions do not), those whose caller stands in another file, those whose
-caller stands in another package (a subject of ``memlab/subjects`` is one), and how deep they lie in one another.
-``--list`` names the calls across files of one operation, the most frequent first.
+``sys.setprofile`` counts once in a warm lab on disk under the default pack. Counted are calls of functions in memlab's
+files, calls from another file, calls from another package (each subject of ``memlab/subjects`` is one), and the depth
+of nested calls. A generator counts once; comprehensions do not count. ``--list`` names the calls across files of one
+operation, the most frequent first.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ _OF_THE_CALLER = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
 class Calls:
-    """What one call of ``operation`` came to."""
+    """Counts of the calls of one run of ``operation``."""
 
     def __init__(self, operation: Callable[[], object], root: str) -> None:
         self._root = root
         self.every = self.files = self.packages = self.depth = 0
         self.across: Counter[str] = Counter()
         self._resumed: set[FrameType] = set()
-        sys.setprofile(self._seen)
+        sys.setprofile(self._count_event)
         try:
             operation()
         finally:
             sys.setprofile(None)
 
-    def _seen(self, frame: FrameType, event: str, _: Any) -> None:
+    def _count_event(self, frame: FrameType, event: str, _: Any) -> None:
+        """Count one event of the profiler."""
         if event != "call" or not self._counts(frame) or frame in self._resumed:
             return
         if frame.f_code.co_flags & inspect.CO_GENERATOR:
@@ -62,20 +63,23 @@ class Calls:
             self.packages += _package(here) != _package(caller)
 
     def _counts(self, frame: FrameType) -> bool:
+        """Return whether a frame is a function of memlab."""
         code = frame.f_code
         return code.co_filename.startswith(self._root) and code.co_name not in _OF_THE_CALLER
 
     def _file(self, frame: FrameType) -> str:
+        """Return the path of a frame within memlab."""
         return frame.f_code.co_filename[len(self._root) :]
 
 
 def _package(file: str) -> str:
+    """Return the package of a file."""
     parts = file.split("/")
     return "/".join(parts[:2]) if parts[0] == "subjects" else parts[0]
 
 
 def counted(folder: Path) -> dict[str, Calls]:
-    """The operations, each in a lab that has done it before."""
+    """Run each operation in a warm lab; return its counts."""
     import memlab
 
     root = str(Path(memlab.__file__).parent) + "/"
@@ -104,7 +108,7 @@ def counted(folder: Path) -> dict[str, Calls]:
             return memlab.evaluate(slates(), ["memlab"], missing="zero")
 
         evaluated()
-        found = {
+        counts = {
             "remember": Calls(lambda: lab.remember("The release 7 was on time"), root),
             'remember, linking="now"': Calls(
                 lambda: lab.remember("The release 6 was late by 6 days", linking="now"), root
@@ -112,37 +116,36 @@ def counted(folder: Path) -> dict[str, Calls]:
             "recall, logged": Calls(lambda: lab.recall("Which port has the api, 8004?"), root),
             "slates and evaluate": Calls(evaluated, root),
         }
-        kept = slates()
-        memlab.evaluate(kept, ["memlab"], missing="zero")
-        found["evaluate"] = Calls(lambda: memlab.evaluate(kept, ["memlab"], missing="zero"), root)
-        return found
+        logs = slates()
+        memlab.evaluate(logs, ["memlab"], missing="zero")
+        counts["evaluate"] = Calls(lambda: memlab.evaluate(logs, ["memlab"], missing="zero"), root)
+        return counts
 
 
 def main() -> None:
+    """Print the counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--at", type=Path, help="the checkout that is counted; this one unless given"
-    )
+    parser.add_argument("--at", type=Path, help="the checkout to count (default: this one)")
     parser.add_argument(
         "--list", metavar="OPERATION", help="name the calls across files of this operation"
     )
-    given = parser.parse_args()
-    if given.at is not None:
-        rest = ["--list", given.list] if given.list else []
-        environment = {**os.environ, "PYTHONPATH": str(given.at.resolve())}
+    arguments = parser.parse_args()
+    if arguments.at is not None:
+        rest = ["--list", arguments.list] if arguments.list else []
+        environment = {**os.environ, "PYTHONPATH": str(arguments.at.resolve())}
         sys.exit(
             subprocess.run(
                 [sys.executable, __file__, *rest], env=environment, check=False
             ).returncode
         )
     with tempfile.TemporaryDirectory() as folder:
-        found = counted(Path(folder))
-    if given.list:
-        for where, count in found[given.list].across.most_common():
+        counts = counted(Path(folder))
+    if arguments.list:
+        for where, count in counts[arguments.list].across.most_common():
             print(f"{count:5}  {where}")
         return
     print(f"{'operation':<28}{'calls':>8}{'across files':>14}{'across packages':>17}{'depth':>7}")
-    for name, calls in found.items():
+    for name, calls in counts.items():
         print(f"{name:<28}{calls.every:>8,}{calls.files:>14,}{calls.packages:>17,}{calls.depth:>7}")
 
 

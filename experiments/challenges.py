@@ -1,14 +1,16 @@
-"""After how many recalls does a challenge name the better pack? Real questions, a hidden user, one command.
+"""Measure after how many recalls a challenge names the better pack.
 
     python experiments/challenges.py locomo-dev5.json                    # 500 runs a pair
     python experiments/challenges.py locomo-dev5.json --runs 50
     python experiments/challenges.py locomo-dev5.json --runs 50 --design ab --recalls 4000
 
-The live pack is the default one; what it and each challenger would show for every question is asked of labs that hold
-the conversations. A run draws questions, shows by the engine's own design, and lets a user judge each item shown: a
-success with probability .9 if it is evidence, .45 beside it, .12 in its session, .02 elsewhere. ``memlab.verdict`` is
-asked for the table of one planned look and for every look. *tie*: the same heads, and a user to whom all is one.
-``recall@10`` is that of the live pack alone, ``as shown`` that of the first ten under the challenge.
+The default pack is active. Labs with the conversations give the results of it and of each challenger for every
+question. A run draws questions, shows results by the engine's own design, and simulates a user who judges each item. An
+item is a success with probability .9 if it is evidence, .45 next to evidence, .12 in its session, and .02 elsewhere.
+
+``memlab.verdict`` gives a fixed-sample test at each planned sample size and the anytime-valid test after each recall.
+*tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack;
+``as shown`` is that of the first ten results under the challenge.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: what the live pack and each challenger would show, and how likely each is a success."""
+    """One question: results of each pack, success probabilities and evidence."""
 
     live: tuple[int, ...]
     heads: dict[str, tuple[int, ...]]
@@ -55,7 +57,8 @@ class Asked:
 
 
 def ask(path: Path) -> list[Asked]:
-    found = []
+    """Return the results of every pack for every question of a file."""
+    questions = []
     for benchmark in read_locomo(path):
         with memlab.open(pack="memlab") as lab:
             conversation(lab, benchmark.conversation, project="p")
@@ -78,24 +81,26 @@ def ask(path: Path) -> list[Asked]:
                 heads = dict(
                     zip(
                         PACKS,
-                        (tuple(one["ids"]) for one in slate.challenge["heads"].values()),
+                        (tuple(member["ids"]) for member in slate.challenge["heads"].values()),
                         strict=True,
                     )
                 )
                 for item in {
                     item for head in (*heads.values(), slate.challenge["live"]) for item in head
                 }:
-                    beside = bool({item - 1, item + 1} & gold)
-                    near = sessions[item] in {sessions[one] for one in gold}
+                    is_adjacent = bool({item - 1, item + 1} & gold)
+                    near = sessions[item] in {sessions[member] for member in gold}
                     worth[item] = (
-                        0.9 if item in gold else 0.45 if beside else 0.12 if near else 0.02
+                        0.9 if item in gold else 0.45 if is_adjacent else 0.12 if near else 0.02
                     )
-                found.append(Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold)))
-    return found
+                questions.append(
+                    Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold))
+                )
+    return questions
 
 
 class Opponent:
-    """One challenger under a design, on every recall."""
+    """One challenger under a design, drawn on every recall."""
 
     def __init__(self, name: str, design: str) -> None:
         self.name, self.design = name, design
@@ -108,41 +113,48 @@ class Opponent:
         own: Sequence[int],
         dice: np.random.Generator,
     ) -> tuple[list[int], NDArray[np.float64], str]:
-        """By the engine's draw: the items shown, the probability of each of ``items``, and what a slate says of it."""
+        """Draw as the engine does.
+
+        Returns the shown items, the probability of each of ``items``, and the challenge as a slate records it.
+        """
         at = {item: index for index, item in enumerate(items)}
         heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
-        shown, _, propensity, draws, whose = draw_challenge(
+        results, _, propensity, draws, assigned = draw_challenge(
             heads[0], heads[1:], len(items), [self._challenge], dice
         )
         logged = {"design": self.design, "draws": draws, "live": list(live)}
         logged |= {"heads": {self.name: {"hash": "h", "ids": list(own)}}}
         if self.design == "ab":
-            logged |= {"whose": ("", self.name)[whose], "shares": {"": 0.5, self.name: 0.5}}
-        return [items[index] for index in shown.tolist()], propensity, json.dumps(logged)
+            logged |= {"whose": ("", self.name)[assigned], "shares": {"": 0.5, self.name: 0.5}}
+        return [items[index] for index in results.tolist()], propensity, json.dumps(logged)
 
 
 def slates(
-    asked: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
+    questions: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
 ) -> memlab.Slates:
-    """A log of ``count`` questions under a challenge."""
+    """Simulate a log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
     opponent = Opponent(name, design)
     decisions, candidates, exposures, feedback = [], [], [], []
-    for number, place in enumerate(dice.integers(len(asked), size=count).tolist()):
-        one = asked[place]
-        items = sorted({*one.live, *one.heads[name]})
-        shown, chances, logged = opponent.show(items, one.live, one.heads[name], dice)
+    for number, index in enumerate(dice.integers(len(questions), size=count).tolist()):
+        question = questions[index]
+        items = sorted({*question.live, *question.heads[name]})
+        results, chances, logged = opponent.show(items, question.live, question.heads[name], dice)
         chance = dict(zip(items, chances.tolist(), strict=True))
         when = _START + timedelta(minutes=number)
-        decisions.append((number, when, len(one.live), _SAMPLERS[design], "memlab", "a", logged))
+        decisions.append(
+            (number, when, len(question.live), _SAMPLERS[design], "memlab", "a", logged)
+        )
         order = {
             item: rank
-            for rank, item in enumerate((*one.live, *(i for i in items if i not in one.live)), 1)
+            for rank, item in enumerate(
+                (*question.live, *(i for i in items if i not in question.live)), 1
+            )
         }
         candidates += [(number, item, chance[item], order[item]) for item in items]
-        for position, item in enumerate(shown, 1):
+        for position, item in enumerate(results, 1):
             exposures.append((number, item, position, chance[item]))
-            reward = float(dice.random() < (0.1 if tie else one.worth[item]))
+            reward = float(dice.random() < (0.1 if tie else question.worth[item]))
             feedback.append((number, item, reward, when))
     names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
     return memlab.Slates(
@@ -160,36 +172,42 @@ def slates(
 
 
 def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
-    """Fractional recall@10 of the live head, and of the first ten as shown under a challenge."""
+    """Return recall@10 of the active pack and of the first ten results under a challenge."""
     dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
-    for one in _ASKED * rounds:
+    for question in _ASKED * rounds:
         first = set(
-            opponent.show(sorted({*one.live, *one.heads[name]}), one.live, one.heads[name], dice)[
-                0
-            ][:10]
+            opponent.show(
+                sorted({*question.live, *question.heads[name]}),
+                question.live,
+                question.heads[name],
+                dice,
+            )[0][:10]
         )
-        alone.append(len(one.evidence & set(one.live[:10])) / len(one.evidence))
-        shared.append(len(one.evidence & first) / len(one.evidence))
+        alone.append(len(question.evidence & set(question.live[:10])) / len(question.evidence))
+        shared.append(len(question.evidence & first) / len(question.evidence))
     return float(np.mean(alone)), float(np.mean(shared))
 
 
 _ASKED: list[Asked] = []
 
 
-def keep(asked: list[Asked]) -> None:
-    """Give a worker the questions."""
-    _ASKED[:] = asked
+def keep(questions: list[Asked]) -> None:
+    """Store the questions in a worker process."""
+    _ASKED[:] = questions
 
 
 def run(
     task: tuple[str, int, bool, str, int, float],
 ) -> tuple[dict[int, int], dict[int, int], bool]:
-    """For each look: the sign found by the sequence so far, and by one planned look; and whether it was ever wrong."""
+    """Simulate one run.
+
+    Returns the sign by each interim analysis, the sign of each fixed-sample test, and whether any sign was wrong.
+    """
     name, seed, tie, design, recalls, truth = task
     log = slates(_ASKED, name, recalls, seed, tie, design)
-    found = memlab.verdict(log, name)[name]
-    low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
+    verdict = memlab.verdict(log, name)[name]
+    low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
     every = {
         look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0
@@ -204,17 +222,18 @@ def run(
 
 
 def planned(design: str) -> tuple[int, int]:
-    """The two looks that were planned: whole heads need more recalls."""
+    """Return the planned sample sizes; A/B tests need more recalls."""
     return (1000, 2000) if design == "ab" else (260, 450)
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
     parser.add_argument("--recalls", type=int, default=1000)
-    parser.add_argument("--only", default="", help="challengers, by commas")
+    parser.add_argument("--only", default="", help="comma-separated challengers")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     results = Results("challenges", arguments, data=[arguments.path])
@@ -227,45 +246,49 @@ def main() -> None:
     print(
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
-    shown = f"{'recall@10':>11}{'as shown':>10}"
+    recall_header = f"{'recall@10':>11}{'as shown':>10}"
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
-    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{shown}")
-    # Polars' threads do not live through a fork
+    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{recall_header}")
+    # spawn: Polars' threads do not survive a fork
     with get_context("spawn").Pool(arguments.processes, keep, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
             if arguments.only and name not in arguments.only.split(","):
                 continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [
-                sum(one.worth[i] for i in one.heads[pack]) - sum(one.worth[i] for i in one.live)
-                for one in _ASKED
+                sum(entry.worth[i] for i in entry.heads[pack])
+                - sum(entry.worth[i] for i in entry.live)
+                for entry in _ASKED
             ]
             truth = 0.0 if tie else float(np.mean(gaps))
-            differ = np.mean([len(set(one.heads[pack]) - set(one.live)) for one in _ASKED])
+            differ = np.mean([len(set(entry.heads[pack]) - set(entry.live)) for entry in _ASKED])
             tasks = [
                 (pack, seed, tie, arguments.design, arguments.recalls, truth)
                 for seed in range(arguments.runs)
             ]
-            found = pool.map(run, tasks, chunksize=4)
+            outcomes = pool.map(run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
             once = "".join(
-                f"{np.mean([one[1][look] == sign for one in found]):>11.2f}" for look in twice
+                f"{np.mean([entry[1][look] == sign for entry in outcomes]):>11.2f}"
+                for look in twice
             )
             every = "".join(
-                f"{np.mean([one[0][look] == sign for one in found]):>8.2f}" for look in looks
+                f"{np.mean([entry[0][look] == sign for entry in outcomes]):>8.2f}" for look in looks
             )
-            wrong = sum(one[2] for one in found)
+            wrong = sum(entry[2] for entry in outcomes)
             rows += [
                 {
                     "challenger": name,
                     "true difference": truth,
                     "recalls": look,
-                    "right verdicts": float(np.mean([one[0][look] == sign for one in found])),
-                    "ever wrong": wrong / len(found),
+                    "right verdicts": float(
+                        np.mean([entry[0][look] == sign for entry in outcomes])
+                    ),
+                    "ever wrong": wrong / len(outcomes),
                 }
                 for look in looks
             ]
-            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(found)}"
+            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(outcomes)}"
             print(
                 line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, arguments.design)),
                 flush=True,

@@ -1,15 +1,16 @@
-"""Which true changes of state each pack notices, and which pairs it wrongly takes for one.
+"""Count the changes of state that each pack notices, and its false alarms.
 
     python experiments/changes_of_state.py --pairs data/changes_of_state.jsonl [--pack companion] [--show]
     python experiments/changes_of_state.py --beam FOLDER [--held-out] [--pack companion] [--show]
 
 A line of a file of pairs is {"id", "kind": "change" or "control", "domain", "before": {"speaker", "text"}, "after":
-...}. Each pair is told to a fresh lab with linking "now", a day apart and after three unrelated messages. It counts as
-superseded where the later message takes the place of the earlier one, as flagged where an edge ``updates`` or
-``contradicts`` joins the two, else as nothing. FOLDER holds the chats of BEAM (1 ... 12): of each question of
-"knowledge_update" the two statements of the data set, and the sentences of the user's real messages that state them
-(``source_chat_ids``). Printed are counts by kind; with ``--show`` each pair that came out wrong, or on BEAM each pair,
-with the rule that fired and its certainty.
+...}. A new lab remembers each pair with linking "now", a day apart and after three unrelated messages. The pair
+is *superseded* if the later message replaces the earlier one. It is *flagged* if an edge ``updates`` or ``contradicts``
+joins both. Otherwise the outcome is *nothing*.
+
+FOLDER holds the chats of BEAM (1 ... 12). Each question of "knowledge_update" gives two pairs: the statements of the
+data set, and the sentences of the user's messages that state them (``source_chat_ids``). Printed are counts by kind.
+``--show`` prints each wrong pair, or on BEAM each pair, with the rule that fired and its certainty.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ UNRELATED = (
 
 
 def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
-    """ "superseded", "flagged" or "nothing": what a pack makes of two messages."""
+    """Return "superseded", "flagged" or "nothing" for two messages under a pack."""
     clock = ManualClock("2026-03-01")
     kind = KINDS[pack]
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
@@ -52,54 +53,54 @@ def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
         clock.advance(days=1)
         lab.remember([{**pair["before"], "kind": kind}], linking="now")
         clock.advance(days=1)
-        told = lab.remember([{**pair["after"], "kind": kind}], linking="now").outcomes
-    met = told.filter(told["of"] == len(UNRELATED) + 1)
+        outcomes = lab.remember([{**pair["after"], "kind": kind}], linking="now").outcomes
+    met = outcomes.filter(outcomes["of"] == len(UNRELATED) + 1)
     if met["outcome"].is_in(DESTROYS).any():
         return "superseded"
     return "flagged" if met["relation"].is_in(NOTICED).any() else "nothing"
 
 
 def reason(pair: dict[str, Any]) -> str:
-    """The rule that fires between the two texts, and its certainty."""
+    """Return the rule that fires between the two texts, and its certainty."""
     same = pair["before"]["speaker"] == pair["after"]["speaker"]
-    found = compare(
+    comparison = compare(
         read_text(pair["after"]["text"]),
         read_text(pair["before"]["text"]),
         same_speaker=same,
         user_speaks=False,
     )
-    return f"{found.rule or 'no rule'} {found.certainty:.2f}"
+    return f"{comparison.rule or 'no rule'} {comparison.certainty:.2f}"
 
 
 def read_pairs(path: Path) -> list[dict[str, Any]]:
-    """The pairs of a file, one a line."""
+    """Read pairs from a file with one pair per line."""
     return [
         json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()
     ]
 
 
 def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """ "data set" or "messages", and a pair, for each question about an updated value."""
+    """Yield "data set" or "messages", and a pair, for each question about an updated value."""
     for number in numbers:
         chat = read_beam(folder / str(number))[0].conversation
-        said = {turn.ref: turn.text for turn in chat.turns if turn.role == "user"}
+        texts = {turn.ref: turn.text for turn in chat.turns if turn.role == "user"}
         questions = json.loads(
             (folder / str(number) / "probing_questions/probing_questions.json").read_bytes()
         )
-        for place, question in enumerate(questions["knowledge_update"]):
+        for position, question in enumerate(questions["knowledge_update"]):
             stated = question["conversation_references"]
-            name = f"beam-{number}-{place + 1}"
+            name = f"beam-{number}-{position + 1}"
             yield "data set", _pair(name, stated[0], stated[-1])
             cut = [
                 _sentence(
-                    told,
+                    refs,
                     [
-                        said[str(ref)]
+                        texts[str(ref)]
                         for ref in question["source_chat_ids"][side]
-                        if str(ref) in said
+                        if str(ref) in texts
                     ],
                 )
-                for told, side in zip(
+                for refs, side in zip(
                     (stated[0], stated[-1]), ("original_info", "updated_info"), strict=True
                 )
             ]
@@ -107,6 +108,7 @@ def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict
 
 
 def _pair(name: str, before: str, after: str) -> dict[str, Any]:
+    """Return a pair of one speaker."""
     sides = {
         "before": {"speaker": "user", "text": before},
         "after": {"speaker": "user", "text": after},
@@ -115,46 +117,53 @@ def _pair(name: str, before: str, after: str) -> dict[str, Any]:
 
 
 def _sentence(stated: str, messages: list[str]) -> str:
-    """The sentence of some messages that says most of a statement: its numbers count three times."""
+    """Return the sentence that shares most words with a statement; numbers count three times."""
     wanted = {stem(word): 3 if word[0].isdigit() else 1 for word in words_of(stated)}
-    told = [one.strip() for message in messages for one in sentences(message) if one.strip()]
-    if not told:
+    candidates = [
+        part.strip() for message in messages for part in sentences(message) if part.strip()
+    ]
+    if not candidates:
         return stated
 
     def share(sentence: str) -> float:
         words = {stem(word) for word in words_of(sentence)}
         return sum(wanted.get(word, 0) for word in words) / (8 + len(words)) ** 0.5
 
-    return max(told, key=share)
+    return max(candidates, key=share)
 
 
 def run(
     title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Embedder, *, show: str
 ) -> None:
-    """Print the counts of some pairs by pack; ``show``: "wrong", "all" or "none"."""
+    """Print the counts of some pairs by pack; ``show`` is "wrong", "all" or "none"."""
     for pack in packs:
-        found = [outcome(pack, pair, embedder) for pair in pairs]
-        counts = Counter((pair["kind"], said) for pair, said in zip(pairs, found, strict=True))
-        domains = Counter(pair["domain"] for pair, said in zip(pairs, found, strict=True)
-                          if pair["kind"] == "change" and said == "nothing")  # fmt: skip
-        told = "; ".join(
+        outcomes = [outcome(pack, pair, embedder) for pair in pairs]
+        counts = Counter(
+            (pair["kind"], result) for pair, result in zip(pairs, outcomes, strict=True)
+        )
+        domains = Counter(pair["domain"] for pair, result in zip(pairs, outcomes, strict=True)
+                          if pair["kind"] == "change" and result == "nothing")  # fmt: skip
+        texts = "; ".join(
             f"{kind}: "
-            + ", ".join(f"{counts[kind, said]} {said}" for said in ("superseded", "flagged", "nothing"))
+            + ", ".join(f"{counts[kind, result]} {result}" for result in ("superseded", "flagged", "nothing"))
             for kind in ("change", "control") if any(pair["kind"] == kind for pair in pairs)
         )  # fmt: skip
         print(
-            f"{title} {pack:10s} {told}"
+            f"{title} {pack:10s} {texts}"
             + (f"; missed {dict(domains.most_common(8))}" if show != "none" else "")
         )
-        for pair, said in zip(pairs, found, strict=True):
-            wrong = (pair["kind"] == "change") != (said != "nothing")
+        for pair, result in zip(pairs, outcomes, strict=True):
+            wrong = (pair["kind"] == "change") != (result != "nothing")
             if show == "all" or (show == "wrong" and wrong):
-                print(f"--- {pair['id']} {pair['kind']} {pair['domain']}: {said} ({reason(pair)})")
+                print(
+                    f"--- {pair['id']} {pair['kind']} {pair['domain']}: {result} ({reason(pair)})"
+                )
                 for side in ("before", "after"):
                     print(f"    {pair[side]['speaker']}: {' '.join(pair[side]['text'].split())}")
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -163,15 +172,19 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--pack", action="append", choices=list(KINDS))
     parser.add_argument("--show", action="store_true")
-    given = parser.parse_args()
-    embedder, packs = load_embedder(None), given.pack or list(KINDS)
-    for path in given.pairs:
-        run(path.stem, read_pairs(path), packs, embedder, show="wrong" if given.show else "none")
-    if given.beam is not None:
-        told = list(beam_pairs(given.beam, BEAM_HELD_OUT if given.held_out else BEAM_READ))
+    arguments = parser.parse_args()
+    embedder, packs = load_embedder(None), arguments.pack or list(KINDS)
+    for path in arguments.pairs:
+        run(
+            path.stem, read_pairs(path), packs, embedder, show="wrong" if arguments.show else "none"
+        )
+    if arguments.beam is not None:
+        pairs_of_chats = list(
+            beam_pairs(arguments.beam, BEAM_HELD_OUT if arguments.held_out else BEAM_READ)
+        )
         for source in ("data set", "messages"):
-            pairs = [pair for of, pair in told if of == source]
-            run(f"BEAM, {source}", pairs, packs, embedder, show="all" if given.show else "none")
+            pairs = [pair for of, pair in pairs_of_chats if of == source]
+            run(f"BEAM, {source}", pairs, packs, embedder, show="all" if arguments.show else "none")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
-"""What does a context cost beside the recall that it is made of?
+"""Compare the cost of a prompt context with the cost of its recall.
 
     python experiments/context_cost.py [--memories 10000] [--calls 100]
 
-A lab on disk under each pack, of invented memories of one project: half of them with files, some with triggers, facts
-of fifty entities; three of ten are of kinds that a prompt always holds. Contexts and recalls of the same tasks are
-asked in turns, all of them logged, contexts in sessions of ten. Printed are medians in milliseconds of processor time
-and (``wall``) of the clock, which counts who else uses the machine; the ratio of the first; tokens and memories of a
-context.
+Each pack has a lab on disk with invented memories of one project. Half of them have files, some have triggers, fifty
+entities have facts, and three in ten are of kinds that every prompt includes. Contexts and recalls of the same tasks
+alternate. All are logged, contexts in sessions of ten.
+
+Printed are medians in milliseconds of processor time and of wall time (``wall``, which other programs affect), the
+ratio of processor times, and the tokens and memories of a context.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ KINDS = (
 def invented(
     dice: random.Random, count: int, words: list[str], files: list[str]
 ) -> list[dict[str, Any]]:
-    """Rows of memories by chance."""
+    """Return random memories as rows."""
     rows = []
     for number in range(count):
         kind = KINDS[number % len(KINDS)]
@@ -58,10 +59,10 @@ def invented(
 
 
 def measured(pack: str, memories: int, calls: int) -> str:
-    """One line of the table."""
+    """Measure one pack; return a line of the table."""
     dice = random.Random(7)
     words = [f"word{number}" for number in range(3_000)]
-    files = [f"src/module{one}/file{other}.py" for one in range(100) for other in range(20)]
+    files = [f"src/module{module}/file{other}.py" for module in range(100) for other in range(20)]
     with (
         tempfile.TemporaryDirectory() as folder,
         memlab.open(Path(folder) / "lab", pack=pack) as lab,
@@ -72,14 +73,14 @@ def measured(pack: str, memories: int, calls: int) -> str:
                 f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p"
             )
         spent: dict[str, list[tuple[float, float]]] = {"recall": [], "context": []}
-        found = []
+        rows = []
         for number in range(calls + 5):
             task = f"{' '.join(dice.choices(words, k=8))} Entity{number % 50}"
             file = dice.choice(files)
             spent["recall"].append(_spent(lambda task=task: lab.recall(task, project="p")))
             spent["context"].append(
                 _spent(
-                    lambda task=task, file=file, number=number: found.append(
+                    lambda task=task, file=file, number=number: rows.append(
                         lab.context(task, project="p", session=f"s{number // 10}", files=[file])
                     )
                 )
@@ -90,27 +91,29 @@ def measured(pack: str, memories: int, calls: int) -> str:
         )
         tokens, count = (
             statistics.mean(values)
-            for values in zip(*((one.tokens, len(one)) for one in found), strict=True)
+            for values in zip(*((module.tokens, len(module)) for module in rows), strict=True)
         )
     return f"{pack:<12}{cpu:9.1f}{wall:9.1f}{own:10.1f}{own_wall:10.1f}{own / cpu:8.2f}{tokens:9.0f}{count:9.1f}"
 
 
 def _spent(call: Callable[[], object]) -> tuple[float, float]:
+    """Return the processor and wall time of a call in milliseconds."""
     began, cpu = time.perf_counter(), time.process_time()
     call()
     return 1000 * (time.process_time() - cpu), 1000 * (time.perf_counter() - began)
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--calls", type=int, default=100)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(
         f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}"
     )
     for pack in PACKS:
-        print(measured(pack, given.memories, given.calls), flush=True)
+        print(measured(pack, arguments.memories, arguments.calls), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""How many contradictions and updates each pack notices, on 300 labelled pairs that were written before the rules.
+"""Count the contradictions and updates that each pack notices on 300 labelled pairs.
 
     python experiments/contradictions.py [--held-back] [--beam FOLDER]
 
-``contradictions.jsonl`` holds the pairs: contradictions, updates, and as many controls (the same topic, properties of
-several values, other subjects, other times). Each pair is told to a fresh lab, the older a day before the newer; it is
-noticed where the pack links the two by ``contradicts`` or ``updates``, or lets one take the other's place. Printed are
-precision and recall with the central 95% of a bootstrap over pairs, and the share noticed by label. 200 pairs are for
-development; the 100 held back are asked with ``--held-back`` alone. ``--beam`` reads the turns of users of the BEAM
-chats: how often a statement is said to conflict with one of the 5 nearest before it, which is seldom true.
+``contradictions.jsonl`` holds contradictions, updates and as many controls: the same topic, properties with several
+values, other subjects, other times. They were written before the rules. A new lab remembers each pair, the older
+statement a day before the newer. A pair is noticed if linking joins it by ``contradicts`` or ``updates``, or supersedes
+the older one.
+
+Printed are precision and recall with the central 95% of a bootstrap over pairs, and the share noticed by label. 200
+pairs are for development; ``--held-back`` runs the other 100 alone. ``--beam`` reads the users' turns of BEAM chats,
+and counts conflicts with one of the 5 nearest earlier statements, which are rarely true.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ NOTICED = ("contradicts", "updates", "supersedes")
 
 
 def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
-    """Whether a pack that is told the two, one after the other, says that they conflict."""
+    """Return whether a pack links or supersedes two consecutive statements."""
     clock = ManualClock("2026-01-01")
     with memlab.open(pack=pack, embedder=embedder, clock=clock) as lab:
         lab.remember(old, kind=KINDS[pack])
@@ -47,51 +49,53 @@ def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
         return bool(lab.edges.height) and bool(lab.edges["relation"].is_in(NOTICED).any())
 
 
-def figures(rows: list[dict[str, Any]], found: list[bool]) -> str:
-    """Precision and recall with intervals, and the share noticed by label."""
-    hit, right = np.array(found), np.array([row["label"] in POSITIVE for row in rows])
+def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
+    """Return precision and recall with intervals, and the share noticed by label."""
+    hit, right = np.array(is_noticed), np.array([row["label"] in POSITIVE for row in rows])
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
 
-    def interval(value: Any, given: Any) -> str:
-        share = (value[draws] & given[draws]).sum(axis=1) / np.maximum(given[draws].sum(axis=1), 1)
+    def interval(value: Any, values: Any) -> str:
+        share = (value[draws] & values[draws]).sum(axis=1) / np.maximum(
+            values[draws].sum(axis=1), 1
+        )
         low, high = np.quantile(share, [0.025, 0.975])
-        return f"{(value & given).sum() / max(given.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
+        return f"{(value & values).sum() / max(values.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
 
     labels = dict.fromkeys(row["label"] for row in rows)
-    shares = (f"{label} {np.mean([f for f, r in zip(found, rows, strict=True) if r['label'] == label]):.2f}"
+    shares = (f"{label} {np.mean([f for f, r in zip(is_noticed, rows, strict=True) if r['label'] == label]):.2f}"
               for label in labels)  # fmt: skip
     return f"precision {interval(right, hit)}, recall {interval(hit, right)}; {', '.join(shares)}"
 
 
 def beam(folder: Path, embedder: Embedder) -> None:
-    """Short statements of users, each beside its five nearest before it in the same chat."""
-    said = fired = pairs = 0
-    shown: list[str] = []
+    """Print the conflicts of users' short statements with their five nearest earlier ones."""
+    noticed_count = fired = pairs = 0
+    examples: list[str] = []
     for path in sorted(folder.glob("*/chat.json")):
         texts: list[str] = []
         for turn in _turns(json.loads(path.read_text(encoding="utf-8"))):
             texts += [
-                one.strip()
-                for one in sentences(turn)
-                if claim(one.strip()) is not None and "?" not in one
+                sentence.strip()
+                for sentence in sentences(turn)
+                if claim(sentence.strip()) is not None and "?" not in sentence
             ]
         vectors = embedder.encode(texts).astype(np.float64)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        for place in range(1, len(texts)):
-            said += 1
-            for other in np.argsort(-(vectors[:place] @ vectors[place]))[:5].tolist():
+        for position in range(1, len(texts)):
+            noticed_count += 1
+            for other in np.argsort(-(vectors[:position] @ vectors[position]))[:5].tolist():
                 pairs += 1
-                new, old = claim(texts[place]), claim(texts[other])
+                new, old = claim(texts[position]), claim(texts[other])
                 if conflicts(new, old) or updates(new, old):
                     fired += 1
-                    shown.append(f"  {texts[other]!r} / {texts[place]!r}")
-    print(f"BEAM: {said:,} statements, {pairs:,} pairs, {fired} said to conflict")
-    for line in shown[:: max(1, len(shown) // 12)]:
+                    examples.append(f"  {texts[other]!r} / {texts[position]!r}")
+    print(f"BEAM: {noticed_count:,} statements, {pairs:,} pairs, {fired} said to conflict")
+    for line in examples[:: max(1, len(examples) // 12)]:
         print(line)
 
 
 def _turns(chat: Any) -> list[str]:
-    """What users say, wherever it stands in the file."""
+    """Return the users' messages of a chat, at any depth of the file."""
     if isinstance(chat, dict):
         if chat.get("role") == "user" and isinstance(chat.get("content"), str):
             return [chat["content"]]
@@ -100,13 +104,14 @@ def _turns(chat: Any) -> list[str]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument("--beam", type=Path)
-    given = parser.parse_args()
-    split = "held-back" if given.held_back else "development"
+    arguments = parser.parse_args()
+    split = "held-back" if arguments.held_back else "development"
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == split]
     embedder = load_embedder(None)
@@ -119,8 +124,8 @@ def main() -> None:
         print(
             f"{pack:10s} {figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}"
         )
-    if given.beam is not None:
-        beam(given.beam, embedder)
+    if arguments.beam is not None:
+        beam(arguments.beam, embedder)
 
 
 if __name__ == "__main__":

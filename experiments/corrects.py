@@ -1,11 +1,11 @@
-"""Fit how surely a correction corrects an older statement: the constants of ``memlab/kernel/recall/_takes_over.py``.
+"""Fit the constants of ``memlab/kernel/recall/_takes_over.py``: what a correction corrects.
 
-    python experiments/corrects.py          # prints the fit, and how often the constants in use are right and wrong
+    python experiments/corrects.py          # prints the fit and the errors of the constants in use
 
 The pairs are those of ``tests/systems/correction_pairs.py`` and the development split of ``data/outdated.jsonl``. Each
-lab holds the old statements of fifteen pairs, the corrections of five of them, and five corrections of pairs whose
-statement is not there: the nearest older statement of such a correction is no evidence. Each query of a statement is
-asked, and every correction is one row beside that statement. Takes half a minute on one core.
+lab holds fifteen old statements, the corrections of five of them, and five corrections of absent statements. The
+nearest older statement of such a correction is no evidence. Each statement's query is recalled, and every correction
+gives one row together with that statement. Takes half a minute on one core.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 def pairs() -> dict[str, Sequence[Pair]]:
-    """Old statement, correction and query, by where they come from."""
+    """Return old statement, correction and query of each pair, by source."""
     lines = map(json.loads, (HERE / "data/outdated.jsonl").read_text(encoding="utf-8").splitlines())
     outdated = [
         (line["old"], line["new"], line["question"]) for line in lines if line["split"] == "dev"
@@ -48,68 +48,80 @@ def pairs() -> dict[str, Sequence[Pair]]:
 
 
 def rows(
-    told: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
+    statements: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
 ) -> Iterator[Floats]:
-    """What ``corrects`` is given of each correction and the statement asked for, and whether they belong together."""
-    given: dict[str, Any] = {}
+    """Yield the inputs of ``corrects`` for each correction and queried statement, and the label."""
+    arguments: dict[str, Any] = {}
 
     def spy(*values: Any) -> Floats:
-        given.update(
+        arguments.update(
             zip(
                 ("rows", "vectors", "_", "late", "words", "content", "change"), values, strict=False
             )
         )
-        given["created"], given["speakers"], given["closeness"] = values[7:]
-        return _features.corrects(*values)
+        arguments["created"], arguments["speakers"], arguments["closeness"] = values[7:]
+        return original(*values)
 
-    asked, _features.corrects = _features.corrects, spy
+    original, _features.corrects = _features.corrects, spy
     try:
         with memlab.open(embedder=embedder, clock=memlab.ManualClock("2026-06-01")) as lab:
-            of = {lab.remember(told[one][0], at=START, linking="off").id: one for one in there}
+            of = {
+                lab.remember(statements[number][0], at=START, linking="off").id: number
+                for number in there
+            }
             later = START + timedelta(days=30)
             by = {
-                lab.remember(told[one][1], kind="correction", at=later, linking="off").id: one
-                for one in corrected
+                lab.remember(
+                    statements[number][1], kind="correction", at=later, linking="off"
+                ).id: number
+                for number in corrected
             }
             for statement in there:
                 ids = (
-                    lab.recall(told[statement][2], log=False, limit=1)
+                    lab.recall(statements[statement][2], log=False, limit=1)
                     .slate.frame["memory_id"]
                     .to_list()
                 )
-                yield from _of_a_query(given, ids, of, by, statement)
+                yield from _of_a_query(arguments, ids, of, by, statement)
     finally:
-        _features.corrects = asked
+        _features.corrects = original
 
 
 def _of_a_query(
-    given: dict[str, Any], ids: list[int], of: dict[int, int], by: dict[int, int], statement: int
+    arguments: dict[str, Any],
+    ids: list[int],
+    of: dict[int, int],
+    by: dict[int, int],
+    statement: int,
 ) -> Iterator[Floats]:
-    allowed = _features._older(given["created"], given["speakers"])
-    length = np.log(np.maximum(given["words"], 1.0) / _features._TYPICAL)
+    """Yield the rows of one query."""
+    allowed = _features._older(arguments["created"], arguments["speakers"])
+    length = np.log(np.maximum(arguments["words"], 1.0) / _features._TYPICAL)
     nearer = (
-        _features._closeness(given["vectors"], allowed, given["closeness"]) - _features._AT_TYPICAL
+        _features._closeness(arguments["vectors"], allowed, arguments["closeness"])
+        - _features._AT_TYPICAL
     )
     nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
-    place = next(at for at, id in enumerate(ids) if of.get(id) == statement)
-    for row in given["rows"].tolist():
-        own, best = nearer[row, place], nearer[row, allowed[row]].max()
-        shared = _features._shared(given["content"][row], given["content"][place])
-        told = (own, own - best, given["late"][row], shared, float(given["change"][row]))
-        yield np.array([*told, float(by[ids[row]] == statement)])
+    index = next(at for at, id in enumerate(ids) if of.get(id) == statement)
+    for row in arguments["rows"].tolist():
+        own, best = nearer[row, index], nearer[row, allowed[row]].max()
+        shared = _features._shared(arguments["content"][row], arguments["content"][index])
+        values = (own, own - best, arguments["late"][row], shared, float(arguments["change"][row]))
+        yield np.array([*values, float(by[ids[row]] == statement)])
 
 
 def main() -> None:
+    """Print the fit."""
     embedder, chance = load_embedder(None), random.Random(0)
-    found: dict[str, Floats] = {}
-    for name, told in pairs().items():
-        kept: list[Floats] = []
+    tables: dict[str, Floats] = {}
+    for name, pairs_of_set in pairs().items():
+        blocks: list[Floats] = []
         for _ in range(DRAWS):
-            order = chance.sample(range(len(told)), len(told))
+            order = chance.sample(range(len(pairs_of_set)), len(pairs_of_set))
             there, others = order[:STATEMENTS], order[STATEMENTS : STATEMENTS + OTHERS]
-            kept += rows(told, there, [*there[:CORRECTED], *others], embedder)
-        found[name] = np.array(kept)
-    every = np.concatenate(list(found.values()))
+            blocks += rows(pairs_of_set, there, [*there[:CORRECTED], *others], embedder)
+        tables[name] = np.array(blocks)
+    every = np.concatenate(list(tables.values()))
     model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(
         every[:, :-1], every[:, -1]
     )
@@ -130,7 +142,7 @@ def main() -> None:
             _features._IF_CHANGE,
         ]
     )
-    for name, table in found.items():
+    for name, table in tables.items():
         odds, right = used[0] + table[:, :-1] @ used[1:], table[:, -1] > 0
         low, high = (odds > bound for bound in _features._ODDS)
         print(

@@ -1,17 +1,20 @@
-"""Whether the estimators tell the truth: bias, error and coverage over simulated logs whose truth is known.
+"""Measure bias, error and coverage of the estimators on simulated logs with known values.
 
     python experiments/estimator_bias.py                      # 300 logs for each number of clusters, seeded
     python experiments/estimator_bias.py --logs 50 --answers 1.0
 
-One life is lived: thirty projects, eighty recalls each, five memories and one probe a recall. Each log draws 5, 10 or
-50 projects from it with replacement and then probes and feedback anew, so that what an interval should cover is the
-value over the life. Prints for each policy and estimator the truth, the bias beside its standard error, the root mean
-squared error and, where intervals are made, the share of them that cover the truth; "withheld" is the share of logs on
-which a gate was closed, which are left out of the coverage.
+One run is simulated: thirty projects, eighty recalls each, five results and one exploration item per recall. Each log
+draws 5, 10 or 50 projects from it with replacement, and then new exploration items and feedback. So an interval should
+cover the value over the whole run.
 
-snips is the default of ``memlab.evaluate``; ht is Horvitz-Thompson, silence counted as 0, over the share of answers;
-naive is the mean reward of what the policy and the log both show, times the size of the head; model is the direct
-method, fitted on the first fifty logs only, because fitting takes longest.
+The table has the true value, the bias with its standard error, and the root mean squared error of each policy and
+estimator. The column *cover* is the share of intervals that cover the true value. The column *withheld* is the share of
+logs on which a gate was closed. These logs are left out of the coverage.
+
+- snips is the default of ``memlab.evaluate``.
+- ht is Horvitz-Thompson; missing feedback counts as 0, and the estimate is divided by the share of answers.
+- naive is the mean reward of items shown by both the policy and the log, times the number of results.
+- model is the direct method, fitted on the first fifty logs only, because fitting takes longest.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ FEATURES = (
 
 
 def study(answers: float, seed: int) -> World:
-    """Thirty projects that differ, eighty recalls each."""
+    """Return the simulated world: thirty different projects with eighty recalls each."""
     return World(
         "study",
         seed=seed,
@@ -76,20 +79,20 @@ def study(answers: float, seed: int) -> World:
 
 
 def scored(life: Life) -> Pools:
-    """The pools with a column of scores for each policy, and the features that the model reads."""
+    """Return the pools with one score column per policy and the model's features."""
     pools = Pools.of(life, rate=1.0, depth=25, floor=0.5, explore=pl.col("activation").clip(0))
     frame = pools.candidates
     scores = {
         name: memlab.load_pack(pack).policies["recall-score"].columns(frame, by="decision")
         for name, pack in POLICIES.items()
     }
-    kept = ["decision", "memory_id", "propensity", "rank", "score", *FEATURES]
-    return replace(pools, candidates=frame.select(kept).with_columns(**scores))
+    columns = ["decision", "memory_id", "propensity", "rank", "score", *FEATURES]
+    return replace(pools, candidates=frame.select(columns).with_columns(**scores))
 
 
 @dataclass
 class Column:
-    """What one estimator said of one policy on every log."""
+    """Estimates of one estimator for one policy on every log."""
 
     values: list[float] = field(default_factory=list)
     covered: list[bool] = field(default_factory=list)
@@ -99,6 +102,7 @@ class Column:
 def measured(
     pools: Pools, clusters: int, logs: int, truth: dict[str, float]
 ) -> dict[tuple[str, str], Column]:
+    """Evaluate ``logs`` redrawn logs by every estimator."""
     columns = {key: Column() for key in product(POLICIES, ("snips", "ht", "naive", "model"))}
     for seed in range(logs):
         slates = pools.redraw(seed, clusters=clusters)
@@ -129,7 +133,7 @@ def measured(
 
 
 def naive(slates: memlab.Slates, name: str) -> float:
-    """The mean reward of what was shown and would have been, times the size of the head."""
+    """Return the mean reward of shown results of a policy, times the number of results."""
     order = pl.struct(-pl.col(name), "memory_id").rank("ordinal").over("decision")
     limit = slates.decisions.select("decision", "limit")
     head = (
@@ -137,9 +141,9 @@ def naive(slates: memlab.Slates, name: str) -> float:
         .filter(order <= pl.col("limit"))
         .select("decision", "memory_id")
     )
-    told = slates.feedback.select("decision", "memory_id", "reward")
+    feedback = slates.feedback.select("decision", "memory_id", "reward")
     mean = (
-        head.join(told, on=["decision", "memory_id"])
+        head.join(feedback, on=["decision", "memory_id"])
         .select(pl.col("reward").mean())
         .collect()
         .item()
@@ -148,15 +152,17 @@ def naive(slates: memlab.Slates, name: str) -> float:
 
 
 def rows(frame: pl.LazyFrame) -> int:
+    """Return the number of rows of a frame."""
     return int(frame.select(pl.len()).collect().item())
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=300)
     parser.add_argument("--clusters", type=int, nargs="+", default=[5, 10, 50])
     parser.add_argument(
-        "--answers", type=float, default=0.85, help="share of what is shown that gets feedback"
+        "--answers", type=float, default=0.85, help="share of shown items that get feedback"
     )
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -165,7 +171,8 @@ def main() -> None:
     started = time.perf_counter()
     with live(study(arguments.answers, arguments.seed), progress=sys.stderr.isatty()) as life:
         print(
-            f"{life!r}, lived in {time.perf_counter() - started:.0f} s; {arguments.logs} logs a number of clusters"
+            f"{life!r}, simulated in {time.perf_counter() - started:.0f} s; "
+            f"{arguments.logs} logs for each number of clusters"
         )
         pools = scored(life)
         truth = {name: life.truth(pack, how="rescore") for name, pack in POLICIES.items()}

@@ -1,15 +1,15 @@
-"""How quick an evaluation is: 760 recalls of 100 candidates, one policy, intervals included.
+"""Time ``memlab.evaluate`` on a log of 760 recalls with 100 candidates each.
 
     python experiments/evaluation_speed.py
     python experiments/evaluation_speed.py --recalls 20000
     python experiments/evaluation_speed.py --targets
 
-Prints the median of several runs of ``memlab.evaluate`` for a column of scores, a policy with aggregates and the whole
-family, with few and with many clusters. The baseline is evaluated in the same call.
+Printed are medians over several runs, intervals and the baseline included: for a score column, for a policy with
+aggregates, and for six policies, with few and many clusters.
 
-``--targets`` prints what two cores should do in a minute on 760 recalls of 100 candidates, intervals included: 10,000
-weighted sums of features, 1,000 policies of other forms, 100 packs that are recalled again by a lab. It counts
-processor time, of one process with one thread (POLARS_MAX_THREADS=1), so that others on the machine do not matter.
+``--targets`` compares the speed with three targets for a minute on two cores: 10,000 weighted sums of features, 1,000
+policies of other forms, and 100 packs that a lab recalls again. It counts processor time of one process with one thread
+(POLARS_MAX_THREADS=1), so that other programs do not matter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LIMIT, DEPTH, RATE = 10, 30, 0.5
 
 
 def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
-    """A log with a head, probes below it, and answers to everything that was shown."""
+    """Return a log with ten results, one exploration item and feedback on all of them."""
     dice = np.random.default_rng(seed)
     size = recalls * pool
     numbers = {name: dice.random(size) for name in FEATURES}
@@ -51,7 +51,7 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
     propensity = np.where(rank <= LIMIT, 1.0, np.where(rank <= LIMIT + DEPTH, RATE / DEPTH, 0.0))
     probed = dice.random(recalls) < RATE
     at = LIMIT + dice.integers(1, DEPTH + 1, recalls)
-    shown = ((rank <= LIMIT) | (probed[:, None] & (rank == at[:, None]))).ravel()
+    is_shown = ((rank <= LIMIT) | (probed[:, None] & (rank == at[:, None]))).ravel()
     decision = np.repeat(np.arange(1, recalls + 1), pool)
     candidates = pl.DataFrame(
         {
@@ -64,7 +64,7 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
             "propensity": propensity.ravel(),
         }
     )
-    exposures = candidates.filter(pl.Series(shown)).select(
+    exposures = candidates.filter(pl.Series(is_shown)).select(
         "decision", "memory_id", "propensity", position="rank"
     )
     chance = (
@@ -84,13 +84,14 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
 
 
 def milliseconds(call: Callable[[], object], runs: int) -> float:
+    """Return the median time of a call."""
     call()
-    taken = []
+    durations = []
     for _ in range(runs):
         start = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - start)
-    return 1000 * statistics.median(taken)
+        durations.append(time.perf_counter() - start)
+    return 1000 * statistics.median(durations)
 
 
 WEIGHTED = (
@@ -112,7 +113,7 @@ TARGETS = (
 
 
 def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
-    """Policies of these forms in turn, their numbers drawn."""
+    """Return policies of these forms in turn, with random numbers."""
     dice, names = np.random.default_rng(1), [*FEATURES, *FLAGS]
     bodies = [forms[number % len(forms)].format(*dice.random(4)) for number in range(count)]
     reads = [
@@ -126,19 +127,19 @@ def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
 
 
 def seconds_each(slates: Slates | memlab.Lab, policies: Mapping[str, str] | Sequence[str]) -> float:
-    """Processor time of each further policy of one evaluation."""
+    """Return the processor time of each further policy of one evaluation."""
     whole = list(policies) if isinstance(policies, Sequence) else dict(policies)
-    taken = []
-    for given in (whole[:1] if isinstance(whole, list) else dict(list(whole.items())[:1]), whole):
-        evaluate(slates, given, missing="zero")
+    durations = []
+    for members in (whole[:1] if isinstance(whole, list) else dict(list(whole.items())[:1]), whole):
+        evaluate(slates, members, missing="zero")
         start = time.process_time()
-        evaluate(slates, given, missing="zero")
-        taken.append(time.process_time() - start)
-    return (taken[1] - taken[0]) / (len(whole) - 1)
+        evaluate(slates, members, missing="zero")
+        durations.append(time.process_time() - start)
+    return (durations[1] - durations[0]) / (len(whole) - 1)
 
 
 def made_lab(recalls: int) -> memlab.Lab:
-    """A lab of 1,500 memories that was asked so often, and answered."""
+    """Return a lab of 1,500 memories with ``recalls`` judged recalls."""
     dice, words = np.random.default_rng(2), [f"word{number}" for number in range(400)]
     clock = memlab.ManualClock("2026-03-01T12:00:00")
     lab = memlab.open(clock=clock)
@@ -151,22 +152,24 @@ def made_lab(recalls: int) -> memlab.Lab:
 
 
 def print_targets() -> None:
-    log, asked = made_log(760, 100, 50), 40
-    with made_lab(asked) as lab:
+    """Print the targets and the rates reached."""
+    log, queries = made_log(760, 100, 50), 40
+    with made_lab(queries) as lab:
         again = (
             seconds_each(lab, [PACK.format(number, 40 + number) for number in range(5)])
             * 760
-            / asked
+            / queries
         )
     each = seconds_each(log, drawn([WEIGHTED], 100)), seconds_each(log, drawn(FORMS, 100)), again
-    print(f"{'a minute on two cores':<26}{'asked':>8}{'ms each':>10}{'reached':>10}")
-    for (name, wanted), taken in zip(TARGETS, each, strict=True):
-        reached = 2 * 60 / taken
+    print(f"{'a minute on two cores':<26}{'target':>8}{'ms each':>10}{'reached':>10}")
+    for (name, wanted), seconds in zip(TARGETS, each, strict=True):
+        reached = 2 * 60 / seconds
         verdict = "met" if reached >= wanted else f"missed by {wanted / reached:.1f}"
-        print(f"{name:<26}{wanted:>8,}{1000 * taken:>10.1f}{reached:>10,.0f}  {verdict}")
+        print(f"{name:<26}{wanted:>8,}{1000 * seconds:>10.1f}{reached:>10,.0f}  {verdict}")
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--recalls", type=int, default=760)
     parser.add_argument("--pool", type=int, default=100)

@@ -1,7 +1,7 @@
-"""Make the log that comes with memlab: ``python experiments/example_log.py [TARGET]``.
+"""Simulate the example log of memlab: ``python experiments/example_log.py [TARGET]``.
 
-Two simulated months in which values change every ten days. The policy that was live prefers what is old; the other one
-prefers what is new. The truth, which the log does not hold, is printed. The same code gives the same bytes.
+The log spans two simulated months in which values change every ten days. The active policy prefers old memories, the
+other policy new ones. The true values, which the log does not contain, are printed. The same code gives the same bytes.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ WORLD = World(
 
 
 def main(target: Path) -> None:
+    """Write the log and print the true values."""
     with live(WORLD) as life:
         slates = life.slates
         key = ["decision", "memory_id"]
@@ -63,6 +64,7 @@ def main(target: Path) -> None:
 
 
 def _min_max(name: str) -> pl.Expr:
+    """Return a column scaled to 0..1 within each recall."""
     value = pl.col(name)
     return ((value - value.min()) / (value.max() - value.min())).fill_nan(0.0).over("decision")
 

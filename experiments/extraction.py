@@ -1,16 +1,18 @@
-"""How many facts of labelled messages are extracted, how many of those are right, and what extraction costs.
+"""Measure precision, recall and cost of fact extraction on labelled messages.
 
     python experiments/extraction.py [--properties] [--held-back] [--show] [--rate FILE]
 
-``messages.jsonl`` holds messages with the facts that they state; half are controls that state none: questions,
-conditions, denials, quotations, reported speech, small talk, code, and what an assistant says of itself. It was written
-before the rules. Those for development are asked unless ``--held-back`` asks the other half. A fact is right where
-subject, predicate and value are, without regard to case, articles and marks. Printed are precision and recall with the
-central 95% of a bootstrap over messages, and the controls that gave nothing. ``--properties`` asks ``properties.jsonl``
-instead, of the same kind: sixty facts about things and others in ten shapes ("the port of the server is 9100"), sixty
-controls, written before the rules for them. ``--rate`` measures the turns of a
-LoCoMo file: messages a second that are read, and loading with extraction (the turns, then what was extracted of them)
-beside ``remember_many`` on the same turns, in turn in one run.
+``messages.jsonl`` holds messages with the facts that they state. Half are controls without a fact: questions,
+conditions, denials, quotations, reported speech, small talk, code, and an assistant's statements about itself. It was
+written before the rules. ``--held-back`` runs the half that is not for development. A fact is right if its subject,
+predicate and value are, ignoring case, articles and punctuation.
+
+Printed are precision and recall with the central 95% of a bootstrap over messages, and the controls without a result.
+``--properties`` runs ``properties.jsonl``: sixty facts about objects in ten forms ("the port of the server is 9100")
+and sixty controls, written before their rules.
+
+``--rate`` measures the turns of a LoCoMo file: messages read per second, and loading with extraction compared with
+``remember_many`` on the same turns. Both alternate in one run.
 """
 
 from __future__ import annotations
@@ -34,12 +36,12 @@ ARTICLE = re.compile(r"^(?:the|an?) ")
 
 
 def normal(fact: tuple[str, str, str]) -> tuple[str, ...]:
-    """A fact without case, articles and marks at its ends."""
+    """Return a fact without case, articles and surrounding punctuation."""
     return tuple(ARTICLE.sub("", part.casefold().strip(" .,!")) for part in fact)
 
 
 def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
-    """The facts that are extracted of a message."""
+    """Return the facts extracted from a message."""
     return {
         normal((fact.subject, fact.predicate, fact.value))
         for fact in read_facts(row["text"], row["role"])
@@ -47,16 +49,16 @@ def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
 
 
 def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
-    """Precision and recall with intervals, and the share of controls that gave nothing."""
-    right, given, wanted = [], [], []
+    """Return precision and recall with intervals, and the share of controls without a result."""
+    right, extracted, wanted = [], [], []
     for row in rows:
-        found, labelled = found_in(row), {normal(tuple(fact)) for fact in row["facts"]}
-        right.append(len(found & labelled))
-        given.append(len(found))
+        facts, labelled = found_in(row), {normal(tuple(fact)) for fact in row["facts"]}
+        right.append(len(facts & labelled))
+        extracted.append(len(facts))
         wanted.append(len(labelled))
-        if show and found != labelled:
+        if show and facts != labelled:
             print(f"{row['group']}: {row['text']!r}")
-            print(f"    missed {labelled - found or '-'}, wrong {found - labelled or '-'}")
+            print(f"    missed {labelled - facts or '-'}, wrong {facts - labelled or '-'}")
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
 
     def share(part: list[int], whole: list[int]) -> str:
@@ -66,33 +68,35 @@ def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
         )
         return f"{a.sum() / max(b.sum(), 1):.3f} [{low:.3f}, {high:.3f}]"
 
-    silent = [not count for count, labels in zip(given, wanted, strict=True) if not labels]
+    silent = [not count for count, labels in zip(extracted, wanted, strict=True) if not labels]
     return (
-        f"{len(rows)} messages, {sum(wanted)} facts: precision {share(right, given)}, recall {share(right, wanted)}; "
+        f"{len(rows)} messages, {sum(wanted)} facts: precision {share(right, extracted)}, recall {share(right, wanted)}; "
         f"{sum(silent)} of {len(silent)} controls gave nothing"
     )
 
 
 def rate(path: Path) -> str:
-    """Medians of five runs in turn, in processor time: other programs do not count."""
+    """Return medians of five alternating runs in processor time, which other programs do not affect."""
     rows = [row for labelled in read_locomo(path) for row in labelled.conversation.rows()]
-    said = [{"content": row["text"], "speaker": row["speaker"], "at": row["at"]} for row in rows]
-    taken: dict[str, list[float]] = {"extract": [], "remember": [], "both": []}
+    messages = [
+        {"content": row["text"], "speaker": row["speaker"], "at": row["at"]} for row in rows
+    ]
+    durations: dict[str, list[float]] = {"extract": [], "remember": [], "both": []}
     stored = 0
     for _ in range(6):
         with memlab.open() as lab:
             begun = time.process_time()
             lab.remember(rows)
-            taken["remember"].append(time.process_time() - begun)
+            durations["remember"].append(time.process_time() - begun)
         with memlab.open() as lab:
             begun = time.process_time()
-            extracted = lab.agents.extract(said)
-            taken["extract"].append(time.process_time() - begun)
+            extracted = lab.agents.extract(messages)
+            durations["extract"].append(time.process_time() - begun)
             lab.remember(rows)
             stored = len(lab.agents.commit(extracted))
-            taken["both"].append(time.process_time() - begun)
+            durations["both"].append(time.process_time() - begun)
     read, plain, whole = (
-        len(rows) / np.median(taken[name][1:]) for name in ("extract", "remember", "both")
+        len(rows) / np.median(durations[name][1:]) for name in ("extract", "remember", "both")
     )
     return (
         f"{len(rows)} turns: {read:,.0f}/s read to {stored} facts and memories; remember_many {plain:,.0f}/s, "
@@ -101,15 +105,16 @@ def rate(path: Path) -> str:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--properties", action="store_true", help="ask of things and others, properties.jsonl"
+        "--properties", action="store_true", help="run properties.jsonl: facts about objects"
     )
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument(
-        "--show", action="store_true", help="also print each message that is read otherwise"
+        "--show", action="store_true", help="also print each message that is read wrongly"
     )
     parser.add_argument("--rate", type=Path, metavar="FILE", help="a LoCoMo file")
     arguments = parser.parse_args()

@@ -1,20 +1,24 @@
-"""Fit how probable a change of state is between two texts, and how certain that is on real chats.
+"""Fit the probability of a change of state between two texts, and its certainty.
 
-    python experiments/fit_certainty.py FOLDER            # prints what cross-validation finds
+    python experiments/fit_certainty.py FOLDER            # prints the results of cross-validation
     python experiments/fit_certainty.py FOLDER --write    # and writes memlab/kernel/verbs/linking/certainty.json
 
-FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the chats for development are read. The pairs are
-``data/changes_of_state*.jsonl`` (three writers who saw no rule; pairs of one speaker), the development split of
-``contradictions.jsonl``, BEAM's updated values (its own sentences and those of the messages), and from the real chats
-every message beside its five nearest before it of the same speaker: these count as no change unless
-``data/changes_judged.jsonl`` says otherwise, which holds message numbers alone. The features are those of
-``memlab.subjects.reading.change``; the fit is a logistic regression with a penalty on squares. One real pair weighs
-``REAL``, one that was read more. The bound to flag is the score that MOST_FLAGGED of the controls of one speaker
-exceed when others were fitted; the certainty is the share of right ones among the real pairs of a like score out of
-fold, with one right and one wrong added. The certainty of a rule is the share of right ones among the same pairs.
+FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12; only the development chats are read. The pairs come from
+``data/changes_of_state*.jsonl`` (three writers who saw no rule), from the development split of
+``contradictions.jsonl``, and from BEAM's updated values. From the real chats comes every message with its five nearest
+earlier messages of the same speaker. These count as no change unless ``data/changes_judged.jsonl``, which holds message
+numbers alone, has another judgement.
 
-On the texts for development the command prints an area under the curve of 0.743 on the writers' pairs. The table that
-ships is of an earlier fit and is kept: a fit of today moves its weights by up to 0.06, and the bound to flag by 0.0004.
+The features are those of ``memlab.subjects.reading.change``; the fit is a logistic regression with an L2 penalty. One
+unread real pair has the weight ``REAL``, a read one more. The bound to flag is the held-out score that a share of
+MOST_FLAGGED of the controls of one speaker exceeds.
+
+The certainty is the share of right pairs among real pairs with a similar held-out score, with one right and one wrong
+pair added. The certainty of a rule is the share of right pairs among the pairs on which it fired.
+
+On the development texts the command prints an area under the curve of 0.743 on the writers' pairs. The shipped table
+comes from an earlier fit. A new fit changes its weights by at most 0.06 and the bound to flag by 0.0004, so it is
+kept.
 """
 
 from __future__ import annotations
@@ -43,24 +47,24 @@ WRITERS = ("changes_of_state", "changes_of_state_a", "changes_of_state_b")
 NEAREST = 5
 FOLDS = 5
 REAL = 0.03
-"""What a pair of real messages weighs that nobody read: it is taken for no change."""
+"""The weight of an unread pair of real messages, which counts as no change."""
 
 READ = 0.3
-"""What one weighs that was read, since it scored high, and is no change."""
+"""The weight of a pair that was read because it scored high, and is no change."""
 
 PENALTY = 30.0
 MOST_FLAGGED = 0.043
-"""Two of some 46 controls of one speaker, of 60."""
+"""Two of the 46 (of 60) controls that have one speaker."""
 
 FEWEST = 5
 LIKE = 0.9
-"""FEWEST more pairs are added to those of a rule, this share of them right; a rule that fired less is guessed."""
+"""The prior share of right pairs. FEWEST pairs with it are added to a rule's own, so rare rules depend on it."""
 
 Floats = NDArray[np.float64]
 
 
 class Rows:
-    """Pairs of texts, and the features of those that share what they are about."""
+    """Pairs of texts, with the features of pairs that share a subject."""
 
     def __init__(self) -> None:
         self.told: list[dict[str, float]] = []
@@ -71,12 +75,12 @@ class Rows:
         self.fold: list[int] = []
         self.pairs = 0
         self.ruled: dict[str, list[int]] = {}
-        """Of each rule how often it was right and how often it fired, on pairs that were written or read."""
+        """How often each rule was right and how often it fired, on written or read pairs."""
 
     def add(
         self, before: str, after: str, label: float, weight: float, group: str, fold: int
     ) -> None:
-        """Add a pair; ``group`` is where it is from."""
+        """Add a pair; ``group`` is its source."""
         new, old = read_text(after), read_text(before)
         ruled = by_rules(new, old, same_speaker=True, user_speaks=False)
         if new.telling and old.telling and not new.telling.strong.isdisjoint(old.telling.strong):
@@ -97,31 +101,31 @@ class Rows:
         self.pairs += 1
 
     def best(self, scores: Floats) -> Floats:
-        """The score of each pair; -inf where it has no features."""
-        found = np.full(self.pairs, -np.inf)
-        found[self.pair] = scores
-        return found
+        """Return the best score of each pair; -inf without features."""
+        best = np.full(self.pairs, -np.inf)
+        best[self.pair] = scores
+        return best
 
 
 def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
-    """Chat, number of the later and the earlier message, and their texts."""
+    """Return chat, numbers of the later and earlier message, and both texts."""
     embedder = load_embedder(None)
-    found = []
+    pairs = []
     for name, rows in chats(folder, held_out=False).items():
         vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         for later in range(1, len(rows)):
             nearest = np.argsort(-(vectors[:later] @ vectors[later]))[:NEAREST].tolist()
-            found += [
+            pairs += [
                 (name, later, earlier, rows[earlier]["text"], rows[later]["text"])
                 for earlier in nearest
                 if rows[earlier]["speaker"] == rows[later]["speaker"]
             ]
-    return found
+    return pairs
 
 
 def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
-    """All pairs; and of each real one the chat and the numbers of its messages, in the order of the rows."""
+    """Return all pairs, and the chat and message numbers of each real one in row order."""
     rows = Rows()
     draw = np.random.default_rng(0)
     for name in WRITERS:
@@ -142,23 +146,33 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
             rows.add(
                 pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS))
             )
-    for place, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
+    for position, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
         if pair["before"]["text"] != pair["after"]["text"]:
             rows.add(
-                pair["before"]["text"], pair["after"]["text"], 1.0, 1.0, "beam", place // 4 % FOLDS
+                pair["before"]["text"],
+                pair["after"]["text"],
+                1.0,
+                1.0,
+                "beam",
+                position // 4 % FOLDS,
             )
-    judged = {(one["data"], one["later"], one["earlier"]): one["judgement"] for one in _judged()}
-    named = []
+    judged = {
+        (entry["data"], entry["later"], entry["earlier"]): entry["judgement"] for entry in _judged()
+    }
+    names = []
     for name, later, earlier, before, after in real_pairs(folder):
-        said = judged.get((name, later, earlier), "unread")
-        weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[said]
-        # by chats, so that no message is in two folds
-        rows.add(before, after, float(said == "right"), weight, "real", sum(map(ord, name)) % FOLDS)
-        named.append((name, later, earlier))
-    return rows, named
+        judgement = judged.get((name, later, earlier), "unread")
+        weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[judgement]
+        # folds are chats, so that no message is in two of them
+        rows.add(
+            before, after, float(judgement == "right"), weight, "real", sum(map(ord, name)) % FOLDS
+        )
+        names.append((name, later, earlier))
+    return rows, names
 
 
 def _judged() -> list[dict[str, Any]]:
+    """Read the judgements."""
     path = DATA / "changes_judged.jsonl"
     return read_pairs(path) if path.is_file() else []
 
@@ -175,6 +189,7 @@ def finite(scores: Floats) -> Floats:
 
 
 def main() -> None:
+    """Fit and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -183,14 +198,14 @@ def main() -> None:
     parser.add_argument(
         "--above", type=float, help="print the numbers of the real pairs that score more"
     )
-    given = parser.parse_args()
-    rows, named = gathered(given.folder)
-    names = sorted({name for told in rows.told for name in told})
-    place = {name: number for number, name in enumerate(names)}
+    arguments = parser.parse_args()
+    rows, names_of_rows = gathered(arguments.folder)
+    names = sorted({name for is_written in rows.told for name in is_written})
+    positions = {name: number for number, name in enumerate(names)}
     matrix = np.zeros((len(rows.told), len(names)))
-    for number, told in enumerate(rows.told):
-        for name, value in told.items():
-            matrix[number, place[name]] = value
+    for number, is_written in enumerate(rows.told):
+        for name, value in is_written.items():
+            matrix[number, positions[name]] = value
     pair = np.array(rows.pair)
     label, weight, fold = np.array(rows.label), np.array(rows.weight), np.array(rows.fold)
     group = np.array(rows.group)
@@ -199,17 +214,17 @@ def main() -> None:
     scale = matrix[own].std(axis=0) + 1e-6
     scaled = (matrix - centre) / scale
 
-    def scores(train: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Floats:
+    def scores(train: NDArray[np.bool_], test: NDArray[np.bool_]) -> Floats:
         model = fit(scaled[train], label[pair][train], weight[pair][train])
-        return np.asarray(np.where(asked, model.decision_function(scaled), -np.inf))
+        return np.asarray(np.where(test, model.decision_function(scaled), -np.inf))
 
     out = np.full(len(matrix), -np.inf)
     for number in range(FOLDS):
-        asked = fold[pair] == number
-        out = np.maximum(out, scores(~asked, asked))
+        test = fold[pair] == number
+        out = np.maximum(out, scores(~test, test))
     best = rows.best(out)
-    told = np.isin(group, WRITERS)
-    bound = float(np.quantile(np.maximum(best[told & (label == 0)], -9), 1 - MOST_FLAGGED))
+    is_written = np.isin(group, WRITERS)
+    bound = float(np.quantile(np.maximum(best[is_written & (label == 0)], -9), 1 - MOST_FLAGGED))
     print(
         f"{len(label):,} pairs, {len(matrix):,} that share a word, {len(names)} features; flagged from {bound:.2f}"
     )
@@ -220,11 +235,11 @@ def main() -> None:
             f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
         )
     print(
-        f"area under the curve, the writers' pairs: {roc_auc_score(label[told], finite(best[told])):.3f}"
+        f"area under the curve, the writers' pairs: {roc_auc_score(label[is_written], finite(best[is_written])):.3f}"
     )
     for name in WRITERS:
-        asked = (group == name)[pair]
-        left = rows.best(scores(~asked, asked))[group == name]
+        test = (group == name)[pair]
+        left = rows.best(scores(~test, test))[group == name]
         print(f"  {name} left out: {roc_auc_score(label[group == name], finite(left)):.3f}")
     read = (group == "real") & np.isfinite(best) & (weight > 0)
     steps: list[list[float]] = []
@@ -246,11 +261,11 @@ def main() -> None:
         print(
             f"  rule {rule:20s} right {right} of {every}: {share:.2f}, used {CERTAINTY[rule]:.2f}"
         )
-    if given.above is not None:
+    if arguments.above is not None:
         scored = best[group == "real"]
         for number in np.argsort(-scored).tolist():
-            if scored[number] >= given.above:
-                name, later, earlier = named[number]
+            if scored[number] >= arguments.above:
+                name, later, earlier = names_of_rows[number]
                 print(
                     json.dumps(
                         {
@@ -261,10 +276,10 @@ def main() -> None:
                         }
                     )
                 )
-    if given.write:
+    if arguments.write:
         model = fit(scaled, label[pair], weight[pair])
         weights = model.coef_[0] / scale
-        kept = {
+        table = {
             "command": "python experiments/fit_certainty.py FOLDER --write",
             "bias": round(float(model.intercept_[0] - (weights * centre).sum()), 4),
             "flag": round(bound, 4),
@@ -274,7 +289,7 @@ def main() -> None:
                 name: round(float(value), 4) for name, value in zip(names, weights, strict=True)
             },
         }
-        WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Where the weights of the default pack come from: a fit on two kinds of conversations, each conversation held out.
+"""Fit the weights of the default pack on two kinds of conversations, with cross-validation.
 
     python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
-Every question is recalled once by a pack that reads every term, with the cut of the default pack; the slate holds the
-pool. Two models are fitted on all conversations but one, on the terms of ``recall-score``: a logistic regression (is
-this memory evidence?) and a listwise softmax (does evidence stand above the rest of its pool?). Each vector of weights
-is divided by the sum of its absolutes, and the two are added, scaled so that positive weights sum to 1. The pool of the
-conversation left out is ranked by that and by the terms with weights by hand. ``--pools FILE`` keeps the pools.
+A pack that reads every term, with the cut of the default pack, recalls every question once; the slate holds the pool.
+Two models of the terms of ``recall-score`` are fitted on all conversations but one: a logistic regression (is this
+memory evidence?) and a listwise softmax (does evidence rank first in its pool?). Each weight vector is divided by its
+L1 norm. Their sum is scaled so that positive weights sum to 1. It ranks the pools of the left-out conversation together
+with the terms that have manual weights. ``--pools FILE`` keeps the pools.
 
-Prints, of each fold and set, recall@10 and nDCG@10 under the published labels and, of LoCoMo, the corrected ones;
-differences to the pack as it stands, paired, with intervals by conversation; what each term is worth on each set (the
-same fit without it); and the weights fitted on all.
+Printed are recall@10 and nDCG@10 of each fold and set under the published labels, and for LoCoMo under the corrected
+ones. Differences to the pack ``--against`` are paired, with intervals by conversation. The loss without each term and
+the weights fitted on all data follow.
 
 No weight is fitted to a name or a phrase: the terms are scores, shares and yes-or-no features.
 """
@@ -38,11 +38,12 @@ Columns = np.ndarray
 
 
 def plain(name: str) -> Callable[[Slate], Columns]:
+    """Return a term that is the feature itself; missing values are 0."""
     return lambda slate: np.nan_to_num(slate.numbers[name])
 
 
 def spread(name: str) -> Callable[[Slate], Columns]:
-    """From 0 to 1 over the pool, as ``min-max`` has it."""
+    """Return a term that scales the feature to 0..1 over the pool, as ``min-max`` does."""
 
     def of(slate: Slate) -> Columns:
         values = slate.numbers[name]
@@ -52,24 +53,28 @@ def spread(name: str) -> Callable[[Slate], Columns]:
     return of
 
 
-def both(one: str, other: str) -> Callable[[Slate], Columns]:
-    return lambda slate: slate.numbers[one] * slate.numbers[other]
+def both(first: str, second: str) -> Callable[[Slate], Columns]:
+    """Return a term that is the product of two features."""
+    return lambda slate: slate.numbers[first] * slate.numbers[second]
 
 
-def by_assistant(*, asked: bool) -> Callable[[Slate], Columns]:
-    """Who said it is an assistant, in a question that does or does not speak of whom it asks."""
+def by_assistant(*, to_assistant: bool) -> Callable[[Slate], Columns]:
+    """Return a term for memories of the assistant, in queries with this ``asks-you``."""
 
     def of(slate: Slate) -> Columns:
-        said = np.array(
+        is_assistant = np.array(
             [word == "assistant" for word in slate.words["speaker-role"]], dtype=np.float64
         )
-        return said * (slate.numbers["asks-you"] == asked)
+        return is_assistant * (slate.numbers["asks-you"] == to_assistant)
 
     return of
 
 
 def of_people(name: str) -> Callable[[Slate], Columns]:
-    """Of who is called neither user nor assistant: names in a text help among people, and cost in chats."""
+    """Return a term that is the feature for speakers who are neither user nor assistant.
+
+    Names in a text help among people, and hurt in chats with an assistant.
+    """
 
     def of(slate: Slate) -> Columns:
         people = np.array(
@@ -100,36 +105,36 @@ TERMS: dict[str, Callable[[Slate], Columns]] = {
     "says-when": plain("says-when"),
     "asks-when says-when": both("asks-when", "says-when"),
     "asks-how-many says-number": both("asks-how-many", "says-number"),
-    "assistant": by_assistant(asked=False),
-    "assistant asks-you": by_assistant(asked=True),
+    "assistant": by_assistant(to_assistant=False),
+    "assistant asks-you": by_assistant(to_assistant=True),
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
 
 def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
-    """What takes over from an older statement, where the question asks what holds and names nobody."""
+    """Return a term for statements that replace older ones, in queries about the present."""
 
     def of(slate: Slate) -> Columns:
         barred = [
             slate.numbers[name] for name in ("asks", "says-others", "names-speaker", "names-other")
         ]
         own = (spread("late")(slate) + spread("similarity")(slate)) / 2
-        taken = (
+        weights = (
             slate.numbers["takes-over"]
             * own**2
             * slate.numbers["asks-now"]
             * (np.max(barred, axis=0) == 0)
         )
-        return taken * slate.numbers["says-change"] if changed else taken
+        return weights * slate.numbers["says-change"] if changed else weights
 
     return of
 
 
 BY_HAND = {
-    "takes over": (0.1, overtaking(changed=False)),
-    "takes over, changed": (0.2, overtaking(changed=True)),
+    "takes-over": (0.1, overtaking(changed=False)),
+    "takes-over, says-change": (0.2, overtaking(changed=True)),
 }
-"""Terms with weights of experiments/outdated.py's development pairs: no question of these sets pays for them."""
+"""Terms with manual weights, from the development pairs of outdated.py; the questions here do not need them."""
 
 _NUMBERS = ("late", "around-lexical", "around-similarity", "names-things", "words", "takes-over")
 _FLAGS = (
@@ -145,9 +150,7 @@ ALL = f"""(pack everything "The default pack's candidates, with every feature in
 
 @dataclass
 class Pool:
-    """One question's candidates: the terms, and which of them are evidence by each of the labels; what another pack
-    reaches on it in the engine.
-    """
+    """Candidates of one question: terms, evidence under both labels, and results of the other pack."""
 
     kind: str
     conversation: str
@@ -164,34 +167,34 @@ class Pool:
 def gathered(
     kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str
 ) -> list[Pool]:
-    """Recall every answerable question with evidence, and keep its pool; ask the pack ``against`` the same."""
-    found = []
+    """Recall every answerable question with evidence under both packs; return the pools."""
+    pools = []
     pack = ALL.format(cut=f"(defpolicy cut {cut})" if cut else "")
-    for one in labelled:
-        held = one.conversation
+    for entry in labelled:
+        talk = entry.conversation
         with memlab.open(pack=pack) as lab, memlab.open(pack=against) as other:
             for one_lab in (lab, other):
-                one_lab.remember(held.rows(project=held.name), chain=True)
+                one_lab.remember(talk.rows(project=talk.name), chain=True)
             ids = dict(lab.memories.select("ref", "id").iter_rows())
-            for place, question in enumerate(one.questions):
+            for position, question in enumerate(entry.questions):
                 if not question.answerable or not question.evidence:
                     continue
-                at = held.end + timedelta(days=1)
-                slate = lab.recall(question.text, project=held.name, at=at, log=False).slate
+                at = talk.end + timedelta(days=1)
+                slate = lab.recall(question.text, project=talk.name, at=at, log=False).slate
                 gold = {ids[ref] for ref in question.evidence if ref in ids}
                 better = {
                     ids[ref]
-                    for ref in corrections.get((held.name, place), question.evidence)
+                    for ref in corrections.get((talk.name, position), question.evidence)
                     if ref in ids
                 }
                 if not gold:
                     continue
-                hits = other.recall(question.text, project=held.name, at=at, limit=10, log=False)
+                hits = other.recall(question.text, project=talk.name, at=at, limit=10, log=False)
                 places = -np.arange(len(hits), dtype=float)
-                found.append(
+                pools.append(
                     Pool(
                         kind,
-                        held.name,
+                        talk.name,
                         question.category,
                         np.column_stack([term(slate) for term in TERMS.values()]),
                         sum(weight * term(slate) for weight, term in BY_HAND.values()),
@@ -208,25 +211,26 @@ def gathered(
                         ),
                     )
                 )
-    return found
+    return pools
 
 
 # -- fits -----------------------------------------------------------------------------------------------------
 
 
-def logistic(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    terms = np.vstack([pool.terms[:, chosen] for pool in given])
-    evidence = np.concatenate([pool.evidence for pool in given])
+def logistic(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Fit a logistic regression; return its weights."""
+    terms = np.vstack([pool.terms[:, chosen] for pool in pools])
+    evidence = np.concatenate([pool.evidence for pool in pools])
     return LogisticRegression(max_iter=1000).fit(terms, evidence).coef_[0]
 
 
-def listwise(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    """Minimises -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
-    asked = [pool for pool in given if pool.evidence.any()]
-    terms = np.vstack([pool.terms[:, chosen] for pool in asked])
-    starts = np.cumsum([0, *(len(pool.evidence) for pool in asked)])[:-1]
-    sizes = np.array([len(pool.evidence) for pool in asked])
-    share = np.concatenate([pool.evidence / pool.evidence.sum() for pool in asked])
+def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Minimise -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
+    answerable = [pool for pool in pools if pool.evidence.any()]
+    terms = np.vstack([pool.terms[:, chosen] for pool in answerable])
+    starts = np.cumsum([0, *(len(pool.evidence) for pool in answerable)])[:-1]
+    sizes = np.array([len(pool.evidence) for pool in answerable])
+    share = np.concatenate([pool.evidence / pool.evidence.sum() for pool in answerable])
     wanted = share @ terms
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -241,21 +245,22 @@ def listwise(given: list[Pool], chosen: list[int]) -> np.ndarray:
     return minimize(loss, np.zeros(len(chosen)), jac=True, method="L-BFGS-B").x
 
 
-def mean_of_both(given: list[Pool], chosen: list[int]) -> np.ndarray:
-    found = [fit(given, chosen) for fit in (logistic, listwise)]
-    return sum(weights / np.abs(weights).sum() for weights in found) / 2
+def mean_of_both(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+    """Return the mean of both fits, each with an L1 norm of 1."""
+    fits = [fit(pools, chosen) for fit in (logistic, listwise)]
+    return sum(weights / np.abs(weights).sum() for weights in fits) / 2
 
 
 def scaled(weights: np.ndarray) -> np.ndarray:
-    """The same order, positive weights summing to 1: the scale of the terms by hand."""
+    """Scale weights so that the positive ones sum to 1, as the manual weights assume."""
     return weights / weights[weights > 0].sum()
 
 
-# -- what came of it ------------------------------------------------------------------------------------------
+# -- metrics ---------------------------------------------------------------------------------------------------
 
 
 def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, float]:
-    """Fractional recall@10 and nDCG@10 of a pool in the order of these scores, ties by id."""
+    """Return fractional recall@10 and nDCG@10 of a ranked pool; ties are in order of id."""
     top = evidence[np.argsort(-scores, kind="stable")[:10]]
     gain = (top / np.log2(np.arange(2, len(top) + 2))).sum()
     best = (1 / np.log2(np.arange(2, min(10, gold) + 2))).sum()
@@ -263,7 +268,7 @@ def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, 
 
 
 def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
-    """Recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
+    """Return recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
     return (
         *judged(scores, pool.evidence, pool.gold),
         *judged(scores, pool.corrected, pool.corrected_gold),
@@ -271,40 +276,47 @@ def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
 
 
 def cross_validated(
-    given: list[Pool], chosen: list[int], fit: Callable = mean_of_both
+    pools: list[Pool], chosen: list[int], fit: Callable = mean_of_both
 ) -> tuple[np.ndarray, dict]:
-    """Metrics of each question, ranked by the fit that did not see its conversation; and the folds' weights."""
+    """Return the held-out metrics of each question, and the folds' weights."""
     weights = {
-        name: scaled(fit([pool for pool in given if pool.conversation != name], chosen))
-        for name in dict.fromkeys(pool.conversation for pool in given)
+        name: scaled(fit([pool for pool in pools if pool.conversation != name], chosen))
+        for name in dict.fromkeys(pool.conversation for pool in pools)
     }
-    found = [
+    rows = [
         metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand)
-        for pool in given
+        for pool in pools
     ]
-    return np.array(found), weights
+    return np.array(rows), weights
 
 
-def shown(values: np.ndarray) -> str:
+def format_values(values: np.ndarray) -> str:
+    """Return values with four digits."""
     return " ".join(f"{value:.4f}" for value in values)
 
 
 def interval(differences: np.ndarray, conversations: list[str]) -> str:
-    found = cluster_interval(differences, conversations)
-    return "" if found is None else f"{found.value:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
+    """Return a mean with its interval by conversation as text."""
+    estimate = cluster_interval(differences, conversations)
+    return (
+        ""
+        if estimate is None
+        else f"{estimate.value:+.4f} [{estimate.low:+.4f}, {estimate.high:+.4f}]"
+    )
 
 
 def main() -> None:
+    """Run the fit."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--corrections", type=Path)
     parser.add_argument(
-        "--against", default="memlab", help="a pack, by name or path, that is asked in the engine"
+        "--against", default="memlab", help="a pack, by name or path, to compare with"
     )
-    parser.add_argument("--cut", help="another policy of the slot cut, from its parameters on")
+    parser.add_argument("--cut", help="a policy of the slot cut, from its parameters on")
     parser.add_argument(
-        "--pools", type=Path, help="a file of pools: read where it exists, else written"
+        "--pools", type=Path, help="a file of pools, read if it exists and written otherwise"
     )
     parser.add_argument("--no-ablation", action="store_true")
     arguments = parser.parse_args()
@@ -315,15 +327,15 @@ def main() -> None:
         for item in json.loads(arguments.corrections.read_text()):
             corrections[item["sample_id"], item["qa"]] = item["correct"]
     if arguments.pools and arguments.pools.exists():
-        given = pickle.loads(arguments.pools.read_bytes())
+        pools = pickle.loads(arguments.pools.read_bytes())
     else:
-        given = gathered(
+        pools = gathered(
             "locomo", read_locomo(arguments.locomo), corrections, arguments.cut, arguments.against
         )
-        given += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
+        pools += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
         if arguments.pools:
-            arguments.pools.write_bytes(pickle.dumps(given))
-    rows = report(given, ablation=not arguments.no_ablation)
+            arguments.pools.write_bytes(pickle.dumps(pools))
+    rows = report(pools, ablation=not arguments.no_ablation)
     results.save(
         rows,
         plot_dots(
@@ -338,50 +350,56 @@ def main() -> None:
     )
 
 
-def report(given: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
+def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
     """Print the comparison and the weights; return a row for each term."""
     table: list[dict[str, object]] = []
     names = list(TERMS)
     everything = list(range(len(names)))
-    kinds = list(dict.fromkeys(pool.kind for pool in given))
-    of = {kind: np.array([pool.kind == kind for pool in given]) for kind in kinds}
-    conversations = np.array([pool.conversation for pool in given])
+    kinds = list(dict.fromkeys(pool.kind for pool in pools))
+    of = {kind: np.array([pool.kind == kind for pool in pools]) for kind in kinds}
+    conversations = np.array([pool.conversation for pool in pools])
     for kind in kinds:
-        ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in given if pool.kind == kind])
+        ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in pools if pool.kind == kind])
         print(f"{kind}: {of[kind].sum()} questions; the pool holds {ceiling:.3f} of the evidence")
     for fit in (logistic, listwise, mean_of_both):
-        found, weights = cross_validated(given, everything, fit)
+        metrics_by_question, weights = cross_validated(pools, everything, fit)
         for kind in kinds:
             print(
-                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: {shown(found[of[kind]].mean(axis=0))}"
+                f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: "
+                f"{format_values(metrics_by_question[of[kind]].mean(axis=0))}"
             )
-    against = np.array([pool.against for pool in given])
+    against = np.array([pool.against for pool in pools])
     for kind in kinds:
         rows = of[kind]
         print(
-            f"the other pack in the engine, {kind}: {shown(against[rows].mean(axis=0))}; held out less that:"
+            f"the other pack in the engine, {kind}: {format_values(against[rows].mean(axis=0))}; "
+            "difference of the held-out fit:"
         )
-        for place, what in enumerate(
+        for column, what in enumerate(
             ("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")
         ):
-            print(
-                f"  {what:<22}{interval(found[rows, place] - against[rows, place], conversations[rows].tolist())}"
-            )
+            difference = metrics_by_question[rows, column] - against[rows, column]
+            print(f"  {what:<22}{interval(difference, conversations[rows].tolist())}")
     for name in dict.fromkeys(conversations.tolist()):
-        print(f"  left out {name:<10}{shown(found[conversations == name].mean(axis=0))}")
-    final = scaled(mean_of_both(given, everything))
+        print(
+            f"  left out {name:<10}{format_values(metrics_by_question[conversations == name].mean(axis=0))}"
+        )
+    final = scaled(mean_of_both(pools, everything))
     spreads = np.array(list(weights.values()))
-    print(f"{'term':<28}{'weight':>8}{'folds':>18}   recall@10 and nDCG@10 that go with it, by set")
+    print(
+        f"{'term':<28}{'weight':>8}{'folds':>18}   loss of recall@10 and nDCG@10 without it, by set"
+    )
     for index, name in enumerate(names):
         low, high = spreads[:, index].min(), spreads[:, index].max()
         table.append({"term": name, "weight": final[index], "low": low, "high": high})
         line = f"{name:<28}{final[index]:8.3f}   {low:6.3f} .. {high:6.3f}"
         if ablation:
-            without, _ = cross_validated(given, [other for other in everything if other != index])
+            without, _ = cross_validated(pools, [other for other in everything if other != index])
             for kind in kinds:
                 rows = of[kind]
                 line += f"   {kind} " + " ".join(
-                    f"{(found[rows, place] - without[rows, place]).mean():+.4f}" for place in (0, 1)
+                    f"{(metrics_by_question[rows, column] - without[rows, column]).mean():+.4f}"
+                    for column in (0, 1)
                 )
         print(line)
     return table

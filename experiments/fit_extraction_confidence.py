@@ -1,11 +1,11 @@
-"""Fit the confidence of extracted facts to judged proposals, and print the table for ``english.toml``.
+"""Fit the confidence of extracted facts to judged proposals; print the table for ``english.toml``.
 
     python experiments/fit_extraction_confidence.py FOLDER --chitchat dataset.json
 
-Proposals and judgements are those of ``extraction_judged.py``; chats set aside are not read. The share of useful facts
-of a rule shrinks towards the share of its sort, which shrinks towards .5. A logistic regression on the sort and on how
-the fact was said is compared with it; both are cross-validated with whole chats left out. Printed are the mean squared
-error and the area under the curve of each, and what the table gives the facts that are not useful.
+Proposals and judgements are those of ``extraction_judged.py``, without held-out chats. The share of useful facts of a
+rule shrinks towards the share of its sort, and that towards .5. A logistic regression on the sort and the form of the
+statement is compared with it. Both are cross-validated with whole chats left out. Printed are the mean squared error
+and the area under the curve of each, and the table's confidence of facts that are not useful.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from memlab.kernel.english import lexicon
 from memlab.subjects.extraction.staged import Proposed
 
 PRIOR, OF_SORT, OF_RULE = 0.5, 4.0, 6.0
-"""The share that nothing is known of, and how many judged cases the wider share counts as."""
+"""The prior share without evidence, and the number of judged cases that the wider share counts as."""
 
 
 def sort_of(rule: str) -> str:
-    """The sort of a rule's values, or of what kind of predicate it is."""
+    """Return the sort of a rule's values, or the kind of its predicate."""
     sorts = {row[1]: row[2] for row in lexicon()["extraction"]["verbs"].values()}
     words = lexicon()["extraction"]
     if rule in sorts:
@@ -49,24 +49,24 @@ def sort_of(rule: str) -> str:
 
 
 def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
-    """The shrunk share of each rule, and of each sort under "sort:"."""
-    seen, right = (
+    """Return the shrunk share of each rule, and of each sort under "sort:"."""
+    count, right = (
         Counter(rules),
         Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine),
     )
-    found: dict[str, float] = {}
-    for sort in {sort_of(rule) for rule in seen}:
-        of = [rule for rule in seen if sort_of(rule) == sort]
-        cases, fine = sum(seen[rule] for rule in of), sum(right[rule] for rule in of)
-        found[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
+    table: dict[str, float] = {}
+    for sort in {sort_of(rule) for rule in count}:
+        of = [rule for rule in count if sort_of(rule) == sort]
+        cases, fine = sum(count[rule] for rule in of), sum(right[rule] for rule in of)
+        table[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
         for rule in of:
-            found[rule] = (right[rule] + found[f"sort:{sort}"] * OF_RULE) / (seen[rule] + OF_RULE)
-    return found
+            table[rule] = (right[rule] + table[f"sort:{sort}"] * OF_RULE) / (count[rule] + OF_RULE)
+    return table
 
 
-def features(rule: str, one: Proposed) -> dict[str, float | str]:
-    """How a fact was said."""
-    value = str(one.fields.get("value", one.fields.get("object", "")))
+def features(rule: str, proposal: Proposed) -> dict[str, float | str]:
+    """Return the features of the form of a statement."""
+    value = str(proposal.fields.get("value", proposal.fields.get("object", "")))
     words = value.lower().split()
     return {
         "sort": sort_of(rule),
@@ -74,42 +74,43 @@ def features(rule: str, one: Proposed) -> dict[str, float | str]:
         "pronoun": float(bool({"it", "them", "they", "he", "she", "there"} & set(words))),
         "capital": float(any(part[:1].isupper() for part in value.split())),
         "article": float(bool(words) and words[0] in ("the", "a", "an")),
-        "start": float(one.start == 0),
-        "said": float(min(len(one.span), 200)) / 100,
+        "start": float(proposal.start == 0),
+        "said": float(min(len(proposal.span), 200)) / 100,
     }
 
 
 def main() -> None:
+    """Fit and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
-    found = dict(proposed(arguments.folder, also=arguments.chitchat))
+    proposals = dict(proposed(arguments.folder, also=arguments.chitchat))
     rows = map(
         json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines()
     )
     judged = [
         (key, row["judgement"] == "useful")
         for row in rows
-        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in found
+        if (key := (row["chat"], row["message"], row["sort"], row["rule"], row["nth"])) in proposals
         and row["sort"] == "fact"
     ]
     keys = [key for key, _ in judged]
     useful = np.array([fine for _, fine in judged])
     rules, groups = [key[3] for key in keys], [key[0] for key in keys]
-    told = [features(key[3], found[key]) for key in keys]
+    inputs = [features(key[3], proposals[key]) for key in keys]
     table, regression = np.zeros(len(keys)), np.zeros(len(keys))
     for train, test in GroupKFold(10).split(keys, useful, groups):
-        known = shares([rules[n] for n in train], useful[train])
+        rates = shares([rules[n] for n in train], useful[train])
         table[test] = [
-            known.get(rules[n], known.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
+            rates.get(rules[n], rates.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
         ]
         model = make_pipeline(DictVectorizer(), LogisticRegression(C=0.5, max_iter=2000))
-        model.fit([told[n] for n in train], useful[train])
-        regression[test] = model.predict_proba([told[n] for n in test])[:, 1]
-    now = np.array([found[key].confidence for key in keys])
+        model.fit([inputs[n] for n in train], useful[train])
+        regression[test] = model.predict_proba([inputs[n] for n in test])[:, 1]
+    now = np.array([proposals[key].confidence for key in keys])
     print(f"{len(keys)} judged facts that are proposed, {int(useful.sum())} useful")
     for name, sure in (
         ("as it is", now),

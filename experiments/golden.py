@@ -1,21 +1,20 @@
-"""Compare what labs of every pack hold and answer with the golden record, or write the record.
+"""Compare the content and results of labs of every pack with the golden record, or write it.
 
-    python experiments/golden.py                                 # compare; 1 and the changed lines if any differs
-    python experiments/golden.py --only demo/companion           # the lines whose names begin so, while working
-    python experiments/golden.py --write --reason "..."          # write what differs, with the reason, into the record
-    python experiments/golden.py --dump FOLDER                   # also write every thing as text, to diff two versions
-    MEMLAB_DATA=FOLDER python experiments/golden.py              # also the data part; --data FOLDER says the same
+    python experiments/golden.py                                 # compare; exit with 1 if a line differs
+    python experiments/golden.py --only demo/companion           # only lines with this prefix
+    python experiments/golden.py --write --reason "..."          # write the differences and the reason
+    python experiments/golden.py --dump FOLDER                   # also write every item as text, for a diff
+    MEMLAB_DATA=FOLDER python experiments/golden.py              # also the data part, as --data FOLDER does
 
-The public part runs every pack of ``memlab.packs()`` on six labs that need nothing but this repository: the demo's
-conversation, a random life, two imports, and two generated labs. The data part runs the same on chats in
-``FOLDER/locomo`` and ``FOLDER/beam100k``; the environment variable MEMLAB_DATA names the folder. Only digests and
-weighted sums of floats are kept of them, never their text. Without the folder their lines are not compared, which is
-printed.
+The public part runs every pack of ``memlab.packs()`` on six labs that need only this repository: the demo's
+conversation, a random sequence of calls, two imports, and two generated labs. The data part runs the same on chats in
+``FOLDER/locomo`` and ``FOLDER/beam100k``. Of these only digests and weighted sums of floats are stored, never text.
+Without the folder their lines are not compared, and a message says so.
 
 Recorded are all slates, the frames of memories, edges and facts, an evaluation, a context, each export, the receipt of
-a purge, and the hashes of packs and policies. ``experiments/data`` has the record: ``golden.jsonl`` with one line a
-thing, ``golden-sums.parquet`` with the sums of its floats, ``golden-changes.md`` with the reason of each change. See
-``recording/things.py`` for what is compared exactly, and what to 1e-12.
+a purge, and the hashes of packs and policies. In ``experiments/data``, ``golden.jsonl`` has one line per item,
+``golden-sums.parquet`` has the sums of floats, and ``golden-changes.md`` has the reason of each change.
+``recording/things.py`` explains which values are compared exactly and which to 1e-12.
 """
 
 from __future__ import annotations
@@ -59,14 +58,14 @@ VARIABLE = "MEMLAB_DATA"
 
 
 def jobs(data: Path | None, only: str) -> list[tuple[str, str, Path | None]]:
-    """Return every lab with every pack, as far as ``only`` allows; chats only where there is a data folder."""
+    """Return every lab with every pack that ``only`` selects; chats need a data folder."""
     labs = [*LABS, *(CHATS if data is not None else ())]
-    made = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
-    return [job for job in made if _begins_alike(f"{job[0]}/{job[1]}/", only)]
+    tasks = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
+    return [job for job in tasks if _begins_alike(f"{job[0]}/{job[1]}/", only)]
 
 
 def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
-    """Build one lab under one pack, and return what is recorded of it."""
+    """Build one lab under one pack, and return its recorded items."""
     lab, pack, data = job
     if lab == "hashes":
         return [pack_thing(pack, keep=keep)]
@@ -79,7 +78,7 @@ def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
 
 
 def expected(record: Record, data: Path | None, only: str) -> list[str]:
-    """Return the names of the record that this run makes: a pack that is gone is a change."""
+    """Return the names of recorded lines that this run should compute."""
     run = {"hashes", *LABS, *(CHATS if data is not None else ())}
     return [
         name
@@ -89,10 +88,10 @@ def expected(record: Record, data: Path | None, only: str) -> list[str]:
 
 
 def rewritten(
-    record: Record, things: Iterable[Thing], changes: Iterable[Change], machine: str
+    record: Record, records: Iterable[Thing], changes: Iterable[Change], machine: str
 ) -> Record:
-    """Return the record with the changed lines as they are now; the others stay as they were written."""
-    lines, by_name = dict(record.lines), {thing.name: thing for thing in things}
+    """Return the record with the changed lines replaced."""
+    lines, by_name = dict(record.lines), {item.name: item for item in records}
     for change in changes:
         if change.name in by_name:
             lines[change.name] = line_of(by_name[change.name], machine)
@@ -100,11 +99,12 @@ def rewritten(
             del lines[change.name]
     used = {line.machine for line in lines.values()}
     machines = {**record.machines, digest(machine.encode()): machine}
-    kept = {name: machine for name, machine in sorted(machines.items()) if name in used}
-    return replace(record, lines=dict(sorted(lines.items())), machines=kept)
+    used_machines = {name: machine for name, machine in sorted(machines.items()) if name in used}
+    return replace(record, lines=dict(sorted(lines.items())), machines=used_machines)
 
 
 def main() -> int:
+    """Compare or write; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -112,89 +112,96 @@ def main() -> int:
         "--write", action="store_true", help="write what differs into the record; needs --reason"
     )
     parser.add_argument("--reason", default="", help="why the lines changed")
-    parser.add_argument("--data", type=Path, help=f"folder of the chats; {VARIABLE} unless given")
+    parser.add_argument("--data", type=Path, help=f"folder of the chats; default: {VARIABLE}")
     parser.add_argument(
-        "--only", default="", help="the things whose names begin so, as in demo/companion"
+        "--only", default="", help="only items with this prefix, such as demo/companion"
     )
-    parser.add_argument("--dump", type=Path, help="folder for every thing as text")
+    parser.add_argument("--dump", type=Path, help="folder in which every item is written as text")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args()
-    if given.write and not given.reason.strip():
+    arguments = parser.parse_args()
+    if arguments.write and not arguments.reason.strip():
         parser.error(
             "--write needs --reason: a changed line is committed together with its reason."
         )
-    named = given.data or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
-    if named is not None and not named.is_dir():
+    data_folder = arguments.data or (
+        Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
+    )
+    if data_folder is not None and not data_folder.is_dir():
         parser.error(
-            f"{named} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/."
+            f"{data_folder} is no folder. --data or {VARIABLE} names one with locomo/ and beam100k/."
         )
     began, machine, record = time.monotonic(), describe_machine(), read(FOLDER)
-    things = {}
-    for thing in _made(jobs(named, given.only), given.processes, keep=given.dump is not None):
-        if thing.name.startswith(given.only):
-            things[thing.name] = thing
-            if given.dump is not None:
-                target = given.dump / f"{thing.name}.txt"
+    records = {}
+    for item in _make_all(
+        jobs(data_folder, arguments.only), arguments.processes, keep=arguments.dump is not None
+    ):
+        if item.name.startswith(arguments.only):
+            records[item.name] = item
+            if arguments.dump is not None:
+                target = arguments.dump / f"{item.name}.txt"
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(thing.content)
-    wanted = expected(record, named, given.only)
-    changes = compare(record, things, machine, wanted)
+                target.write_text(item.content)
+    wanted = expected(record, data_folder, arguments.only)
+    changes = compare(record, records, machine, wanted)
     for change in changes:
         print(change)
     to_the_bit = sum(
         record.lines[name].machine == digest(machine.encode())
-        for name in things
+        for name in records
         if name in record.lines
     )
     rounded = sum(
-        is_rounded(record.lines[name], thing)
-        for name, thing in things.items()
+        is_rounded(record.lines[name], item)
+        for name, item in records.items()
         if name in record.lines
     )
     print(
-        f"{len(things)} things, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12"
+        f"{len(records)} items, {len(changes)} changed; {to_the_bit} compared to the bit, the others to 1e-12"
     )
     print(f"{rounded} have floats that differ from the record in at least one bit")
     print(f"{machine}\n{time.monotonic() - began:.0f} s")
-    if named is None:
+    if data_folder is None:
         left = sum(_lab(name) in CHATS for name in record.lines)
         print(
             f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared."
         )
-    if given.write:
+    if arguments.write:
         if changes:
             write(
                 FOLDER,
-                rewritten(record, things.values(), changes, machine),
+                rewritten(record, records.values(), changes, machine),
                 changes,
-                given.reason.strip(),
+                arguments.reason.strip(),
             )
         print(f"{len(changes)} lines written")
         return 0
-    if said := unlogged(FOLDER):
-        print(said)
+    if problem := unlogged(FOLDER):
+        print(problem)
     if changes:
         print(
-            'If this is meant, run it again with --write --reason "..." and commit the record with the change.'
+            'If the change is intended, run it again with --write --reason "..." and commit the record with the change.'
         )
-    return 1 if changes or said else 0
+    return 1 if changes or problem else 0
 
 
-def _made(
+def _make_all(
     jobs: list[tuple[str, str, Path | None]], processes: int, *, keep: bool
 ) -> Iterator[Thing]:
+    """Run the jobs in processes; return their items."""
     if processes == 1 or len(jobs) < 2:
         return chain.from_iterable(make(job, keep) for job in jobs)
-    context = multiprocessing.get_context("spawn")  # a fork of threads of Polars hangs
+    context = multiprocessing.get_context("spawn")  # a fork of Polars' threads hangs
     with ProcessPoolExecutor(min(processes, len(jobs)), mp_context=context) as pool:
         return chain.from_iterable(list(pool.map(make, jobs, [keep] * len(jobs))))
 
 
 def _lab(name: str) -> str:
+    """Return the lab of a name."""
     return name.partition("/")[0]
 
 
 def _begins_alike(name: str, only: str) -> bool:
+    """Return whether one name is a prefix of the other."""
     return name.startswith(only) or only.startswith(name)
 
 

@@ -1,11 +1,11 @@
-"""How quick the graph is: one command, seeded, everything in one run.
+"""Measure the speed of the graph on 1,000,000 nodes and 10,000,000 edges.
 
-    python experiments/graph_speed.py                     # 1,000,000 nodes, 10,000,000 edges, even and skewed
+    python experiments/graph_speed.py                     # even and skewed degrees
     python experiments/graph_speed.py --nodes 100000 --edges 1000000
 
-Prints CPU time (the least of several calls; nothing here uses a second core, so what else runs on the machine counts
-less than in wall time) and, where there is a counterpart, the ratio to plain SciPy: building a compressed matrix, and
-one product of it with a vector for each step of spreading.
+Printed is the minimum CPU time of several calls, which other programs affect less than wall time. Where plain SciPy has
+an equivalent, the ratio to it follows. The equivalents are building a compressed matrix, and one product of it with a
+vector for each step of spreading.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from memlab.kernel.graph import SPREAD_MODES, EdgeBatch, Edges, communities, spr
 Ints = NDArray[np.int64]
 
 
-def least(call: Callable[[], object], times: int = 5) -> float:
-    """Seconds of CPU time of the quickest of several calls."""
+def minimum_cpu(call: Callable[[], object], times: int = 5) -> float:
+    """Return the minimum CPU time of several calls, in seconds."""
     spent = []
     for _ in range(times):
         started = time.process_time()
@@ -38,31 +38,34 @@ def least(call: Callable[[], object], times: int = 5) -> float:
 
 
 def row(what: str, seconds: float, baseline: float | None = None) -> None:
-    shown = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
+    """Print a row of the table."""
+    duration = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
     print(
-        f"  {what:<50}{shown}" + (f"{seconds / baseline:10.2f} x" if baseline else ""), flush=True
+        f"  {what:<50}{duration}" + (f"{seconds / baseline:10.2f} x" if baseline else ""),
+        flush=True,
     )
 
 
 def even(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
-    """Ends drawn at random, in no order."""
+    """Return the ends of random edges in random order."""
     source = dice.integers(0, nodes, edges)
     return source, (source + dice.integers(1, nodes, edges)) % nodes
 
 
 def skewed(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
-    """One end drawn by a power law, so that the first nodes have a hundredth of all edges each."""
+    """Return edges with one power-law end; each of the first nodes has a hundredth of them."""
     source = dice.integers(0, nodes, edges)
     target = (nodes * dice.random(edges) ** 6).astype(np.int64)
     return source, np.where(target == source, (target + 1) % nodes, target)
 
 
 def pass_on(batch: EdgeBatch) -> NDArray[np.float64]:
+    """Return the weight that each edge passes on."""
     return 0.7 * batch.activation * batch.weight
 
 
 def products(matrix: csr_array, seeds: Ints, steps: int) -> NDArray[np.float64]:
-    """Spreading as a whole-graph baseline computes it: A += 0.7 W A."""
+    """Spread as a whole-graph baseline does: A += 0.7 W A."""
     activation = np.zeros(matrix.shape[0])
     activation[seeds] = 1.0
     for _ in range(steps):
@@ -71,20 +74,25 @@ def products(matrix: csr_array, seeds: Ints, steps: int) -> NDArray[np.float64]:
 
 
 def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.Generator) -> None:
+    """Measure one graph."""
     weight = dice.random(len(source))
     seeds = np.sort(dice.choice(nodes, 10, replace=False))
     matrix: list[csr_array] = []
-    built = least(
+    built = minimum_cpu(
         lambda: matrix.append(csr_array((weight, (source, target)), shape=(nodes, nodes))), 1
     )
     both = (matrix[0] + matrix[0].T).tocsr()
-    multiplied = least(lambda: products(both, seeds, 3), 2)
+    multiplied = minimum_cpu(lambda: products(both, seeds, 3), 2)
 
     edges = Edges()
     print(f"{name}: {nodes:,} nodes, {len(source):,} edges", flush=True)
-    row("append all", least(lambda: edges.append(source, target, 0, weight, nodes=nodes), 1), built)
-    row("first look-up (builds the base)", least(lambda: edges.crossings(seeds), 1), built)
-    print(f"  most edges of a node: {int(edges.degree(np.arange(nodes)).max()):,}")
+    row(
+        "append all",
+        minimum_cpu(lambda: edges.append(source, target, 0, weight, nodes=nodes), 1),
+        built,
+    )
+    row("first look-up (builds the base)", minimum_cpu(lambda: edges.crossings(seeds), 1), built)
+    print(f"  maximum edges of a node: {int(edges.degree(np.arange(nodes)).max()):,}")
     for mode in SPREAD_MODES:
         threshold = 1e-4 if mode == "ppr" else 0.01
 
@@ -100,10 +108,10 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
                 threshold=threshold,
             )
 
-        found = go()
-        row(f"spread {mode}, 10 seeds: {len(found.rows):,} reached", least(go), multiplied)  # type: ignore[attr-defined]
-        if found.unexpanded or found.narrowed:  # type: ignore[attr-defined]
-            print(f"    limited: {found.unexpanded:,} not expanded, {found.narrowed:,} narrowed")  # type: ignore[attr-defined]
+        result = go()
+        row(f"spread {mode}, 10 seeds: {len(result.rows):,} reached", minimum_cpu(go), multiplied)  # type: ignore[attr-defined]
+        if result.unexpanded or result.narrowed:  # type: ignore[attr-defined]
+            print(f"    limited: {result.unexpanded:,} not expanded, {result.narrowed:,} narrowed")  # type: ignore[attr-defined]
 
     def singles(look: bool, count: int = 10_000) -> None:
         for at in range(count):
@@ -112,30 +120,30 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
                 edges.crossings(seeds[:1])
 
     count = 10_000
-    row("append one edge", least(lambda: singles(False), 1) / count)
-    row("append one edge, look up after each", least(lambda: singles(True), 1) / count)
+    row("append one edge", minimum_cpu(lambda: singles(False), 1) / count)
+    row("append one edge, look up after each", minimum_cpu(lambda: singles(True), 1) / count)
     row(
-        "append one edge, at most 1,000 of a relation",
-        least(lambda: bounded(edges, nodes, count), 1) / count,
+        "append one edge, maximum 1,000 per relation",
+        minimum_cpu(lambda: bounded(edges, nodes, count), 1) / count,
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.bin"
-        row("save", least(lambda: edges.save(path), 1))
-        row("open", least(lambda: Edges.load(path)))
+        row("save", minimum_cpu(lambda: edges.save(path), 1))
+        row("open", minimum_cpu(lambda: Edges.load(path)))
         loaded = Edges.load(path)
-        row("open, first look-up", least(lambda: Edges.load(path).crossings(seeds)))
+        row("open, first look-up", minimum_cpu(lambda: Edges.load(path).crossings(seeds)))
         row(
             "first append after opening",
-            least(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1),
+            minimum_cpu(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1),
         )
-        print(f"  bytes an edge on disk: {path.stat().st_blocks * 512 / len(edges):.1f}")
+        print(f"  bytes per edge on disk: {path.stat().st_blocks * 512 / len(edges):.1f}")
     print(f"  peak resident memory so far, the baseline's included: {peak():,} MB\n", flush=True)
 
 
 def grouped(
     dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, groups: int = 500
 ) -> None:
-    """Communities of planted groups, seven of ten edges inside; igraph beside it where it is installed."""
+    """Measure community detection on planted groups, next to igraph if installed."""
     label = np.sort(dice.integers(0, groups, nodes))
     first = np.searchsorted(label, np.arange(groups + 1))
     source = dice.integers(0, nodes, edges)
@@ -143,11 +151,14 @@ def grouped(
     inside = first[label[source]] + (dice.random(edges) * size).astype(np.int64)
     target = np.where(dice.random(edges) < 0.7, inside, dice.integers(0, nodes, edges))
     target = np.where(target == source, (source + 1) % nodes, target)
-    weight, held = dice.random(edges), Edges()
-    held.append(source, target, 0, weight, nodes=nodes)
+    weight, graph_edges = dice.random(edges), Edges()
+    graph_edges.append(source, target, 0, weight, nodes=nodes)
     print(f"communities: {nodes:,} nodes, {edges:,} edges, {groups} groups planted")
-    found = communities(held)
-    row(f"communities, modularity {found.modularity:.4f}", least(lambda: communities(held), 2))
+    communities_found = communities(graph_edges)
+    row(
+        f"communities, modularity {communities_found.modularity:.4f}",
+        minimum_cpu(lambda: communities(graph_edges), 2),
+    )
     if find_spec("igraph"):
         import igraph
 
@@ -160,19 +171,22 @@ def grouped(
             ),
         ):
             score = graph.modularity(split().membership, weights=weight)
-            row(f"igraph {name}, modularity {score:.4f}", least(split, 2))
+            row(f"igraph {name}, modularity {score:.4f}", minimum_cpu(split, 2))
 
 
 def bounded(edges: Edges, nodes: int, count: int) -> None:
+    """Link with a maximum number of edges."""
     for at in range(count):
         edges.append([at], [at + 7], 1, 0.5, nodes=nodes, most=1000)
 
 
 def peak() -> int:
+    """Return the peak resident memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def main() -> None:
+    """Run the measurements."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--nodes", type=int, default=1_000_000)
     parser.add_argument("--edges", type=int, default=10_000_000)

@@ -1,9 +1,9 @@
-"""Print which development chats are set aside for the last reading of linking and extraction, and their messages.
-
-The draw was made before the first rule was written. A seed draws two of the five LoCoMo conversations and four of the
-twelve BEAM chats; these six are read once, after the rules are fixed. Nothing is tuned on them.
+"""Print the held-out chats of linking and extraction, and the numbers of their messages.
 
     python experiments/held_out.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
+
+A seed drew two of the five LoCoMo conversations and four of the twelve BEAM chats before the first rule was written.
+These six are read once, after the rules are fixed. Nothing is tuned on them.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ BEAM_READ = tuple(number for number in BEAM if number not in BEAM_HELD_OUT)
 
 
 def main(folder: Path) -> None:
+    """Print the draw."""
     from memlab.io.ingest import read_beam, read_locomo
 
     chats = {

@@ -1,18 +1,19 @@
-"""Does an interval hold a truth that is known? Logs of invented worlds, evaluated as a user would.
+"""Measure whether intervals cover the true value when a log's assumptions hold or fail.
 
     python experiments/hidden_worlds.py                    # 2,000 logs a world: an hour and a half on two cores
     python experiments/hidden_worlds.py --logs 100 --only base,position
 
-Each world draws recalls of a pool of 30 under 60 users; a live policy shows the best five of its noisy scores, and two
-probes from the 25 below (so p = .08 each), unless its line says otherwise. Another policy, closer to the truth, is
-evaluated on the log. The truth is the mean reward of really showing the other policy's head, by 200,000 recalls of the
-same world. *released*: an interval was given; *cover*: the share of released intervals that hold the truth (value /
-difference); *wrong*: verdicts of the wrong side, or any verdict where the truth is a tie. Sound worlds must be covered
-at .93; in the others, what misleads must be covered or refused.
+By default a world has recalls of 60 users with a pool of 30. The active policy shows the best five of its noisy scores
+and two exploration items of the 25 below, each with probability .08. Another policy, with better scores, is evaluated
+on the log. The true value is the mean reward of showing the other policy's results, over 200,000 recalls.
 
-Where the other policy is a challenger (*challenged*, *A/B*), ``memlab.verdict`` is asked instead. In place of the value
-stands then whether the sequence holds the truth at every look at once, the running mean of what each recall's two heads
-were worth; *right* and *wrong* count verdicts at any look.
+The column *released* is the share of logs with an interval. The column *cover* is the share of released intervals that
+cover the true value or difference. The column *wrong* counts verdicts for the wrong side, or any verdict if both are
+equal. If the assumptions hold, coverage must be at least .93. If they fail, intervals must cover or be refused.
+
+If the other policy is a challenger (*challenged*, *A/B*), ``memlab.verdict`` judges the log. The column *cover v* is then
+the share of runs whose confidence sequence covers the running mean difference at all interim analyses. The columns
+*right* and *wrong* count verdicts at any interim analysis.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SAMPLERS = {"": "logged", "extra": "challenge", "lot": "lot", "ab": "ab"}
 
 @dataclass(frozen=True)
 class World:
-    """What is drawn. ``sizes``: recalls of each user, even or Pareto; ``tie``: the other policy is as good as live."""
+    """A world: recalls per user (``sizes``), how the other policy compares (``target``), and so on."""
 
     name: str
     sound: bool
@@ -53,7 +54,7 @@ class World:
     target: str = "better"  # better, tie
     drift: bool = False
     delay: bool = False
-    silence: str = "none"  # none, random, item, outcome, clicks
+    no_answer: str = "none"  # none, random, item, outcome, clicks
     position: tuple[float, ...] = (1.0,) * 7
     redundant: bool = False
     rare: bool = False
@@ -78,17 +79,17 @@ WORLDS = (
     World("tilted probes", True, design="tilted"),
     World("taste turns, probe rate changes", True, drift=True),
     World("delayed, horizon 7d", True, delay=True, horizon="7d", missing="zero"),
-    World("missing at random, censored", True, silence="random", missing="censor"),
+    World("missing at random, censored", True, no_answer="random", missing="censor"),
     World("12 users, Pareto sizes", True, users=12, sizes="pareto"),
     World("40 users, Pareto sizes", True, users=40, sizes="pareto"),
     World("rare reward", True, rare=True),
     World("n = 200", True, recalls=200),
     World("n = 120", True, recalls=120),
-    World("missing by item, weighed", True, silence="item", missing="inverse"),
-    World("missing by item, censored", False, silence="item", missing="censor"),
-    World("missing by outcome, censored", False, silence="outcome", missing="censor"),
-    World("missing by outcome, bounds", False, silence="outcome", missing="bounds"),
-    World("clicks only, as it comes", False, silence="clicks"),
+    World("missing by item, weighed", True, no_answer="item", missing="inverse"),
+    World("missing by item, censored", False, no_answer="item", missing="censor"),
+    World("missing by outcome, censored", False, no_answer="outcome", missing="censor"),
+    World("missing by outcome, bounds", False, no_answer="outcome", missing="bounds"),
+    World("clicks only, as it comes", False, no_answer="clicks"),
     World("position bias", False, position=_BIASED),
     World("position bias, mild", False, position=(1.0, 0.95, 0.9, 0.86, 0.83, 0.8, 0.78)),
     World("redundant items", False, redundant=True),
@@ -114,7 +115,7 @@ WORLDS = (
         True,
         challenge="ab",
         recalls=1200,
-        silence="random",
+        no_answer="random",
         missing="censor",
     ),
     World("A/B, position bias", True, challenge="ab", recalls=1200, position=_BIASED),
@@ -127,7 +128,7 @@ WORLDS = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """One log: arrays f64[recalls, pool] and what a user would have of it."""
+    """One log: arrays f64[recalls, pool] of scores and reward probabilities."""
 
     user: NDArray[np.int64]
     live: Floats
@@ -137,7 +138,7 @@ class Drawn:
 
 
 def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
-    """Recalls of a world: scores of the two policies and the chance that an item is rewarded."""
+    """Draw recalls: the scores of both policies and the reward probability of each item."""
     if world.sizes == "pareto":
         weight = dice.pareto(1.2, world.users) + 0.1
         user = np.sort(dice.choice(world.users, recalls, p=weight / weight.sum()))
@@ -161,14 +162,15 @@ def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
 
 
 def ranks(scores: Floats) -> NDArray[np.int64]:
+    """Return the rank of each score within its row, from 0."""
     order = np.argsort(-scores, axis=1, kind="stable")
-    found = np.empty_like(order)
-    np.put_along_axis(found, order, np.arange(scores.shape[1])[None, :], axis=1)
-    return found
+    positions = np.empty_like(order)
+    np.put_along_axis(positions, order, np.arange(scores.shape[1])[None, :], axis=1)
+    return positions
 
 
 def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
-    """Items of the other head that the logging system can never show."""
+    """Return the items of the other policy's results that the logging policy cannot show."""
     head = ranks(drawn.other) < world.head
     return (
         head
@@ -178,7 +180,7 @@ def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[
 
 
 def truth(world: World, seed: int = 99) -> tuple[float, float]:
-    """Value of the other head, and its difference to the live one, by really showing them."""
+    """Return the true value of the other policy, and its difference to the active one."""
     values = []
     for part in range(20):
         dice = np.random.default_rng((seed, part))
@@ -194,9 +196,9 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
             worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
         pair = []
         for scores in (drawn.other, drawn.live):
-            place = ranks(scores)
-            shown = place < world.head
-            pair.append(earned(world, worth, shown, place, drawn.group, dice).sum(axis=1).mean())
+            rank = ranks(scores)
+            is_shown = rank < world.head
+            pair.append(earned(world, worth, is_shown, rank, drawn.group, dice).sum(axis=1).mean())
         values.append((pair[0], pair[0] - pair[1]))
     value, gap = np.mean(values, axis=0)
     return float(value), float(gap)
@@ -205,106 +207,103 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
 def earned(
     world: World,
     worth: Floats,
-    shown: NDArray[Any],
-    place: NDArray[Any],
+    is_shown: NDArray[Any],
+    rank_of_item: NDArray[Any],
     group: NDArray[Any],
     dice: Any,
 ) -> Floats:
-    """Rewards of what is shown at these places (from 0)."""
-    seen = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
-        np.minimum(place, worth.shape[1] - 1)
+    """Draw the rewards of items shown at these ranks (from 0)."""
+    examination = np.array([*world.position, *([world.position[-1]] * worth.shape[1])])[
+        np.minimum(rank_of_item, worth.shape[1] - 1)
     ]
-    reward = (dice.random(worth.shape) < worth * seen) & shown
+    reward = (dice.random(worth.shape) < worth * examination) & is_shown
     if world.redundant:
-        order = np.argsort(np.where(shown, place, 99), axis=1, kind="stable")
-        taken = np.zeros((len(worth), 10), dtype=bool)
+        order = np.argsort(np.where(is_shown, rank_of_item, 99), axis=1, kind="stable")
+        used = np.zeros((len(worth), 10), dtype=bool)
         rows = np.arange(len(worth))
         for rank in range(world.head + world.probes):
             item = order[:, rank]
-            there = shown[rows, item]
+            there = is_shown[rows, item]
             its = group[rows, item] % 3
             hit = reward[rows, item] & there
-            reward[rows, item] = hit & ~taken[rows, its]
-            taken[rows, its] |= hit
+            reward[rows, item] = hit & ~used[rows, its]
+            used[rows, its] |= hit
     return np.asarray(reward.astype(np.float64))
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Of each candidate, f64[recalls, pool]: whether it was shown, where (from 1, 0 if not), its chance, its reward.
+    """Exposure of each candidate, f64[recalls, pool]: shown, position, probability and reward.
 
-    A reward is NaN where nobody answered. ``head`` and ``own`` are what the live policy and the other would show.
+    The position starts at 1 and is 0 for items that are not shown. A reward without feedback is NaN. ``head`` and
+    ``own`` are the results of the active and the other policy.
     """
 
     drawn: Drawn
     head: NDArray[np.bool_]
     own: NDArray[np.bool_]
-    shown: NDArray[np.bool_]
-    place: NDArray[np.int64]
+    is_shown: NDArray[np.bool_]
+    position: NDArray[np.int64]
     chance: Floats
     worth: Floats
     reward: Floats
 
 
 def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
-    """Items of each row shown with their chance, as many as the chances sum to: systematic, in a random order."""
+    """Draw items by systematic sampling in random order; row sums of the chances are kept."""
     order = np.argsort(np.where(chance > 0, dice.random(chance.shape), 2.0), axis=1)
     ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random(
         (len(chance), 1)
     )
     points = np.ceil(ends - 1e-12)
-    found = np.zeros(chance.shape, dtype=np.bool_)
+    is_sampled = np.zeros(chance.shape, dtype=np.bool_)
     np.put_along_axis(
-        found, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1
+        is_sampled, order, np.diff(points, axis=1, prepend=np.zeros((len(chance), 1))) > 0, axis=1
     )
-    return found
+    return is_sampled
 
 
 def show(world: World, seed: int) -> Shown:
-    """One log of a world."""
+    """Simulate one log of a world."""
     dice = np.random.default_rng((7, seed))
     drawn = draw(world, dice, world.recalls)
     count, _ = drawn.live.shape
-    place = ranks(drawn.live)
+    rank = ranks(drawn.live)
     dead = (
-        forbidden(world, drawn, dice)
-        if world.unsupported != "none"
-        else np.zeros(place.shape, bool)
+        forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(rank.shape, bool)
     )
     worth = drawn.worth
     if world.unsupported != "none":
         worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
-    head = (place < world.head) & ~dead
+    head = (rank < world.head) & ~dead
     rate = np.full(count, world.rate)
     if world.design == "random":
         certain, below, weight, wanted = (
             np.zeros_like(head),
             ~dead,
-            np.ones(place.shape),
+            np.ones(rank.shape),
             world.head + world.probes,
         )
     else:
         certain, below, wanted = head, ~head & ~dead, world.probes
-        weight = (
-            np.where(place < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(place.shape)
-        )
+        weight = np.where(rank < 18, 0.7, 0.3) if world.design == "tilted" else np.ones(rank.shape)
         if world.drift:
             rate = np.where(np.arange(count) < count / 2, 1.0, 0.5)
     weight = np.where(below, weight, 0.0)
     chance = weight / weight.sum(axis=1, keepdims=True) * wanted
-    shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
+    is_shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
     chance = np.where(certain, 1.0, chance * rate[:, None])
-    at = np.where(shown, np.where(certain, place, 100 + dice.random(place.shape)), 999.0)
+    at = np.where(is_shown, np.where(certain, rank, 100 + dice.random(rank.shape)), 999.0)
     spot = np.argsort(np.argsort(at, axis=1, kind="stable"), axis=1, kind="stable")
-    reward = earned(world, worth, shown, spot, drawn.group, dice)
-    answered = shown.copy()
-    if world.silence == "random":
-        answered &= dice.random(place.shape) < 0.35
-    elif world.silence == "item":
-        answered &= dice.random(place.shape) < 1 / (1 + np.exp(-(drawn.live + 0.3)))
-    elif world.silence == "outcome":
-        answered &= dice.random(place.shape) < np.where(reward > 0, 0.9, 0.35)
-    elif world.silence == "clicks":
+    reward = earned(world, worth, is_shown, spot, drawn.group, dice)
+    answered = is_shown.copy()
+    if world.no_answer == "random":
+        answered &= dice.random(rank.shape) < 0.35
+    elif world.no_answer == "item":
+        answered &= dice.random(rank.shape) < 1 / (1 + np.exp(-(drawn.live + 0.3)))
+    elif world.no_answer == "outcome":
+        answered &= dice.random(rank.shape) < np.where(reward > 0, 0.9, 0.35)
+    elif world.no_answer == "clicks":
         answered &= reward > 0
     left = (chance > 0) & (chance < 1)
     if world.logged == "rate":
@@ -316,8 +315,8 @@ def show(world: World, seed: int) -> Shown:
         drawn,
         head,
         own,
-        shown,
-        np.where(shown, spot + 1, 0),
+        is_shown,
+        np.where(is_shown, spot + 1, 0),
         chance,
         worth,
         np.where(answered, reward, np.nan),
@@ -327,14 +326,14 @@ def show(world: World, seed: int) -> Shown:
 def slates_of(
     world: World, log: Shown, seed: int, challenges: list[str] | None = None
 ) -> memlab.Slates:
-    """The four tables of a log, as ``Slates.from_wide`` makes them of one frame; ``challenges`` is logged with it."""
-    count, pool = log.shown.shape
+    """Return a log as slates, with the recorded ``challenges`` if there are any."""
+    count, pool = log.is_shown.shape
     recall, item = np.repeat(np.arange(count), pool), np.tile(np.arange(pool), count)
     day = np.arange(count) / count * 60.0
     reward, answered = log.reward, ~np.isnan(log.reward)
     when = np.zeros(reward.shape)
     if world.delay:
-        # a reward comes within a week in four of five cases; what comes later is lost to the horizon
+        # four of five rewards arrive within a week; the horizon excludes later ones
         dice = np.random.default_rng((8, seed))
         late = np.where(
             dice.random(reward.shape) < 0.8,
@@ -343,9 +342,9 @@ def slates_of(
         )
         when = day[:, None] + late
         answered = (reward == 1) & (when <= 60.0)
-    known = world.logged != "none"
+    has_propensities = world.logged != "none"
     chance = pl.Series(
-        "propensity", log.chance.ravel() if known else np.full(recall.size, np.nan)
+        "propensity", log.chance.ravel() if has_propensities else np.full(recall.size, np.nan)
     ).fill_nan(None)
     candidates = pl.DataFrame(
         {
@@ -359,19 +358,19 @@ def slates_of(
     decisions = pl.DataFrame(
         {"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)}
     )
-    sampler = pl.lit(_SAMPLERS[world.challenge] if known else "unknown")
+    sampler = pl.lit(_SAMPLERS[world.challenge] if has_propensities else "unknown")
     decisions = decisions.with_columns(
         cluster=pl.Series([f"{user:06d}" for user in users]), sampler=sampler
     )
     if challenges is not None:
-        named = {"pack": "live", "pack_hash": "a"}
+        pack_columns = {"pack": "live", "pack_hash": "a"}
         decisions = decisions.with_columns(
-            *(pl.lit(value).alias(name) for name, value in named.items()),
+            *(pl.lit(value).alias(name) for name, value in pack_columns.items()),
             challenge=pl.Series(challenges),
         )
-    shown, answers = pl.Series(log.shown.ravel()), pl.Series(answered.ravel())
+    is_shown, answers = pl.Series(log.is_shown.ravel()), pl.Series(answered.ravel())
     rows = candidates.select("decision", "memory_id", "propensity").with_columns(
-        position=pl.Series(log.place.ravel())
+        position=pl.Series(log.position.ravel())
     )
     feedback = candidates.select("decision", "memory_id").filter(answers)
     feedback = feedback.with_columns(reward=pl.Series(reward[answered]))
@@ -379,49 +378,55 @@ def slates_of(
         feedback = feedback.with_columns(at=_times(when[answered]))
     tables = (
         decisions,
-        candidates if known else candidates.filter(shown),
-        rows.filter(shown),
+        candidates if has_propensities else candidates.filter(is_shown),
+        rows.filter(is_shown),
         feedback,
     )
     return memlab.Slates(*(table.lazy() for table in tables), policies=("other",))
 
 
 def _times(day: Floats) -> pl.Series:
+    """Return times from days."""
     return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone(
         "UTC"
     )
 
 
 def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
-    """A log under a challenge, what its slates say of it, and what each recall's heads differ by, f64[recalls]."""
+    """Simulate a challenge; return log, recorded challenges and true differences."""
     dice = np.random.default_rng((9, seed))
     drawn, opponent = draw(world, dice, world.recalls), Opponent("other", world.challenge)
     places = ranks(drawn.live), ranks(drawn.other)
-    shown, spot = np.zeros(drawn.live.shape, dtype=np.bool_), np.full(drawn.live.shape, world.pool)
+    is_shown, spot = (
+        np.zeros(drawn.live.shape, dtype=np.bool_),
+        np.full(drawn.live.shape, world.pool),
+    )
     chance, logged = np.zeros(drawn.live.shape), []
-    heads = [np.argsort(place, axis=1)[:, : world.head].tolist() for place in places]
+    heads = [np.argsort(rank, axis=1)[:, : world.head].tolist() for rank in places]
     for recall, (live, own) in enumerate(zip(*heads, strict=True)):
         items, chance[recall], text = opponent.show(range(world.pool), live, own, dice)
-        shown[recall, items], spot[recall, items] = True, np.arange(len(items))
+        is_shown[recall, items], spot[recall, items] = True, np.arange(len(items))
         logged.append(text)
-    reward = np.where(shown, earned(world, drawn.worth, shown, spot, drawn.group, dice), np.nan)
-    if world.silence == "random":
+    reward = np.where(
+        is_shown, earned(world, drawn.worth, is_shown, spot, drawn.group, dice), np.nan
+    )
+    if world.no_answer == "random":
         reward = np.where(dice.random(reward.shape) < 0.35, reward, np.nan)
-    worth = [expected(world, drawn, place) for place in places]
-    head, own = (place < world.head for place in places)
-    place = np.where(shown, spot + 1, 0)
+    worth = [expected(world, drawn, rank) for rank in places]
+    head, own = (rank < world.head for rank in places)
+    rank = np.where(is_shown, spot + 1, 0)
     return (
-        Shown(drawn, head, own, shown, place, chance, drawn.worth, reward),
+        Shown(drawn, head, own, is_shown, rank, chance, drawn.worth, reward),
         logged,
         worth[1] - worth[0],
     )
 
 
-def expected(world: World, drawn: Drawn, place: NDArray[np.int64]) -> Floats:
-    """f64[recalls]: the mean of ``earned``, if the head by these places is shown."""
-    head = place < world.head
-    seen = np.array(world.position)[np.minimum(place, len(world.position) - 1)]
-    worth = np.where(head, drawn.worth * seen, 0.0)
+def expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
+    """Return the expected reward of showing the top ranks, f64[recalls]."""
+    head = rank < world.head
+    examination = np.array(world.position)[np.minimum(rank, len(world.position) - 1)]
+    worth = np.where(head, drawn.worth * examination, 0.0)
     if not world.redundant:
         return np.asarray(worth.sum(axis=1))
     return np.asarray(
@@ -431,16 +436,16 @@ def expected(world: World, drawn: Drawn, place: NDArray[np.int64]) -> Floats:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether an interval was released, whether it held the truth (of two kinds), the verdict, or why there is none."""
+    """One log: interval released, true values covered, verdict, and reason of a refusal."""
 
     released: bool
-    held: tuple[bool, bool] = (False, False)
+    covered: tuple[bool, bool] = (False, False)
     verdict: str = ""
     why: str = ""
 
 
 def judge(task: tuple[World, int, float, float]) -> Outcome:
-    """One log of a world, of which the value and the difference are known."""
+    """Evaluate one log of a world with known value and difference."""
     world, seed, value, gap = task
     warnings.simplefilter("ignore")
     try:
@@ -450,41 +455,44 @@ def judge(task: tuple[World, int, float, float]) -> Outcome:
 
 
 def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
+    """Evaluate the log of a world."""
     slates = slates_of(world, show(world, seed), seed)
-    found = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
-    row = next(one for one in found.rows if one.policy == "other")
+    evaluation = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
+    row = next(entry for entry in evaluation.rows if entry.policy == "other")
     if row.value is None or row.difference is None:
         return Outcome(False, why=", ".join(gate.name for gate in row.closed))
     ends = (row.value, value), (row.difference, gap)
-    return Outcome(True, tuple(one.low <= true <= one.high for one, true in ends), row.verdict)  # type: ignore[arg-type]
+    return Outcome(
+        True, tuple(entry.low <= true <= entry.high for entry, true in ends), row.verdict
+    )  # type: ignore[arg-type]
 
 
 def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
+    """Judge the challenge of a world."""
     log, logged, worth = challenged(world, seed)
-    found = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
-    if found.closed or found.planned is None:
-        return Outcome(False, why=", ".join(gate.name for gate in found.closed))
-    low, high = found.track["low"].to_numpy(), found.track["high"].to_numpy()
+    verdict = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
+    if verdict.closed or verdict.planned is None:
+        return Outcome(False, why=", ".join(gate.name for gate in verdict.closed))
+    low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     truth = np.cumsum(worth) / np.arange(1, len(worth) + 1)
     always = bool(((low <= truth) & (truth <= high)).all())
     first = np.flatnonzero((low > 0) | (high < 0))
     side = "" if not len(first) else "better" if low[first[0]] > 0 else "worse"
-    return Outcome(True, (always, found.planned.low <= gap <= found.planned.high), side)
+    return Outcome(True, (always, verdict.planned.low <= gap <= verdict.planned.high), side)
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--logs", type=int, default=2000)
-    parser.add_argument(
-        "--only", default="", help="worlds whose name holds one of these, by commas"
-    )
+    parser.add_argument("--only", default="", help="comma-separated parts of names of worlds")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     results = Results("hidden_worlds", arguments)
     rows: list[dict[str, Any]] = []
     wanted = [part for part in arguments.only.split(",") if part]
     print(
-        f"{'world':<38}{'truth':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
+        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
     )
     bad = 0
     began = time.monotonic()
@@ -495,17 +503,20 @@ def main() -> None:
             value, gap = truth(world)
             if world.delay:
                 value, gap = value * 0.8, gap * 0.8
-            found = pool.map(
+            outcomes = pool.map(
                 judge, [(world, seed, value, gap) for seed in range(arguments.logs)], chunksize=4
             )
-            out = [one for one in found if one.released]
-            cover = [np.mean([one.held[at] for one in out]) if out else np.nan for at in (0, 1)]
+            out = [outcome for outcome in outcomes if outcome.released]
+            cover = [
+                np.mean([outcome.covered[at] for outcome in out]) if out else np.nan
+                for at in (0, 1)
+            ]
             tie = world.target == "tie"
             right = sum(
-                one.verdict == ("better" if gap > 0 else "worse") and not tie for one in out
+                outcome.verdict == ("better" if gap > 0 else "worse") and not tie for outcome in out
             )
-            wrong = sum(one.verdict in ("better", "worse") for one in out) - right
-            why = Counter(one.why for one in found if one.why)
+            wrong = sum(outcome.verdict in ("better", "worse") for outcome in out) - right
+            why = Counter(outcome.why for outcome in outcomes if outcome.why)
             reasons = "; ".join(f"{name} {count}" for name, count in why.most_common(3))
             low = len(out) >= 20 and min(cover) < 0.93
             bad += low
@@ -515,7 +526,7 @@ def main() -> None:
                     "assumptions": "hold" if world.sound else "violated",
                     "true value": float(value),
                     "true difference": float(gap),
-                    "released": len(out) / len(found),
+                    "released": len(out) / len(outcomes),
                     "coverage of value": float(cover[0]) if out else None,
                     "coverage": float(cover[1]) if out else None,
                     "right": right,
@@ -524,7 +535,7 @@ def main() -> None:
                 }
             )
             print(
-                f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(found):>9.2f}"
+                f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(outcomes):>9.2f}"
                 f"{cover[0]:>9.3f}{cover[1]:>9.3f}"
                 f"{right:>7}{wrong:>7}  {reasons}{'  BELOW' if low else ''}",
                 flush=True,

@@ -1,10 +1,10 @@
-"""What chains, checksums and the order of a write cost: another checkout of memlab beside this one, turn by turn.
+"""Compare the cost of checksums and write order with another checkout of memlab.
 
     python experiments/integrity_costs.py OTHER_CHECKOUT [--rounds 9] [--seed 0]
 
-Each round runs both in processes of their own, in alternating order, on new labs on disk: durable batch ingest (500
-memories a batch), single ``remember``, logged recalls. Printed is the median over the rounds of the ratio of processor
-and wall time, this checkout to the other: above 1 this one is slower.
+Each round runs both checkouts in processes of their own, in alternating order, on new labs on disk: durable batch
+ingest (500 memories a batch), single ``remember``, and logged recalls. Printed is the median ratio of processor and
+wall time, this checkout to the other; above 1 this one is slower.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ lab = memlab.open(path)
 lab.remember([text() for _ in range(200)]); lab.recall("warm up"); lab.remember("warm up")
 batches = [[{"text": text(), "project": "p", "session": f"s{n}"} for n in range(500)] for _ in range(6)]
 singles, questions = [text() for _ in range(150)], [text() for _ in range(150)]
-told = {
+times = {
     "batch ingest": measured(lambda: [lab.remember(batch) for batch in batches]),
-    "single remember": measured(lambda: [lab.remember(one) for one in singles]),
-    "logged recall": measured(lambda: [lab.recall(one) for one in questions]),
+    "single remember": measured(lambda: [lab.remember(text) for text in singles]),
+    "logged recall": measured(lambda: [lab.recall(query) for query in questions]),
 }
 lab.close()
-print(json.dumps(told))
+print(json.dumps(times))
 """
 
 
 def run(checkout: Path, seed: int) -> dict[str, tuple[float, float]]:
+    """Run one round of a checkout."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", CHILD, str(Path(folder) / "lab"), str(seed)]
         done = subprocess.run(
@@ -56,26 +57,29 @@ def run(checkout: Path, seed: int) -> dict[str, tuple[float, float]]:
 
 
 def main() -> None:
+    """Print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("other", type=Path)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     ratios: dict[str, list[tuple[float, float]]] = {}
-    for round_ in range(given.rounds):
-        order = [HERE, given.other.resolve()]
-        random.Random(given.seed + round_).shuffle(order)
-        found = {checkout: run(checkout, given.seed + round_) for checkout in order}
-        own, other = found[HERE], found[given.other.resolve()]
+    for round_ in range(arguments.rounds):
+        order = [HERE, arguments.other.resolve()]
+        random.Random(arguments.seed + round_).shuffle(order)
+        times = {checkout: run(checkout, arguments.seed + round_) for checkout in order}
+        own, other = times[HERE], times[arguments.other.resolve()]
         for name in own:
             ratios.setdefault(name, []).append(
                 (own[name][0] / other[name][0], own[name][1] / other[name][1])
             )
     print(
-        f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {given.rounds})"
+        f"{'':16} {'processor time':>16} {'wall time':>12}   (this / other, median of {arguments.rounds})"
     )
     for name, some in ratios.items():
-        wall, cpu = (statistics.median(one[place] for one in some) for place in (0, 1))
+        wall, cpu = (
+            statistics.median(time_pair[column] for time_pair in some) for column in (0, 1)
+        )
         print(f"{name:16} {cpu:16.3f} {wall:12.3f}")
 
 

@@ -1,15 +1,15 @@
-"""Print the size, the shape and the cost of memlab next to another checkout, each figure with its limit.
+"""Print the size, structure and cost of memlab next to another checkout, with limits.
 
     git worktree add --detach ../before 1fcf7c3
     python experiments/kernel.py ../before            # some minutes
-    python experiments/kernel.py ../before --shape    # what can be counted, without timing
-    python experiments/kernel.py ../before --log      # and what a log of 10,000 recalls takes
+    python experiments/kernel.py ../before --shape    # counts only, without timing
+    python experiments/kernel.py ../before --log      # and the cost of a log of 10,000 recalls
     python experiments/kernel.py ../before --json
 
-Counts come from the sources and from one profiled process for each checkout; they do not vary. Times are ratios of
-processor time, measured in turns within one run (``recall_cost.py``). ``--log`` runs ``years_of_log.py``: bytes a
-recall, a purge, and whether sealing changes an estimate. The results of the lists of mutants, which take an hour to
-run, are read from ``tests/campaigns/``: ``python -m tests.campaigns.mutants run LIST`` makes them anew.
+Counts come from the sources and from one profiled process per checkout; they do not vary. Times are ratios of processor
+time, measured alternately within one run (``recall_cost.py``). ``--log`` runs ``years_of_log.py``: bytes per recall, a
+purge, and whether sealing changes an estimate. Results of mutation tests take an hour and are read from
+``tests/campaigns/``; ``python -m tests.campaigns.mutants run LIST`` computes them.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def profile(act):
 with tempfile.TemporaryDirectory() as folder, memlab.open(Path(folder) / "lab", pack="memlab") as lab:
     for _ in range(30):
         lab.remember(sentence(), project="p", linking="off")
-    found = {
+    counts = {
         "modules loaded by memlab.open()": loaded,
         "remember": profile(lambda: lab.remember(sentence(), project="p", linking="off")),
     }
-    found["names of Lab"] = sum(not name.startswith("_") for name in dir(memlab.Lab))
-print(json.dumps(found))
+    counts["names of Lab"] = sum(not name.startswith("_") for name in dir(memlab.Lab))
+print(json.dumps(counts))
 """
 
 COMMANDS = """
@@ -84,7 +84,7 @@ print(len(main.list_commands(click.Context(main))))
 
 
 class Figure(NamedTuple):
-    """One line of the table: what was counted in both checkouts, and what it may be at most."""
+    """One row of the table: the figure of both checkouts, and its limit."""
 
     name: str
     before: float
@@ -223,7 +223,7 @@ def measure_times(before: Path, after: Path, runs: int, recalls: int) -> Iterato
         tree.end()
     threads = [Tree(after, 1), Tree(after, None)]
     yield Figure(
-        "default threads beside one", 1.0, _ratio(threads, "recall, logged", runs, recalls), 1.05
+        "default threads / one thread", 1.0, _ratio(threads, "recall, logged", runs, recalls), 1.05
     )
     for tree in threads:
         tree.end()
@@ -233,8 +233,8 @@ def _ratio(trees: list[Tree], operation: str, runs: int, recalls: int) -> float:
     ratios = []
     for run in range(runs):
         took = [0.0, 0.0]
-        for place in (0, 1) if run % 2 else (1, 0):
-            took[place] = float(trees[place].ask(operation, recalls))
+        for side in (0, 1) if run % 2 else (1, 0):
+            took[side] = float(trees[side].ask(operation, recalls))
         ratios.append(took[1] / took[0])
     return statistics.median(ratios)
 
@@ -249,6 +249,7 @@ def _print_row(figure: Figure) -> None:
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

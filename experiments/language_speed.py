@@ -1,11 +1,11 @@
-"""How quick the policy language is: one command, seeded, everything in one run, as ratios to the same thing by hand.
+"""Measure the speed of the policy language as ratios to hand-written code.
 
     python experiments/language_speed.py
     python experiments/language_speed.py --runs 31 --json
 
-Columns against the same expression written by hand in Polars (the quicker of an eager and a lazy query), arrays of one
-slate against NumPy by hand, reading and checking a policy, a pack and the library, and a swap in a running lab up to
-the end of the next recall. Contenders take turns; every figure is a median. Results are compared, not only timed.
+Columns are compared with hand-written Polars (the faster of an eager and a lazy query), and arrays of one slate with
+hand-written NumPy. Also timed are reading and checking a policy, a pack and the library, and a swap in a running lab
+until the end of the next recall. Contenders alternate; every figure is a median. The results are compared, too.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SCALED = (
 
 
 def by_hand() -> dict[str, tuple[str, pl.Expr]]:
-    """The policies that are timed, and what a person would write in Polars."""
+    """Return the timed policies with their hand-written Polars expressions."""
     c = pl.col
     half = (
         pl.when(c("kind") == "preference")
@@ -84,6 +84,7 @@ def by_hand() -> dict[str, tuple[str, pl.Expr]]:
 
 
 def frame(rows: int, seed: int) -> pl.DataFrame:
+    """Return random candidates."""
     dice = np.random.default_rng(seed)
     return pl.DataFrame(
         {
@@ -101,20 +102,20 @@ def frame(rows: int, seed: int) -> pl.DataFrame:
 
 
 def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
-    """Seconds of each, the median of ``runs`` turns after one that does not count."""
-    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    """Return the median seconds of each contender over ``runs`` turns after a warm-up."""
+    durations: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(runs + 1):
         for name, call in contenders.items():
             started = time.perf_counter()
             call()
             if turn:
-                taken[name].append(time.perf_counter() - started)
-    return {name: statistics.median(times) for name, times in taken.items()}
+                durations[name].append(time.perf_counter() - started)
+    return {name: statistics.median(times) for name, times in durations.items()}
 
 
 def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
-    """Compiled columns against Polars by hand."""
-    found = []
+    """Compare compiled columns with hand-written Polars."""
+    timings = []
     for rows, (name, (source, expression)) in itertools.product(sizes, by_hand().items()):
         data = frame(rows, seed)
         policy = compile_policy(source, SLOT)
@@ -130,7 +131,7 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
             runs,
         )
         hand = min(times["eager"], times["lazy"])
-        found.append(
+        timings.append(
             {
                 "policy": name,
                 "rows": rows,
@@ -138,10 +139,11 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
                 "ratio": times["compiled"] / hand,
             }
         )
-    return found
+    return timings
 
 
 def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
+    """Return random arrays of one slate."""
     dice = np.random.default_rng(seed)
     inputs = policy.signature.inputs
     return {
@@ -150,9 +152,9 @@ def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     }
 
 
-def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
-    """What the default pack's recall-score does, in NumPy: seven scaled sums and three choices, weights made equal."""
-    values = list(given.items())
+def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
+    """Return the default pack's recall-score in NumPy, with equal weights."""
+    values = list(inputs.items())
 
     def scored() -> Any:
         total = np.zeros(len(values[0][1]))
@@ -168,34 +170,34 @@ def numpy_by_hand(given: Mapping[str, Any]) -> Callable[[], Any]:
 
 
 def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
-    """One slate of 300 candidates, in microseconds."""
-    found = []
+    """Time one slate of 300 candidates, in microseconds."""
+    rows = []
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     for name, policy in (
         ("default recall-score", default),
         ("eight features", compile_policy(SCORE, SLOT)),
     ):
-        given = slate(policy, 300, seed)
-        if "kind" in given:
-            given["kind"] = np.array(KINDS, object)[
+        inputs = slate(policy, 300, seed)
+        if "kind" in inputs:
+            inputs["kind"] = np.array(KINDS, object)[
                 np.random.default_rng(seed).integers(0, len(KINDS), 300)
             ]
         contenders: dict[str, Callable[[], object]] = {
-            "arrays": lambda p=policy, g=given: p.arrays(g)
+            "arrays": lambda p=policy, g=inputs: p.arrays(g)
         }
-        table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in given.items()}).with_columns(
+        table = pl.DataFrame({k: pl.Series(v.tolist()) for k, v in inputs.items()}).with_columns(
             memory_id=pl.int_range(300)
         )
         contenders["columns"] = lambda p=policy, t=table: p.columns(t)
         if policy is default:
-            contenders["NumPy by hand"] = numpy_by_hand(given)
+            contenders["NumPy by hand"] = numpy_by_hand(inputs)
         times = medians(contenders, 40 * runs)
-        found.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
-    return found
+        rows.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
+    return rows
 
 
 def reading(runs: int) -> list[dict[str, Any]]:
-    """Text to a policy that can run, in milliseconds; every text is new unless it says cached."""
+    """Time reading a policy, in milliseconds; every text is new unless cached."""
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     slot, text = default.signature, default.source
     number = itertools.count()
@@ -219,7 +221,7 @@ def reading(runs: int) -> list[dict[str, Any]]:
 
 
 def swap(runs: int, seed: int) -> list[dict[str, Any]]:
-    """A new policy in a running lab, up to the end of the next recall, in milliseconds."""
+    """Time a new policy in a running lab until the end of the next recall, in milliseconds."""
     dice = random.Random(seed)
     words = [
         "tabs",
@@ -263,6 +265,7 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
+    """Run the measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -270,14 +273,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     results = {
-        "columns": columns(given.sizes, given.runs, given.seed),
-        "arrays": arrays(given.runs, given.seed),
-        "reading": reading(given.runs),
-        "swap": swap(given.runs, given.seed),
+        "columns": columns(arguments.sizes, arguments.runs, arguments.seed),
+        "arrays": arrays(arguments.runs, arguments.seed),
+        "reading": reading(arguments.runs),
+        "swap": swap(arguments.runs, arguments.seed),
     }
-    if given.json:
+    if arguments.json:
         print(json.dumps(results, indent=1))
         return
     print(f"{'columns, ms':<22}{'rows':>11}{'compiled':>11}{'eager':>9}{'lazy':>9}{'ratio':>9}")

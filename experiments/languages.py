@@ -1,15 +1,17 @@
-"""What the setting ``language`` is worth: a hundred questions each in German, Russian and Japanese.
+"""Measure how the setting ``language`` changes retrieval in German, Russian and Japanese.
 
     python experiments/languages.py [--json]
 
-``data/talk-de.json``, ``talk-ru.json`` and ``talk-ja.json`` are conversations of two friends over a year, 120-odd turns
-each in LoCoMo's format, written by hand for this: no translation, no template. A question uses other forms or other
-words than the turn that answers it. The default pack, BM25 and the vectors alone are asked with the language set, with
-``english`` (the default) and with ``none``. Snowball has no stemmer for Japanese, which has no spaces either: its
-language is ``none``, and its words are pairs of characters whatever the setting says.
+``data/talk-de.json``, ``talk-ru.json`` and ``talk-ja.json`` are conversations of two friends over a year in LoCoMo's
+format. Each has some 120 turns and a hundred questions, written by hand without translation or templates. A question
+uses other forms or other words than the turn that answers it.
 
-One conversation a language: no interval by conversation. The standard error of a share of .8 of a hundred questions is
-.04, and of a difference between two settings of one pack about half of that.
+The default pack, BM25 and the vectors alone run with the language, with ``english`` (the default) and with ``none``.
+Snowball has no stemmer for Japanese, which has no spaces either. Its language is ``none``, and its words are pairs of
+characters under every setting.
+
+There is one conversation per language, so there is no interval by conversation. The standard error of a share of .8 of
+a hundred questions is .04, and of a difference between two settings of one pack about half of that.
 """
 
 from __future__ import annotations
@@ -34,37 +36,38 @@ METRICS = ("recall@10", "ndcg@10")
 
 
 def talk(code: str) -> tuple[LabelledConversation, ...]:
-    """The conversation of a language."""
+    """Read the conversation of a language."""
     return read_locomo(DATA / f"talk-{code}.json")
 
 
 def in_language(source: str, language: str) -> str:
-    """A pack's text with the setting ``language``."""
+    """Return the source of a pack with the setting ``language``."""
     return source.rstrip() + f'\n(setting language "{language}")\n'
 
 
 def measured(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each pack under each setting; the vectors alone read no words, so they have one row."""
+    """Return a row for each pack and setting; the vectors alone have one, as they read no words."""
     conversations = talk(code)
     sources = {"memlab": '(pack memlab-here "The default." :inherits memlab)', **BASELINES}
     rows = []
     for name, source in sources.items():
         for setting in settings if name != "dense" else settings[:1]:
             pack = load_pack(in_language(source, setting))
-            (found,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
+            (system,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
             rows.append(
                 {
                     "language": code,
                     "pack": name,
                     "setting": setting if name != "dense" else "",
-                    "questions": found.questions,
-                    **{metric: found.metrics[metric] for metric in METRICS},
+                    "questions": system.questions,
+                    **{metric: system.metrics[metric] for metric in METRICS},
                 }
             )
     return rows
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -1,16 +1,17 @@
-"""Which memories linking supersedes, merges and joins on real chats, message by message.
+"""Print which memories linking supersedes, merges and joins on real chats.
 
-    python experiments/linking_decisions.py FOLDER                         # counts, the chats for development
+    python experiments/linking_decisions.py FOLDER                         # counts on the development chats
     python experiments/linking_decisions.py FOLDER --show --decision superseded
     python experiments/linking_decisions.py FOLDER --sample 60 --seed 1 --decision similar-to --pack cascade --show
     python experiments/linking_decisions.py FOLDER --held-out --judge out.jsonl
 
-FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12. Each message is remembered as a memory of the kind that the
-pack is for, with its speaker and time and linking "now", a fresh lab for each chat. Printed are the decisions for each
-pack: superseded, merged, skipped, and edges by relation, with the number of superseded, merged and skipped for 1,000
-messages. ``--show`` prints the texts of the chosen decisions; ``--judge FILE`` writes a line for each of them (data set,
-pack, message numbers, decision, certainty, and an empty judgement to fill in), without any text. ``--judged FILE`` prints the texts of
-the decisions in such a file, and its counts.
+FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12. A new lab for each chat remembers its messages with speaker,
+time and linking "now", as memories of the kind that the pack is for. Printed are the decisions of each pack
+(superseded, merged, skipped, and edges by relation), and the first three per 1,000 messages.
+
+``--show`` prints the texts of the selected decisions. ``--judge FILE`` writes a line for each, without text: data set,
+pack, message numbers, decision, certainty, and an empty judgement. ``--judged FILE`` prints the texts of the decisions
+in such a file, and its counts.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ EDGES = ("updates", "contradicts", "similar-to", "relates-to")
 
 
 def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
-    """The messages of each chat as rows: text, speaker, at."""
+    """Return the messages of each chat as rows of text, speaker and time."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
-    found = [
-        one.conversation
-        for one in read_locomo(folder / "locomo/locomo-dev5.json")
-        if one.conversation.name in locomo
+    conversations = [
+        entry.conversation
+        for entry in read_locomo(folder / "locomo/locomo-dev5.json")
+        if entry.conversation.name in locomo
     ]
-    talks = {one.name: one for one in found}
+    talks = {entry.name: entry for entry in conversations}
     talks |= {
         f"beam-{number}": read_beam(folder / "beam100k" / str(number))[0].conversation
         for number in beam
@@ -60,26 +61,27 @@ def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
 def decide(
     pack: str, rows: list[dict[str, Any]], embedder: Embedder
 ) -> list[tuple[str, int, int, str]]:
-    """Decision, number of the later message, number of the earlier one, and why, for one chat."""
+    """Return decision, later message, earlier message and reason for one chat."""
     last = max(row["at"] for row in rows)
     with memlab.open(pack=pack, embedder=embedder, clock=ManualClock(last)) as lab:
-        told = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
+        outcomes = lab.remember([{**row, "kind": KINDS[pack]} for row in rows], linking="now")
         number_of = {}
-        for row, memory_id, outcome, *_ in told.outcomes.rows():
+        for row, memory_id, outcome, *_ in outcomes.outcomes.rows():
             if outcome == "added":
                 number_of[memory_id] = row
-        found = []
-        for row, memory_id, outcome, of, relation, why in told.outcomes.rows():
+        decisions = []
+        for row, memory_id, outcome, of, relation, why in outcomes.outcomes.rows():
             if outcome in ("merged", "skipped"):
-                found.append((outcome, row, number_of[of], why))
+                decisions.append((outcome, row, number_of[of], why))
             elif outcome == "superseded":
-                found.append(("superseded", number_of[memory_id], number_of[of], why))
+                decisions.append(("superseded", number_of[memory_id], number_of[of], why))
             elif outcome == "linked":
-                found.append((relation, number_of[memory_id], number_of[of], why))
-        return found
+                decisions.append((relation, number_of[memory_id], number_of[of], why))
+        return decisions
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -93,18 +95,18 @@ def main() -> None:
     parser.add_argument("--judge", type=Path)
     parser.add_argument("--judged", type=Path)
     parser.add_argument("--characters", type=int, default=600)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     embedder = load_embedder(None)
-    told = chats(given.folder, held_out=given.held_out)
-    if given.judged is not None:
-        show_judged(given.judged, told, given.characters)
+    conversations = chats(arguments.folder, held_out=arguments.held_out)
+    if arguments.judged is not None:
+        show_judged(arguments.judged, conversations, arguments.characters)
         return
-    wanted = given.decision or list(DESTROYS)
-    for pack in given.pack or list(KINDS):
+    wanted = arguments.decision or list(DESTROYS)
+    for pack in arguments.pack or list(KINDS):
         counts: Counter[str] = Counter()
         chosen: list[tuple[str, str, int, int, str]] = []
-        messages = sum(map(len, told.values()))
-        for name, rows in told.items():
+        messages = sum(map(len, conversations.values()))
+        for name, rows in conversations.items():
             for decision, later, earlier, why in decide(pack, rows, embedder):
                 counts[decision] += 1
                 if decision in wanted:
@@ -114,13 +116,22 @@ def main() -> None:
             f"{pack:10s} {messages:,} messages, {destroyed} superseded, merged or skipped "
             f"({1000 * destroyed / messages:.2f} per 1,000): {dict(sorted(counts.items()))}"
         )
-        if given.sample is not None and len(chosen) > given.sample:
-            chosen = sorted(random.Random(given.seed).sample(chosen, given.sample))
+        if arguments.sample is not None and len(chosen) > arguments.sample:
+            chosen = sorted(random.Random(arguments.seed).sample(chosen, arguments.sample))
         for name, decision, later, earlier, why in chosen:
-            if given.show:
-                show(pack, name, decision, told[name], later, earlier, why, given.characters)
-        if given.judge is not None:
-            with given.judge.open("a", encoding="utf-8") as out:
+            if arguments.show:
+                show(
+                    pack,
+                    name,
+                    decision,
+                    conversations[name],
+                    later,
+                    earlier,
+                    why,
+                    arguments.characters,
+                )
+        if arguments.judge is not None:
+            with arguments.judge.open("a", encoding="utf-8") as out:
                 for name, decision, later, earlier, _ in chosen:
                     line = {
                         "data": name,
@@ -140,31 +151,31 @@ def show(
     later: int,
     earlier: int,
     why: str,
-    most: int,
+    maximum: int,
 ) -> None:
     """Print the two messages of one decision."""
     print(f"--- {pack} {name} {decision} {later} of {earlier}: {why}")
     for number in (earlier, later):
         print(
-            f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:most]}"
+            f"    [{number}] {rows[number]['speaker']}: {' '.join(rows[number]['text'].split())[:maximum]}"
         )
 
 
-def show_judged(path: Path, told: dict[str, list[dict[str, Any]]], most: int) -> None:
-    """Print the decisions of a file of judgements with their texts, and the judgements by decision."""
+def show_judged(path: Path, conversations: dict[str, list[dict[str, Any]]], maximum: int) -> None:
+    """Print judged decisions with their texts, and the judgements by decision."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
-        if line["data"] in told:
+        if line["data"] in conversations:
             say = f"judged {line['judgement']}"
             show(
                 line["pack"],
                 line["data"],
                 line["decision"],
-                told[line["data"]],
+                conversations[line["data"]],
                 line["later"],
                 line["earlier"],
                 say,
-                most,
+                maximum,
             )
     for decision in dict.fromkeys(line["decision"] for line in lines):
         told_of = Counter(str(line["judgement"]) for line in lines if line["decision"] == decision)

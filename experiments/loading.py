@@ -1,10 +1,10 @@
-"""How quickly files are read as rows, format by format, and how loading compares with ``remember_many``: one command.
+"""Measure how fast files are read by format, and compare loading with ``remember_many``.
 
     python experiments/loading.py [--megabytes 20] [--words 100] [--seed 0]
 
-Each format's file is made from a seed. Reading is timed alone: rows are made and dropped. Loading is timed against
-``remember_many`` of the same rows, which are read beforehand, in one process and in turns, with the shipped embedder;
-the ratio is their rates' (1: reading costs nothing). Seconds are those of the processor.
+A seed generates a file of each format. Reading is timed alone: rows are built and dropped. Loading is timed next to
+``remember_many`` of the same rows, which are read beforehand. Both alternate in one process with the shipped embedder.
+The ratio is that of their rates; 1 means that reading costs nothing. Seconds are processor time.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ START = 1_767_225_600
 
 
 def texts(seed: int, mean: int) -> Iterator[str]:
-    """Endless messages."""
+    """Yield random messages without end."""
     dice = random.Random(seed)
     while True:
         yield " ".join(dice.choices(WORDS, k=dice.randint(1, 2 * mean - 1)))
 
 
 def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
-    """About ``size`` bytes of messages with a role, a session and a time."""
+    """Yield ``size`` bytes of messages with role, session and time."""
     for number, text in enumerate(texts(seed, mean)):
         yield {
             "role": ("user", "assistant")[number % 2],
@@ -50,8 +50,8 @@ def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
             return
 
 
-def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, Path]]:
-    """A file of each format."""
+def write_files(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, Path]]:
+    """Write a file of each format; yield its format and path."""
     rows = list(messages(seed, size, mean))
     path = folder / "messages.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -60,7 +60,7 @@ def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, P
     path.write_text(
         "".join(json.dumps(transcript(row, number)) + "\n" for number, row in enumerate(rows))
     )
-    yield "JSON Lines, transcript with calls of tools", path
+    yield "JSON Lines, transcript with tool calls", path
     path = folder / "conversations.json"
     path.write_text(
         json.dumps([conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)])
@@ -80,7 +80,7 @@ def made(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, P
 
 
 def transcript(row: dict[str, object], number: int) -> dict[str, object]:
-    """A line of a coding assistant's session."""
+    """Return a line of a coding assistant's session."""
     parts: list[dict[str, object]] = [{"type": "text", "text": row["content"]}]
     if number % 4 == 1:
         parts.append(
@@ -103,7 +103,7 @@ def transcript(row: dict[str, object], number: int) -> dict[str, object]:
 
 
 def conversation(rows: list[dict[str, object]], at: int) -> dict[str, object]:
-    """A conversation as a tree of messages."""
+    """Return a conversation as a tree of messages."""
     tree: dict[str, object] = {}
     for number, row in enumerate(rows):
         message = {
@@ -126,14 +126,17 @@ def main() -> None:
     )
     parser.add_argument("--megabytes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--words", type=int, default=100, help="of a message, on average")
+    parser.add_argument("--words", type=int, default=100, help="mean words of a message")
     parser.add_argument("--rows", type=int, default=4_000, help="rows of the second table")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         print(
-            f"reading alone, {given.megabytes:g} MB each, messages of {given.words} words, best of 3, seed {given.seed}"
+            f"reading alone, {arguments.megabytes:g} MB each, "
+            f"messages of {arguments.words} words, best of 3, seed {arguments.seed}"
         )
-        for format, path in made(Path(name), given.seed, int(given.megabytes * 1e6), given.words):
+        for format, path in write_files(
+            Path(name), arguments.seed, int(arguments.megabytes * 1e6), arguments.words
+        ):
             seconds, count = [], 0
             for _ in range(3):
                 began = process_time()
@@ -141,12 +144,12 @@ def main() -> None:
                 seconds.append(process_time() - began)
             size = path.stat().st_size / 1e6
             print(f"  {format:<44} {size / min(seconds):7.1f} MB/s  {count:,} rows")
-        compared(Path(name) / "some.jsonl", given.seed, given.rows, given.words)
+        compared(Path(name) / "some.jsonl", arguments.seed, arguments.rows, arguments.words)
 
 
-def compared(path: Path, seed: int, most: int, mean: int) -> None:
-    """Loading against ``remember_many``, in turns."""
-    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(most), strict=False)]
+def compared(path: Path, seed: int, maximum: int, mean: int) -> None:
+    """Print loading next to ``remember_many``."""
+    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(maximum), strict=False)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     wanted = [row for _, row in read_file(path, Options()).rows]
     loads, writes = [], []

@@ -1,7 +1,7 @@
-"""What experiments that compare programs share: children with clean peaks, disks, machines, figures.
+"""Shared code of studies that compare programs: child processes, disk use, machines, figures.
 
-Every contender runs in a child of its own, so that one's memory, threads and caches are not another's. The parent stays
-small and imports none of them.
+Every contender runs in a child process, so that its memory, threads and caches do not affect the others. The parent
+stays small and imports none of them.
 """
 
 from __future__ import annotations
@@ -61,66 +61,69 @@ _QUIET = {
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_OFFLINE": "1",
 }
-"""Telemetry and downloads off, by the switches that the compared programs document."""
+"""Documented switches of the compared programs that turn off telemetry and downloads."""
 
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
 
 
 class Failed(Exception):
-    """A child ended without a result; the message is its last words."""
+    """A child process ended without a result; the message is its error."""
 
 
 def run_child(
     script: str, name: str, arguments: Mapping[str, Any], *, threads: int | None = None
 ) -> dict[str, Any]:
-    """Call the function ``name`` of ``script`` in a new process, without a network; what it returned.
+    """Call the function ``name`` of ``script`` in a new process without a network; return its result.
 
-    Arguments and result travel as JSON, in files, since libraries print. ``threads`` limits those of BLAS and OpenMP.
+    Arguments and result are files of JSON, because libraries print to the output. ``threads`` limits BLAS and OpenMP.
     Raises ``Failed``.
     """
     with tempfile.TemporaryDirectory(prefix="child-") as folder:
-        given, returned = Path(folder) / "given.json", Path(folder) / "returned.json"
-        given.write_text(json.dumps(arguments), encoding="utf-8")
+        arguments_path, returned = Path(folder) / "given.json", Path(folder) / "returned.json"
+        arguments_path.write_text(json.dumps(arguments), encoding="utf-8")
         environment = os.environ | _QUIET | {"MEM0_DIR": folder}
         if threads is not None:
             environment |= {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
-        command = [sys.executable, script, _CHILD, name, str(given), str(returned)]
+        command = [sys.executable, script, _CHILD, name, str(arguments_path), str(returned)]
         ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
         if not returned.exists():
             raise Failed(f"{name} ended with status {ended.returncode}")
-        told = json.loads(returned.read_text(encoding="utf-8"))
-    if "failed" in told:
-        raise Failed(f"{name}: {told['failed']}")
-    found: dict[str, Any] = told["result"]
-    return found
+        answer_of_child = json.loads(returned.read_text(encoding="utf-8"))
+    if "failed" in answer_of_child:
+        raise Failed(f"{name}: {answer_of_child['failed']}")
+    result: dict[str, Any] = answer_of_child["result"]
+    return result
 
 
 def serve_child(functions: Iterable[Callable[..., dict[str, Any]]]) -> bool:
-    """In a child of ``run_child``: call the function that it was started for. False in the parent."""
+    """In a child of ``run_child``, call the requested function; return False in the parent."""
     if len(sys.argv) != 5 or sys.argv[1] != _CHILD:
         return False
-    _, _, name, given, returned = sys.argv
+    _, _, name, arguments_path, returned = sys.argv
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
     _refuse_network()
     answer = Path(returned)
 
-    def last_words(
+    def report_error(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        said = str(error).strip().splitlines() or [""]
-        answer.write_text(json.dumps({"failed": f"{kind.__name__}: {said[0]}"}), encoding="utf-8")
+        message = str(error).strip().splitlines() or [""]
+        answer.write_text(
+            json.dumps({"failed": f"{kind.__name__}: {message[0]}"}), encoding="utf-8"
+        )
         sys.__excepthook__(kind, error, trace)
 
-    sys.excepthook = last_words
+    sys.excepthook = report_error
     chosen = {function.__name__: function for function in functions}[name]
-    result = chosen(**json.loads(Path(given).read_text(encoding="utf-8")))
+    result = chosen(**json.loads(Path(arguments_path).read_text(encoding="utf-8")))
     answer.write_text(json.dumps({"result": result}), encoding="utf-8")
     return True
 
 
 def _refuse_network() -> None:
+    """Make connections to the internet fail."""
     connect = socket.socket.connect
 
     def refused(self: socket.socket, address: Any) -> None:
@@ -132,62 +135,62 @@ def _refuse_network() -> None:
 
 
 def peak_mb() -> float:
-    """The most memory that this process has had resident since it began, in MB (10**6 bytes).
+    """Return the peak resident memory of this process in MB (10**6 bytes).
 
-    On Linux the kernel's own mark of this process image: there, ``getrusage`` of a child begins with the peak of the
-    parent that started it.
+    On Linux the kernel's own mark of this process image is read, because ``getrusage`` of a child begins with the peak of
+    its parent.
     """
     status = Path("/proc/self/status")
     if status.exists() and (
-        found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
+        match := re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
     ):
-        return int(found[1]) * 1024 / 1e6
+        return int(match[1]) * 1024 / 1e6
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
 
 def disk_mb(path: Path) -> float:
-    """What a file or a folder takes of the disk, in MB (10**6 bytes), as ``du`` counts: blocks, not lengths."""
+    """Return the disk use of a file or folder in MB (10**6 bytes), in blocks as ``du`` counts."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_blocks for file in files) * 512 / 1e6
 
 
 def timed(
-    call: Callable[Given, Returned], *given: Given.args, **named: Given.kwargs
+    call: Callable[Arguments, Returned], *args: Arguments.args, **keywords: Arguments.kwargs
 ) -> tuple[float, Returned]:
-    """Seconds, and what the call returned."""
+    """Call a function; return the seconds and its result."""
     started = time.perf_counter()
-    returned = call(*given, **named)
+    returned = call(*args, **keywords)
     return time.perf_counter() - started, returned
 
 
 def percentile_ms(seconds: Sequence[float], percent: float) -> float:
-    """A percentile of durations in milliseconds."""
+    """Return a percentile of durations in milliseconds."""
     import numpy as np
 
     return 1000 * float(np.percentile(seconds, percent))
 
 
 def missing(names: Iterable[str]) -> str | None:
-    """Why a contender that needs these distributions cannot run, or None."""
+    """Return why a contender that needs these distributions cannot run, or None."""
     wanted = list(names)
     absent = [name for name in wanted if name not in versions(wanted)]
     return f"not installed: pip install {' '.join(absent)}" if absent else None
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The installed version of each distribution that is installed."""
-    found = {}
+    """Return the version of each installed distribution."""
+    installed = {}
     for name in names:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def provenance(names: Iterable[str]) -> dict[str, Any]:
-    """When, where and with what: date, machine, versions of Python and of these distributions, commit."""
+    """Return date, machine, commit, and versions of Python and these distributions."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, {_memory()}",
@@ -197,9 +200,9 @@ def provenance(names: Iterable[str]) -> dict[str, Any]:
 
 
 def stated(facts: Mapping[str, Any]) -> str:
-    """``provenance`` as lines to stand above a table."""
-    named = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}\n{named}"
+    """Return ``provenance`` as lines above a table."""
+    names = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+    return f"{facts['date']}, commit {facts['commit']}, {facts['machine']}\n{names}"
 
 
 def save_figure(figure: Figure, name: str, folder: Path = FIGURES) -> Path:
@@ -216,7 +219,7 @@ def save_figure(figure: Figure, name: str, folder: Path = FIGURES) -> Path:
 
 
 def positive(text: str) -> int:
-    """For ``argparse``: a whole number of at least 1."""
+    """Parse an integer of at least 1, for ``argparse``."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not at least 1")
@@ -224,24 +227,26 @@ def positive(text: str) -> int:
 
 
 def _processor() -> str:
+    """Return the name of the processor."""
     cpus = Path("/proc/cpuinfo")
     if cpus.exists() and (
-        found := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))
+        match := re.search(r"model name\s*:\s*(.+)", cpus.read_text(encoding="utf-8"))
     ):
-        return found[1].strip()
+        return match[1].strip()
     return platform.processor() or "unknown processor"
 
 
 def _memory() -> str:
+    """Return the size of the memory."""
     return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB"
 
 
 def _commit() -> str:
-    """The commit of the memlab that is measured, if it is a checkout."""
-    found = importlib.util.find_spec("memlab")
-    if found is None or found.origin is None or shutil.which("git") is None:
+    """Return the commit of the measured memlab, if it is a checkout."""
+    spec = importlib.util.find_spec("memlab")
+    if spec is None or spec.origin is None or shutil.which("git") is None:
         return "none"
-    here = Path(found.origin).parent
+    here = Path(spec.origin).parent
 
     def git(*arguments: str) -> str:
         return subprocess.run(

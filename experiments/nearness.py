@@ -1,11 +1,13 @@
-"""What thresholds of .3 and .4 find: by closeness, and by the feature ``nearness``.
+"""Measure which memories pass similarity thresholds of .3 and .4.
 
     python experiments/nearness.py locomo-dev5.json
 
-Each question of LoCoMo with evidence (up to 150 a conversation) is asked of ten turns: the first of its evidence and
-nine others of its conversation, and ten of another conversation, none of which answers it. Printed are the share of
-evidence that a threshold lets through, of turns of the other conversation, and of questions for which it lets through
-any of the ten; intervals are the central 95% of a bootstrap over questions.
+The features ``closeness`` and ``nearness`` are compared. Each question of LoCoMo with evidence (up to 150 per
+conversation) is recalled from ten turns: the first of its evidence and nine others of its conversation. It is also
+recalled from ten turns of another conversation, which do not answer it.
+
+Printed are the shares that pass a threshold: evidence, turns of the other conversation, and questions for which any of
+these ten passes. Intervals are the central 95% of a bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ FEATURES = ("closeness", "nearness")
 def measured(
     question: str, turns: list[Turn], pack: Pack, embedder: Embedder
 ) -> NDArray[np.float64]:
-    """f64[turns, features] of a lab that holds these turns alone."""
+    """Return f64[turns, features] of a lab that holds only these turns."""
     with memlab.open(pack=pack, embedder=embedder) as lab:
         lab.remember(
             [{"text": turn.content, "speaker": turn.speaker} for turn in turns], linking="off"
@@ -43,39 +45,42 @@ def measured(
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("locomo", type=Path)
     parser.add_argument("--seed", type=int, default=7)
-    given = parser.parse_args()
-    chance = random.Random(given.seed)
-    pack, embedder, talks = load_pack(PACK), load_embedder(None), read_locomo(given.locomo)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    pack, embedder, talks = load_pack(PACK), load_embedder(None), read_locomo(arguments.locomo)
     evidence, others = [], []
     for number, talk in enumerate(talks):
         turns = {turn.ref: turn for turn in talk.conversation.turns if turn.content.strip()}
-        asked = [
-            one
-            for one in talk.questions
-            if one.evidence and all(ref in turns for ref in one.evidence)
+        queries = [
+            entry
+            for entry in talk.questions
+            if entry.evidence and all(ref in turns for ref in entry.evidence)
         ]
-        for question in chance.sample(asked, min(MOST, len(asked))):
-            beside = chance.sample(
+        for question in chance.sample(queries, min(MOST, len(queries))):
+            other_turns = chance.sample(
                 [turn for ref, turn in turns.items() if ref not in question.evidence], BESIDE
             )
-            own = [turns[question.evidence[0]], *beside]
+            own = [turns[question.evidence[0]], *other_turns]
             evidence.append(measured(question.text, own, pack, embedder)[0])
             other = talks[
                 (number + 1 + chance.randrange(len(talks) - 1)) % len(talks)
             ].conversation.turns
             strange = chance.sample([turn for turn in other if turn.content.strip()], BESIDE + 1)
             others.append(measured(question.text, strange, pack, embedder))
-    found, false = np.array(evidence), np.array(others)
-    draws = np.random.default_rng(given.seed).integers(len(found), size=(1000, len(found)))
-    print(f"{len(found)} questions")
+    evidence_values, false = np.array(evidence), np.array(others)
+    draws = np.random.default_rng(arguments.seed).integers(
+        len(evidence_values), size=(1000, len(evidence_values))
+    )
+    print(f"{len(evidence_values)} questions")
     for threshold in (0.3, 0.4):
-        for place, name in enumerate(FEATURES):
-            right, wrong = found[:, place] >= threshold, false[..., place] >= threshold
+        for column, name in enumerate(FEATURES):
+            right, wrong = evidence_values[:, column] >= threshold, false[..., column] >= threshold
             low, high = np.quantile(right[draws].mean(axis=1), [0.025, 0.975])
             print(
                 f"{name:9s} >= {threshold}: evidence {right.mean():.3f} [{low:.3f}, {high:.3f}], "

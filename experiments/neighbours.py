@@ -1,14 +1,15 @@
-"""Exact search and Annoy side by side: recall@10, time, size, memory; one command, seeded.
+"""Compare exact search with Annoy: recall@10, time, size and memory.
 
     python experiments/neighbours.py locomo10.json                       # 1,000 to 100,000 rows
     python experiments/neighbours.py locomo10.json --rows 1000000 --efforts 0.5 1 2
 
-Questions are those of the conversations. Memories are mixed from their turns, since random vectors are unlike those of
-texts: the first half of one sentence, the second half of another, and up to two whole ones, all drawn evenly. A text's
-vector is the mean of its words', so each piece is embedded once and mixes are sums weighted by words.
+Questions are those of the conversations. Memories are mixtures of their turns, because random vectors differ from
+vectors of texts. A mixture is the first half of one sentence, the second half of another, and up to two whole
+sentences, all drawn evenly. The vector of a text is the mean of its words' vectors. So each piece is embedded once,
+and mixtures are sums weighted by the number of words.
 
-Times are of one search for ten neighbours on one thread: ``cpu`` of the processor, ``wall`` by the clock, which on a
-busy machine is longer. ``rss`` is the peak of a process that maps vectors and index, and searches.
+Times are of one search for ten neighbours on one thread: ``cpu`` is processor time, ``wall`` is wall time. ``rss`` is
+the peak memory of a process that maps vectors and index, and searches.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _BLOCK = 20_000
 
 
 def pieces(path: Path) -> tuple[list[str], list[str]]:
-    """The sentences of at least four words of all turns, and the questions."""
+    """Return the sentences of at least four words, and the questions."""
     sentences, questions = set(), []
     for labelled in read_locomo(path):
         for turn in labelled.conversation.turns:
@@ -44,7 +45,7 @@ def pieces(path: Path) -> tuple[list[str], list[str]]:
 
 
 def weighted(texts: list[str]) -> NDArray[np.float32]:
-    """Unit vectors times the number of words."""
+    """Return unit vectors times the number of words."""
     vectors = load_embedder().encode(texts).astype(np.float32)
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
     scaled: NDArray[np.float32] = (
@@ -54,7 +55,7 @@ def weighted(texts: list[str]) -> NDArray[np.float32]:
 
 
 def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
-    """``rows`` memories, mixed from sentences."""
+    """Return ``rows`` memories mixed from sentences."""
     halves = [text.split() for text in sentences]
     first = weighted([" ".join(words[: len(words) // 2]) for words in halves])
     second = weighted([" ".join(words[len(words) // 2 :]) for words in halves])
@@ -76,27 +77,28 @@ def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
 
 
 def truth(vectors: Vectors, queries: NDArray[np.int8]) -> list[NDArray[np.int64]]:
+    """Return the exact ten nearest rows of each query."""
     return [vectors.top(query, 10)[0] for query in queries]
 
 
 def search(vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.int64]]) -> str:
-    """One line: recall and times."""
-    cpu, wall, found = [], [], 0
+    """Return recall and times as a row of the table."""
+    cpu, wall, hits = [], [], 0
     for query, near in zip(queries, exact, strict=True):
         began, started = time.thread_time(), time.perf_counter()
         rows, _ = vectors.top(query, 10)
         cpu.append(time.thread_time() - began)
         wall.append(time.perf_counter() - started)
-        found += int(np.isin(near, rows).sum())
+        hits += int(np.isin(near, rows).sum())
     shares = np.quantile(cpu, [0.5, 0.95]) * 1000, np.quantile(wall, [0.5, 0.95]) * 1000
     return (
-        f"recall@10 {found / sum(len(near) for near in exact):.3f}  cpu p50 {shares[0][0]:6.2f} p95 {shares[0][1]:6.2f}"
+        f"recall@10 {hits / sum(len(near) for near in exact):.3f}  cpu p50 {shares[0][0]:6.2f} p95 {shares[0][1]:6.2f}"
         f"  wall p50 {shares[1][0]:6.2f} p95 {shares[1][1]:6.2f} ms"
     )
 
 
 def searched(folder: Path, kind: str, efforts: list[float]) -> None:
-    """In a process of its own, for its memory: map what was saved, build if need be, search."""
+    """Map the saved vectors, build an index if needed, and search, in a process of its own."""
     queries = np.load(folder / "queries.npy")
     vectors = Vectors.load(folder / "vectors")
     exact = truth(vectors, queries)
@@ -121,6 +123,7 @@ def searched(folder: Path, kind: str, efforts: list[float]) -> None:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description="recall and speed of the ways to find neighbours")
     parser.add_argument("path", type=Path, help="a LoCoMo file")
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
@@ -134,9 +137,9 @@ def main() -> None:
         return
     sentences, questions = pieces(options.path)
     dice = np.random.default_rng(options.seed)
-    asked = dice.permutation(len(questions))[: options.queries]
+    rows_of_queries = dice.permutation(len(questions))[: options.queries]
     print(
-        f"{len(sentences):,} sentences, {len(asked):,} of {len(questions):,} questions, seed {options.seed}"
+        f"{len(sentences):,} sentences, {len(rows_of_queries):,} of {len(questions):,} questions, seed {options.seed}"
     )
     for rows in options.rows:
         print(f"{rows:,} rows", flush=True)
@@ -145,7 +148,7 @@ def main() -> None:
             mixed(sentences, rows, options.seed).save(folder / "vectors")
             np.save(
                 folder / "queries.npy",
-                load_embedder().encode([questions[number] for number in asked]),
+                load_embedder().encode([questions[number] for number in rows_of_queries]),
             )
             for kind in ["exact", *(["annoy"] if rows >= 4096 else [])]:
                 efforts = [str(effort) for effort in options.efforts]

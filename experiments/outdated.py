@@ -1,21 +1,23 @@
-"""Does the current statement lead, or the outdated one? Pairs with controls that were written before any rule was.
+"""Measure whether the current statement ranks above the outdated one.
 
     python experiments/outdated.py [--pack memlab] [--split dev] [--beam beam100k] [--json]
 
-``data/outdated.jsonl`` has a hundred pairs, one a line: ``old`` (said in the first months), ``new`` (which replaces it
-later; ``wording`` says whether in words of change or in plain ones) and a ``question``; beside them ``kept`` (an old
-statement that is still true), ``beside`` (a later one on the same subject that does not replace it) and
-``kept_question``. Sixty are for development (``split``), forty are held back: look at them once. Ten pairs and small
-talk make a life of 79 turns, a project of its own, asked a day after its end.
+``data/outdated.jsonl`` has a hundred pairs with controls, one per line, written before any rule. ``old`` is a statement
+of the first months, ``new`` replaces it later, and ``question`` asks for the value. ``wording`` tells whether ``new``
+is in words of change or in plain words. The control is ``kept`` (an old statement that is still true), ``beside`` (a
+later one on the same subject that does not replace it) and ``kept_question``.
 
-leads            of pairs: the old statement stands above the new one, or is among the ten and the new one is not; of
-                 controls: the later statement, which does not answer, stands so above the one that is still true
-wanted found     the wanted statement is among the ten
+Sixty pairs are for development (``split``); the forty held-out pairs should be read once. Ten pairs and small talk make
+a simulated life of 79 turns, which is a project of its own and is queried a day after its end.
 
-On BEAM the pairs are its own: of knowledge updates the messages of ``original_info`` and ``updated_info``, of
-contradictions those of both statements, of which the later one counts as current (the answers ask which is right, so
-that row describes and does not judge). A question whose two lists share messages, or of which neither is found, is left
-out. Intervals are by life, and by chat on BEAM.
+leads            the outdated statement ranks above the current one, or only the outdated one is in the top ten; for
+                 controls: the later statement, which does not answer, takes the part of the outdated one
+wanted found     the wanted statement is in the top ten
+
+BEAM has pairs of its own. For knowledge updates they are the messages of ``original_info`` and ``updated_info``. For
+contradictions they are those of both statements, and the later one counts as current. The answers of BEAM ask which one
+is right, so that row is descriptive. Questions whose two lists share messages, or without either in the top ten, are
+left out. Intervals are by life, and by chat on BEAM.
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ DATA = Path(__file__).parent / "data"
 START = datetime(2025, 1, 6, 9, tzinfo=UTC)
 TEN = 10
 GROUP = 10
-"""Pairs in one life."""
+"""The number of pairs in one life."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a question about one pair ended: the ranks of both statements, 0 for one that is not among the ten."""
+    """Ranks of both statements of a pair for its question; 0 if not in the top ten."""
 
     cluster: str
     wording: str
@@ -54,14 +56,14 @@ class Answer:
 
     @property
     def wrong(self) -> bool:
-        """The statement that does not answer stands above the one that does, or alone."""
+        """Whether the wrong statement ranks above the right one, or alone."""
         return bool(self.outdated) and (not self.current or self.outdated < self.current)
 
 
 def lives(
     pairs: Sequence[Mapping[str, Any]],
 ) -> Iterable[tuple[str, list[dict[str, Any]], Sequence[Mapping[str, Any]]]]:
-    """Name, turns and pairs of each life: old statements in the first half, new ones in the second, talk between."""
+    """Yield name, turns and pairs of each life: old statements, small talk, then new ones."""
     talk = json.loads((DATA / "small_talk.json").read_text(encoding="utf-8"))
     for number in range(0, len(pairs), GROUP):
         group = pairs[number : number + GROUP]
@@ -73,13 +75,19 @@ def lives(
         chatter = [(f"talk-{at}", talk[at]) for at in rng.permutation(len(talk))]
         half = len(chatter) // 2
         turns = []
-        for part, (said, between) in enumerate(((early, chatter[:half]), (late, chatter[half:]))):
-            mixed = [*said, *between]
-            for place, at in enumerate(rng.permutation(len(mixed))):
+        for part, (statements, between) in enumerate(
+            ((early, chatter[:half]), (late, chatter[half:]))
+        ):
+            mixed = [*statements, *between]
+            for position, at in enumerate(rng.permutation(len(mixed))):
                 ref, text = mixed[at]
-                day = part * 150 + 4 * (place // 2)
+                day = part * 150 + 4 * (position // 2)
                 turns.append(
-                    {"text": text, "ref": ref, "at": START + timedelta(days=day, minutes=7 * place)}
+                    {
+                        "text": text,
+                        "ref": ref,
+                        "at": START + timedelta(days=day, minutes=7 * position),
+                    }
                 )
         name = f"life-{number // GROUP + 1}"
         rows = [
@@ -96,7 +104,7 @@ def lives(
 
 
 def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answer], list[Answer]]:
-    """Answers for the pairs and for their controls."""
+    """Return the answers of the pairs and of their controls."""
     lines = (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()
     pairs = [pair for pair in map(json.loads, lines) if split in ("all", pair["split"])]
     changed, controls = [], []
@@ -105,7 +113,7 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
             lab.remember(rows, chain=True)
             at = max(row["at"] for row in rows) + timedelta(days=1)
             for pair in group:
-                for question, current, outdated, kept in (
+                for question, current, outdated, answers_of_group in (
                     (pair["question"], "new", "old", changed),
                     (pair["kept_question"], "kept", "beside", controls),
                 ):
@@ -114,14 +122,14 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
                         for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)
                     ]
                     ranks = [rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)]
-                    kept.append(Answer(name, pair["wording"], *ranks))
+                    answers_of_group.append(Answer(name, pair["wording"], *ranks))
                     step(1)
     return changed, controls
 
 
 def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
-    """Answers by ability, for the two abilities that have an earlier and a later statement."""
-    found: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
+    """Return the answers by ability, for the abilities with two statements."""
+    answers: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
     chats = read_beam(folder)
     with bar(progress, len(chats), unit="chat") as step:
         for chat in chats:
@@ -129,7 +137,7 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
             with memlab.open(pack=pack) as lab:
                 conversation(lab, talk)
                 for question in chat.questions:
-                    if question.category not in found or not question.outdated:
+                    if question.category not in answers or not question.outdated:
                         continue
                     first = question.outdated
                     second = [ref for ref in question.evidence if ref not in first]
@@ -140,21 +148,21 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
                             question.text, limit=TEN, project=talk.name, at=at, log=False
                         )
                     ]
-                    found[str(question.category)].append(
+                    answers[str(question.category)].append(
                         Answer(talk.name, "", rank(refs, second), rank(refs, first))
                     )
             step(1)
-    return found
+    return answers
 
 
 def rank(refs: Sequence[str | None], wanted: Iterable[str]) -> int:
-    """The best rank of what is wanted; 0 if none of it is there."""
+    """Return the best rank of the wanted refs; 0 if none is present."""
     sought = set(wanted)
     return next((at for at, ref in enumerate(refs, 1) if ref in sought), 0)
 
 
 def share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
-    """How often an answer was wrong, or the right statement found, with a 95% interval."""
+    """Return how often answers are wrong, or right statements present, with a 95% interval."""
     values = [float(answer.wrong if what == "wrong" else answer.current > 0) for answer in answers]
     interval = cluster_interval(values, [answer.cluster for answer in answers])
     return {
@@ -166,7 +174,7 @@ def share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
 
 
 def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> list[dict[str, Any]]:
-    """A row for each group of questions."""
+    """Return a row for each group of questions."""
     changed, controls = asked_of_pairs(pack, split, progress=progress)
     groups = {
         f"pairs, {split}": changed,
@@ -185,6 +193,7 @@ def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> lis
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
     parser.add_argument("--split", choices=("dev", "held", "all"), default="dev")
@@ -218,12 +227,13 @@ def main() -> None:
     )
     print(f"{'':<32}{'n':>5}{'leads':>9}{'':>18}{'wanted found':>15}")
     for row in rows:
-        wrong, found = row["wrong"], row["found"]
+        wrong, retrieved = row["wrong"], row["found"]
         interval = f"[{wrong['low']:.3f}, {wrong['high']:.3f}]" if wrong["low"] is not None else ""
-        shown = [
-            f"{one['share']:.3f}" if one["share"] is not None else "-" for one in (wrong, found)
+        shares = [
+            f"{estimate['share']:.3f}" if estimate["share"] is not None else "-"
+            for estimate in (wrong, retrieved)
         ]
-        print(f"{row['questions']:<32}{wrong['n']:>5}{shown[0]:>9}{interval:>18}{shown[1]:>15}")
+        print(f"{row['questions']:<32}{wrong['n']:>5}{shares[0]:>9}{interval:>18}{shares[1]:>15}")
 
 
 if __name__ == "__main__":

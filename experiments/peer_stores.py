@@ -1,4 +1,4 @@
-"""memlab and its peers behind one shape, for ``side_by_side.py``: one conversation is added, saved and asked."""
+"""Adapters of memlab and its peers with one interface, for ``side_by_side.py``."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["BASE", "PEERS", "SYSTEMS", "TEN", "Lookup", "MemlabStore", "Row", "S
 
 DIM = 256
 TEN = 10
-"""How many turns are asked for."""
+"""The number of turns that a query returns."""
 
 Row = Mapping[str, Any]
 """A turn: ``said`` (what is embedded), ``text``, ``speaker``, ``session``, ``ref``, ``at``."""
 Lookup = Callable[[Sequence[str]], NDArray[np.float32]]
-"""The vectors of texts, computed beforehand."""
+"""A function from texts to their precomputed vectors."""
 
 
 class Store(Protocol):
-    """One conversation in one system. ``save`` writes what ``add`` has not."""
+    """One conversation in one system; ``save`` writes what ``add`` has not written."""
 
     def add(self, rows: Sequence[Row]) -> None: ...
     def save(self) -> None: ...
@@ -64,7 +64,7 @@ class MemlabStore:
 
 
 class ChromaStore:
-    """A persistent client with one collection, cosine distance."""
+    """A persistent client with one collection and cosine distance."""
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         import chromadb
@@ -79,11 +79,11 @@ class ChromaStore:
         )
 
     def add(self, rows: Sequence[Row]) -> None:
-        said = [row["said"] for row in rows]
+        texts = [row["said"] for row in rows]
         self.turns.add(
             ids=[row["ref"] for row in rows],
-            documents=said,
-            embeddings=self.lookup(said),
+            documents=texts,
+            embeddings=self.lookup(texts),
             metadatas=[labels(row) for row in rows],
         )
 
@@ -91,15 +91,15 @@ class ChromaStore:
         pass
 
     def ask(self, question: str, at: str) -> list[str]:
-        found = self.turns.query(query_embeddings=self.lookup([question]), n_results=TEN)
-        return list(found["ids"][0])
+        response = self.turns.query(query_embeddings=self.lookup([question]), n_results=TEN)
+        return list(response["ids"][0])
 
     def close(self) -> None:
         del self.turns, self.client
 
 
 class LangGraphStore:
-    """An ``InMemoryStore`` whose vectors are arrays, which it searches faster than lists."""
+    """An ``InMemoryStore`` with arrays as vectors, which are searched faster than lists."""
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         from langgraph.store.memory import InMemoryStore
@@ -111,7 +111,7 @@ class LangGraphStore:
     def add(self, rows: Sequence[Row]) -> None:
         from langgraph.store.base import PutOp
 
-        # one batch cannot hold a text twice: it counts the vectors of different texts, and refuses (1.2.22)
+        # a batch with duplicate texts is refused: it counts vectors of different texts (1.2.22)
         first: dict[str, Row] = {}
         again = [row for row in rows if first.setdefault(row["said"], row) is not row]
         for batch in (list(first.values()), *([row] for row in again)):
@@ -150,14 +150,14 @@ class TxtaiStore:
         self.index.save(self.path)
 
     def ask(self, question: str, at: str) -> list[str]:
-        return [found["id"] for found in self.index.search(question, TEN)]
+        return [hit["id"] for hit in self.index.search(question, TEN)]
 
     def close(self) -> None:
         self.index.close()
 
 
 class Mem0Store:
-    """A ``Memory`` over its local Qdrant; ``infer=False`` keeps turns as they are. It has no batch of its own."""
+    """A ``Memory`` over its local Qdrant; ``infer=False`` stores turns unchanged, one by one."""
 
     def __init__(self, folder: Path, lookup: Lookup) -> None:
         from mem0 import Memory
@@ -182,8 +182,10 @@ class Mem0Store:
         pass
 
     def ask(self, question: str, at: str) -> list[str]:
-        found = self.memory.search(question, top_k=TEN, filters={"user_id": "user"}, threshold=0.0)
-        return [memory["metadata"]["ref"] for memory in found["results"]]
+        response = self.memory.search(
+            question, top_k=TEN, filters={"user_id": "user"}, threshold=0.0
+        )
+        return [memory["metadata"]["ref"] for memory in response["results"]]
 
     def close(self) -> None:
         self.memory.vector_store.client.close()
@@ -207,7 +209,7 @@ class _Mem0Embedder:
 
 @dataclass(frozen=True)
 class System:
-    """A contender: the distributions that it needs, where it keeps turns and how it searches."""
+    """A contender: distributions that it needs, its storage and its search."""
 
     name: str
     needs: tuple[str, ...]
@@ -239,5 +241,5 @@ BASE = SYSTEMS[0].name
 
 
 def labels(row: Row) -> dict[str, str]:
-    """What is kept beside the text of a turn."""
+    """Return the labels that are stored with the text of a turn."""
     return {name: row[name] for name in ("ref", "session", "speaker", "at")}

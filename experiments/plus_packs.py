@@ -1,18 +1,17 @@
-"""What each ``-plus`` pack costs on labelled chats, and whether its design is visible in the ranking.
+"""Measure the cost of each ``-plus`` pack on labelled chats, and whether its design is visible.
 
     python experiments/plus_packs.py --locomo locomo-dev5.json --beam beam100k [--as turns] [--queries 40] [--json]
 
-Each conversation lives in a lab under the pack, as turns or as memories of the kind that the design is for, until a day
-after its end. The pack's own upkeep forgets first; then the same memories are ranked by the pack and by the default
-pack. Columns:
+A lab under the pack holds each conversation until a day after its end, as turns or as memories of the kind that the
+design is for. The pack's own maintenance runs first. Then the pack and the default pack rank the same memories.
 
-recall@10      of the evidence that the pack still has: the pack's, the default's, and their difference with its 95%
+recall@10      of the evidence that the lab still has: the pack's, the default's, and their difference with its 95%
                interval by conversation
-evidence gone  share of the labelled evidence that the pack has forgotten or superseded by that day
-visible        share of queries whose first ten change where the pack's own term is taken out of its recall-score
+evidence gone  share of the labelled evidence that was forgotten or superseded by that day
+visible        share of queries whose top ten changes without the pack's own term in its recall-score
 
-The bundled conversation of the demo is always asked; LoCoMo and BEAM where their files are given, of these only the
-chats that ``held_out.py`` does not set aside.
+The bundled conversation is always included. LoCoMo and BEAM are included if their files are given, without the chats
+that ``held_out.py`` sets aside.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ KIND = {
     "associative": "fact",
     "factgraph": "fact",
 }
-"""What a message is remembered as where it is no turn."""
+"""The kind of memory of a message, by design."""
 
 TEN = 10
 IN_USE = ("active", "staged", "confirmed")
@@ -52,7 +51,7 @@ IN_USE = ("active", "staged", "confirmed")
 
 @dataclass(frozen=True)
 class Asked:
-    """One query: recall@10 under both packs, evidence that it has and that is gone, whether the term moved it."""
+    """One query: recall@10 under both packs, evidence, lost evidence, visibility of the term."""
 
     cluster: str
     own: float | None
@@ -90,55 +89,64 @@ def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: i
         clock.set(talk.end + timedelta(days=1))
         lab.upkeep.maintain()
         frame = lab.memories.filter(lab.memories["status"].is_in(IN_USE))
-        kept = set(frame["ref"].to_list())
-        found = []
+        active_refs = set(frame["ref"].to_list())
+        queries_of_chat = []
         wanted = [
             question for question in chat.questions if question.answerable and question.evidence
         ]
         for question in _sample(wanted, queries):
             evidence = set(question.evidence)
-            left = evidence & kept
+            left = evidence & active_refs
             tops = [
                 [hit.ref for hit in lab.recall(question.text, limit=TEN, pack=each, log=False)]
                 for each in (pack, default, without)
             ]
             own, others = (len(left & set(top)) / len(left) if left else None for top in tops[:2])
-            found.append(
+            queries_of_chat.append(
                 Asked(
-                    talk.name, own, others, len(evidence), len(evidence - kept), tops[0] != tops[2]
+                    talk.name,
+                    own,
+                    others,
+                    len(evidence),
+                    len(evidence - active_refs),
+                    tops[0] != tops[2],
                 )
             )
-        return found
+        return queries_of_chat
 
 
-def _sample(questions: Sequence[Any], most: int) -> list[Any]:
-    """Return at most ``most`` of the questions, spread evenly; all for 0."""
-    if not most or len(questions) <= most:
+def _sample(questions: Sequence[Any], maximum: int) -> list[Any]:
+    """Return at most ``maximum`` of the questions, spread evenly; all for 0."""
+    if not maximum or len(questions) <= maximum:
         return list(questions)
-    return [questions[place] for place in np.linspace(0, len(questions) - 1, most).astype(int)]
+    return [
+        questions[position] for position in np.linspace(0, len(questions) - 1, maximum).astype(int)
+    ]
 
 
-def summary(found: Sequence[Asked]) -> dict[str, Any]:
-    """The figures of one row of the table."""
-    judged = [one for one in found if one.own is not None and one.default is not None]
-    differences = [one.own - one.default for one in judged]
-    many = len({one.cluster for one in judged}) > 1
-    clusters = [one.cluster if many else str(at) for at, one in enumerate(judged)]
+def summary(queries: Sequence[Asked]) -> dict[str, Any]:
+    """Return the figures of one row of the table."""
+    judged = [query for query in queries if query.own is not None and query.default is not None]
+    differences = [query.own - query.default for query in judged]
+    many = len({query.cluster for query in judged}) > 1
+    clusters = [query.cluster if many else str(at) for at, query in enumerate(judged)]
     interval = cluster_interval(differences, clusters) if len(judged) > 1 else None
     return {
-        "queries": len(found),
+        "queries": len(queries),
         "judged": len(judged),
-        "own": float(np.mean([one.own for one in judged])) if judged else None,
-        "default": float(np.mean([one.default for one in judged])) if judged else None,
+        "own": float(np.mean([query.own for query in judged])) if judged else None,
+        "default": float(np.mean([query.default for query in judged])) if judged else None,
         "difference": float(np.mean(differences)) if judged else None,
         "low": interval.low if interval else None,
         "high": interval.high if interval else None,
-        "gone": sum(one.gone for one in found) / max(1, sum(one.labels for one in found)),
-        "visible": float(np.mean([one.moved for one in found])),
+        "gone": sum(query.gone for query in queries)
+        / max(1, sum(query.labels for query in queries)),
+        "visible": float(np.mean([query.moved for query in queries])),
     }
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--locomo", type=Path, help="LoCoMo's file")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
@@ -151,7 +159,7 @@ def main() -> None:
     )
     parser.add_argument("--designs", choices=DESIGNS, nargs="+", default=list(DESIGNS))
     parser.add_argument(
-        "--queries", type=int, default=0, help="of each conversation, spread evenly; 0: all"
+        "--queries", type=int, default=0, help="queries per conversation, spread evenly (0: all)"
     )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
@@ -162,12 +170,14 @@ def main() -> None:
     for name, every in chats(arguments.locomo, arguments.beam):
         for kind in arguments.kinds:
             for design in arguments.designs:
-                found: list[Asked] = []
+                queries: list[Asked] = []
                 with bar(sys.stderr.isatty(), len(every), unit="chat") as step:
                     for chat in every:
-                        found += asked_of(chat, design, kind == "turns", arguments.queries)
+                        queries += asked_of(chat, design, kind == "turns", arguments.queries)
                         step(1)
-                rows.append({"data": name, "as": kind, "pack": f"{design}-plus", **summary(found)})
+                rows.append(
+                    {"data": name, "as": kind, "pack": f"{design}-plus", **summary(queries)}
+                )
                 if not arguments.json:
                     _say(rows[-1], head=len(rows) == 1)
     points = [row | {"case": f"{row['pack']}, {row['as']}"} for row in rows]
@@ -189,6 +199,7 @@ def main() -> None:
 
 
 def _say(row: dict[str, Any], *, head: bool) -> None:
+    """Print a row of the table."""
     if head:
         print(
             f"{'':<35}{'n':>5} {'pack':>6} {'default':>8} {'difference':>24} {'gone':>6} {'visible':>8}"

@@ -1,9 +1,10 @@
-"""What a probe costs and what it buys, on real conversations.
+"""Measure the cost of exploration items and the support that they give other policies.
 
     python experiments/probe_support.py locomo-dev5.json
 
-Recalls every question by the default pack with and without probes, both logged. Prints recall@10 of what was asked for,
-recall with the probe counted, and how much of another policy's ten the log could speak of: in the head or in the band.
+The default pack recalls every question with and without exploration items (probes), all logged. Printed are recall@10
+of the results, recall with the probe included, and the share of another policy's top ten that the log supports. An item
+is supported if it is among the results or can be drawn as a probe.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ OTHERS = {"bm25": "lexical", "dense": "similarity"}
 
 
 def pack(rate: float, depth: int) -> str:
+    """Return the default pack with this rate and depth of probes."""
     return (
         f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
     )
 
 
 def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
-    """Mean recall of the head and of all shown, and the supported share of each other policy's ten."""
-    told: dict[str, list[float]] = {"head": [], "shown": [], **{name: [] for name in OTHERS}}
+    """Return the recall of the results and of all shown items, and the support of each policy."""
+    collected: dict[str, list[float]] = {
+        "results": [],
+        "shown": [],
+        **{name: [] for name in OTHERS},
+    }
     for benchmark in read_locomo(path):
         with memlab.open(pack=pack(rate, depth)) as lab:
             conversation(lab, benchmark.conversation, project="p")
@@ -39,17 +45,18 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
                     question.text, project="p", limit=10, at=benchmark.conversation.end
                 )
                 gold = {ids[ref] for ref in question.evidence}
-                told["head"].append(
+                collected["results"].append(
                     len(gold & {hit.id for hit in hits if not hit.probe}) / len(gold)
                 )
-                told["shown"].append(len(gold & set(hits.ids)) / len(gold))
+                collected["shown"].append(len(gold & set(hits.ids)) / len(gold))
                 for name, feature in OTHERS.items():
                     ten = np.argsort(-hits.slate.numbers[feature], kind="stable")[:10]
-                    told[name].append(float((hits.slate.inclusion[ten] > 0).mean()))
-    return {name: float(np.mean(values)) for name, values in told.items()}
+                    collected[name].append(float((hits.slate.inclusion[ten] > 0).mean()))
+    return {name: float(np.mean(values)) for name, values in collected.items()}
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     arguments = parser.parse_args()
@@ -59,10 +66,10 @@ def main() -> None:
         f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}"
     )
     for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
-        told = ask(arguments.path, rate, depth)
-        rows.append({"rate": rate, "depth": depth, **told})
+        metrics = ask(arguments.path, rate, depth)
+        rows.append({"rate": rate, "depth": depth, **metrics})
         print(
-            f"{rate:>5}{depth:>7}{told['head']:>11.3f}{told['shown']:>11.3f}{told['bm25']:>16.2f}{told['dense']:>17.2f}"
+            f"{rate:>5}{depth:>7}{metrics['results']:>11.3f}{metrics['shown']:>11.3f}{metrics['bm25']:>16.2f}{metrics['dense']:>17.2f}"
         )
     points = [
         {

@@ -1,13 +1,15 @@
-"""Is a statement that is put right within a long message noticed? Pairs with controls, written before any rule was.
+"""Measure whether a correction within a long message is noticed.
 
     python experiments/put_right.py [--held-back] [--list]
 
-``data/put_right.jsonl`` has 120 pairs, one a line: ``old``, then ``new``, which puts it right (``kind`` says in what),
-and the control ``beside``, a later statement near to the first that replaces nothing. Each statement stands among two
-to five asides of ``data/asides.json`` before it and as many after, half of the messages as sentences and half in one.
-A pair is told to a fresh lab of the default pack, the older message a day before: it is noticed where linking joins the
-two by ``updates``. Sixty pairs are for development; the others are asked with ``--held-back`` alone. Intervals are the
-central 95% of a bootstrap over pairs.
+``data/put_right.jsonl`` has 120 pairs with controls, one per line, written before any rule. ``new`` corrects ``old``;
+``kind`` says in what respect. The control ``beside`` is a later statement near to the first that replaces nothing. Each
+statement is surrounded by two to five asides of ``data/asides.json`` on either side. Half of the messages are several
+sentences, half are one.
+
+A new lab of the default pack remembers each pair, the older message a day earlier. A pair is noticed if linking joins
+both by ``updates``. Sixty pairs are for development; ``--held-back`` runs the others alone. Intervals are the central
+95% of a bootstrap over pairs.
 """
 
 from __future__ import annotations
@@ -26,25 +28,26 @@ from memlab.kernel.embedding import load_embedder
 DATA = Path(__file__).parent / "data"
 
 
-def message(said: str, seed: str, asides: list[str]) -> str:
-    """The statement among eight asides."""
+def message(statement: str, seed: str, asides: list[str]) -> str:
+    """Return the statement among eight asides."""
     drawn = random.Random(seed)
     around = drawn.sample(asides, 8)
-    place = drawn.randrange(2, 6)
-    parts = [*around[:place], said, *around[place:]]
+    position = drawn.randrange(2, 6)
+    parts = [*around[:position], statement, *around[position:]]
     if drawn.random() < 0.5:
         return " ".join(f"{part[0].upper()}{part[1:]}." for part in parts)
     return parts[0] + "".join(drawn.choice([", and ", ", but ", ", "]) + part for part in parts[1:])
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--held-back", action="store_true")
     parser.add_argument(
-        "--list", action="store_true", help="print what was missed, and controls that were noticed"
+        "--list", action="store_true", help="print missed pairs and noticed controls"
     )
-    given = parser.parse_args()
-    split = "held" if given.held_back else "dev"
+    arguments = parser.parse_args()
+    split = "held" if arguments.held_back else "dev"
     rows = [
         json.loads(line)
         for line in (DATA / "put_right.jsonl").read_text(encoding="utf-8").splitlines()
@@ -61,14 +64,16 @@ def main() -> None:
             lab.remember(message(row[part], f"{row['id']}{part}", asides), linking="now")
             return "updates" in lab.edges["relation"].to_list()
 
-    found = np.array([[noticed(row, part) for part in ("new", "beside")] for row in rows])
-    draws = found[np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))].sum(axis=1)
+    is_noticed = np.array([[noticed(row, part) for part in ("new", "beside")] for row in rows])
+    draws = is_noticed[np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))].sum(
+        axis=1
+    )
 
     def stated(name: str, value: float, shares: np.ndarray) -> str:
         low, high = np.quantile(shares, [0.025, 0.975])
         return f"{name} {value:.3f} [{low:.3f}, {high:.3f}]"
 
-    hit, wrong = found.sum(axis=0)
+    hit, wrong = is_noticed.sum(axis=0)
     print(f"{len(rows)} pairs and as many controls, {split}")
     print(stated("noticed", hit / len(rows), draws[:, 0] / len(rows)))
     print(stated("controls", wrong / len(rows), draws[:, 1] / len(rows)))
@@ -78,12 +83,12 @@ def main() -> None:
         )
     )
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        part = found[[row["kind"] == kind for row in rows]]
+        part = is_noticed[[row["kind"] == kind for row in rows]]
         print(
             f"  {kind:10s}{len(part):4d}: {part[:, 0].sum()} noticed, {part[:, 1].sum()} controls"
         )
-    if given.list:
-        for row, (right, control) in zip(rows, found, strict=True):
+    if arguments.list:
+        for row, (right, control) in zip(rows, is_noticed, strict=True):
             for wrong, name, part in ((not right, "missed", "new"), (control, "control", "beside")):
                 if wrong:
                     print(name, row["kind"], "|", row["old"], "|", row[part])

@@ -1,8 +1,8 @@
 """Draw the README's pictures from real runs: ``python experiments/readme_figures.py``.
 
-``explained.png`` comes from one recall on the bundled conversation: the terms of its scores. ``leaderboard.png`` and
-``truth.png`` come from the demo's simulated quarter: what its log says of every pack, and how that stands to the truth.
-All go to ``docs/figures``; the same code gives the same bytes. ``screenshots.py`` draws the widgets.
+``explained.png`` shows the terms of the scores of one recall on the bundled conversation. ``leaderboard.png`` and
+``truth.png`` show the estimates of every pack on the demo's simulated quarter, and their agreement with the true
+values. All are written to ``docs/figures``; the same code gives the same bytes. ``screenshots.py`` draws the widgets.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ LARGER = STYLE | {"font.size": 11.0, "axes.titlesize": 12.0}
 
 
 def main() -> None:
+    """Draw the pictures."""
     TARGET.mkdir(parents=True, exist_ok=True)
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
@@ -38,7 +39,7 @@ def main() -> None:
         before = lab.recall(QUESTION, limit=8, log=False)
         explanations = [hit.explain() for hit in before]
     texts = [hit.text for hit in before]
-    _one(
+    _draw_panel(
         "explained",
         draw_terms(explanations, texts),
         f"“{QUESTION}”  why each was recalled",
@@ -47,26 +48,27 @@ def main() -> None:
     )
 
     quarter = live_quarter(progress=True)
-    found = quarter.evaluation
+    evaluation = quarter.evaluation
     with rc_context(LARGER):
-        board = found.figure("leaderboard")
+        board = evaluation.figure("leaderboard")
         board.set_size_inches(9.6, 3.9)
         board.set_facecolor("white")
         layout = board.get_layout_engine()
         layout.set(w_pad=0.12, h_pad=0.1)
         board.axes[0].set_title(
-            f"What {found.recalls} logged recalls say of {len(found.rows)} policies, one of them live",
+            f"What {evaluation.recalls} logged recalls say of {len(evaluation.rows)} policies, one of them live",
             pad=28,
         )
         _save(board, "leaderboard")
     agreed = quarter.agreement
-    title = (
-        f"From the log alone, against the truth: {agreed.ordered} of {agreed.pairs} pairs in order"
-    )
-    _one("truth", draw_truth(quarter), title, 9.6, 5.4)
+    title = f"From the log alone, compared with the true values: {agreed.ordered} of {agreed.pairs} pairs in order"
+    _draw_panel("truth", draw_truth(quarter), title, 9.6, 5.4)
 
 
-def _one(name: str, draw: Callable[[Axes], None], title: str, width: float, height: float) -> None:
+def _draw_panel(
+    name: str, draw: Callable[[Axes], None], title: str, width: float, height: float
+) -> None:
+    """Draw a picture of one panel."""
     with rc_context(LARGER):
         figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
         layout: Any = figure.get_layout_engine()
@@ -78,6 +80,7 @@ def _one(name: str, draw: Callable[[Axes], None], title: str, width: float, heig
 
 
 def _save(figure: Figure, name: str) -> None:
+    """Write a picture."""
     target = TARGET / f"{name}.png"
     figure.savefig(target, dpi=160, metadata={"Software": None})
     print(f"{target.relative_to(TARGET.parents[1])}: {target.stat().st_size:,} bytes")

@@ -1,17 +1,18 @@
-"""What does a logged recall cost, beside another checkout, and is it the same recall to the last byte?
+"""Compare the cost and the result of a logged recall with another checkout.
 
     git worktree add --detach ../before 0366433
-    python experiments/recall_cost.py ../before                  # processor time and calls, both measured in turns
+    python experiments/recall_cost.py ../before                  # processor time and calls
     python experiments/recall_cost.py ../before ../after         # two other checkouts
     python experiments/recall_cost.py ../before --same           # 200 recalls of each shipped pack, compared
-    python experiments/recall_cost.py . --threads                # default threads ("after") beside one ("before")
+    python experiments/recall_cost.py . --threads                # default threads ("after"), one thread ("before")
 
-Each lab has projects of 600 invented memories on a disk, drawn by a seed, and is asked within one project. Time is that
-of the processor, of the whole process with the threads that libraries start unasked. Each checkout has a process of its
-own; they take turns, 25 recalls at a time, and each line is a median over ``--runs`` turns. ``remember`` and
-``remember_many`` are those of memories one by one and of 250 at once, per memory. Calls are those of a logged recall,
-of functions of Python and of built-in ones, anywhere; files and functions are those of memlab that 20 recalls enter.
-``--same`` compares, of every recall, what was shown, the scores, and the bytes of the slate, which hold the whole pool
+Each lab has projects of 600 invented memories on disk, drawn by a seed, and each recall is within one project. Times are
+processor time of the whole process, with the threads that libraries start by default. Each checkout has a process of
+its own. They alternate every 25 recalls, and each line is a median over ``--runs`` turns.
+
+``remember`` is a call for one memory, ``remember_many`` is a call for 250; both are per memory. Calls are those of a
+logged recall, of Python functions and built-in ones. Files and functions are those of memlab that 20 recalls enter.
+``--same`` compares the results, the scores and the bytes of the slate of every recall. The slate holds the whole pool
 with all features, its probes and fingerprints.
 """
 
@@ -49,21 +50,21 @@ QUESTIONS = (
 
 
 def projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
-    """Rows of ``count`` projects of 600 memories."""
-    found = []
+    """Return rows of ``count`` projects of 600 memories."""
+    projects_of_lab = []
     for number in range(count):
-        given: list[dict[str, Any]] = rows(600, dice)
-        for row in given:
+        turns: list[dict[str, Any]] = rows(600, dice)
+        for row in turns:
             row["project"] = f"p{number}"
-        found.append(given)
-    return found
+        projects_of_lab.append(turns)
+    return projects_of_lab
 
 
 OPERATIONS = ("recall, logged", "recall, not logged", "remember", "remember_many", "evaluate")
 
 
 class Bench:
-    """A lab with four projects of 600 invented memories, and what is measured in it."""
+    """A lab with four projects of 600 invented memories, and its measurements."""
 
     def __init__(self, folder: Path) -> None:
         import memlab
@@ -71,12 +72,12 @@ class Bench:
         self.memlab = memlab
         self.dice = random.Random(7)
         self.lab = memlab.open(folder / "lab", pack="memlab")
-        for given in projects(self.dice, 4):
-            self._remember_many(given)
+        for rows_of_project in projects(self.dice, 4):
+            self._remember_many(rows_of_project)
         self.ask(40, log=True)
 
     def ask(self, count: int, *, log: bool) -> float:
-        """Milliseconds of processor time of a recall."""
+        """Return the processor time of a recall in milliseconds."""
         questions = [sentence(self.dice, 8) for _ in range(count)]
 
         def recalls() -> None:
@@ -86,7 +87,7 @@ class Bench:
         return _spent(recalls) / count
 
     def run(self, operation: str, count: int) -> float:
-        """Milliseconds of processor time of one call, or of one memory."""
+        """Return the processor time of one call, or of one memory, in milliseconds."""
         if operation.startswith("recall"):
             return self.ask(count, log=operation == "recall, logged")
         if operation == "remember":
@@ -103,7 +104,7 @@ class Bench:
             self.lab.remember(sentence(self.dice, 8), project="p2")
 
     def _remember_many(self, batch: list[dict[str, Any]]) -> None:
-        # checkouts without a kernel have a verb of its own for several memories
+        # older checkouts have another verb for several memories
         present = find_spec("memlab.kernel") is not None
         (self.lab.remember if present else self.lab.remember_many)(batch, chain=True)
 
@@ -111,12 +112,12 @@ class Bench:
         return self.lab.slates() if callable(self.lab.slates) else self.lab.slates
 
     def calls(self, count: int) -> dict[str, float]:
-        """Calls of a logged recall, and the files and functions of memlab that it enters."""
+        """Count the calls of a logged recall, and the files and functions that it enters."""
         root = str(Path(self.memlab.__file__).parent) + "/"
         python: Counter[CodeType] = Counter()
         native = 0
 
-        def seen(frame: FrameType, event: str, _: Any) -> None:
+        def count_event(frame: FrameType, event: str, _: Any) -> None:
             nonlocal native
             if event == "call":
                 python[frame.f_code] += 1
@@ -125,16 +126,16 @@ class Bench:
 
         questions = [sentence(self.dice, 8) for _ in range(count)]
         for question in questions:
-            sys.setprofile(seen)
+            sys.setprofile(count_event)
             self.lab.recall(question, project="p1")
             sys.setprofile(None)
         own = [code for code in python if code.co_filename.startswith(root)]
-        named = [code for code in own if code.co_name not in OF_THE_CALLER]
+        codes = [code for code in own if code.co_name not in OF_THE_CALLER]
         return {
             "Python calls": sum(python.values()) / count,
             "built-in calls": native / count,
             "files": len({code.co_filename for code in own}),
-            "functions": len(named),
+            "functions": len(codes),
         }
 
 
@@ -142,28 +143,29 @@ OF_THE_CALLER = {"<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 
 
 def serve() -> None:
-    """Answer operations, one a line, with what they took, until there are no more."""
+    """Answer operations, one per line, with their cost, until the input ends."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         print("ready", flush=True)
         for line in sys.stdin:
             operation, count = line.rstrip().rsplit("\t", 1)
             if operation == "calls":
-                found = bench.calls(int(count))
-                print("\t".join(f"{name}={value}" for name, value in found.items()), flush=True)
+                counts = bench.calls(int(count))
+                print("\t".join(f"{name}={value}" for name, value in counts.items()), flush=True)
             else:
                 print(bench.run(operation, int(count)), flush=True)
         bench.lab.close()
 
 
 def _spent(call: Callable[[], None]) -> float:
+    """Return the processor time of a call in milliseconds."""
     began = time.process_time()
     call()
     return 1000 * (time.process_time() - began)
 
 
 def digests(count: int) -> dict[str, str]:
-    """A digest of ``count`` recalls of each pack."""
+    """Return a digest of ``count`` recalls of each pack."""
     import memlab
 
     try:
@@ -171,7 +173,7 @@ def digests(count: int) -> dict[str, str]:
     except ModuleNotFoundError:
         from memlab.clock import ManualClock
 
-    found = {}
+    hashes = {}
     for pack in PACKS:
         dice, clock = random.Random(11), ManualClock("2026-11-01")
         digest = hashlib.sha256()
@@ -179,8 +181,8 @@ def digests(count: int) -> dict[str, str]:
             tempfile.TemporaryDirectory() as folder,
             memlab.open(Path(folder) / "lab", pack=pack, clock=clock, seed=3) as lab,
         ):
-            for given in projects(dice, 2):
-                for row in given:
+            for rows_of_project in projects(dice, 2):
+                for row in rows_of_project:
                     row |= {
                         "tags": dice.sample(TAGS, dice.randrange(3)),
                         "kind": dice.choice(KINDS),
@@ -189,20 +191,20 @@ def digests(count: int) -> dict[str, str]:
                         "files": dice.sample(FILES, dice.randrange(2)),
                         "importance": dice.random(),
                     }
-                lab.remember(given[:400], chain=True, linking="off")
-                lab.remember(given[400:440], chain=True, linking="now")
+                lab.remember(rows_of_project[:400], chain=True, linking="off")
+                lab.remember(rows_of_project[400:440], chain=True, linking="now")
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))
                 about = dice.choice((sentence(dice, 6), " ".join(dice.choice(texts).split()[:5])))
-                asked = {
+                results = {
                     "project": dice.choice((None, "p0", "p1")),
                     "session": dice.choice((None, "s3")),
                 }
                 if number % 9 == 0:
-                    asked["status"] = ["active", "superseded"]
+                    results["status"] = ["active", "superseded"]
                 hits = lab.recall(
-                    dice.choice(QUESTIONS).format(about), **asked, limit=dice.choice((None, 5))
+                    dice.choice(QUESTIONS).format(about), **results, limit=dice.choice((None, 5))
                 )
                 digest.update(
                     repr([(hit.id, hit.score, hit.probe, hit.also) for hit in hits]).encode()
@@ -214,8 +216,8 @@ def digests(count: int) -> dict[str, str]:
             journal = lab.io.store
             for seq, blob in journal.journal.slates():
                 digest.update(b"%d:" % seq + blob)
-        found[pack] = digest.hexdigest()
-    return found
+        hashes[pack] = digest.hexdigest()
+    return hashes
 
 
 def _command(checkout: Path, what: str, count: int) -> dict[str, Any]:
@@ -230,7 +232,7 @@ def _digests_of(checkout: Path, count: int) -> dict[str, str]:
 
 
 class Tree:
-    """A checkout in a process of its own, which answers operations."""
+    """A checkout in a process of its own that answers operations."""
 
     def __init__(self, checkout: Path, threads: int | None) -> None:
         command = _command(checkout, "cost", 0)
@@ -251,25 +253,25 @@ class Tree:
     def _answer(self) -> str:
         line = self._process.stdout.readline() if self._process.stdout else ""
         if not line:
-            raise SystemExit("A checkout ended early; its error stands above.")
+            raise SystemExit("A checkout ended early; its error is printed above.")
         return line.rstrip()
 
 
 def compare(trees: Sequence[Tree], runs: int, recalls: int, operations: Sequence[str]) -> None:
-    """Print the cost of each operation in two trees that take turns, a block of recalls at a time."""
+    """Print the cost of each operation in two checkouts, which alternate."""
     print(f"{'ms of processor time':<24}{'before':>9}{'after':>9}{'after / before':>16}")
     for operation in operations:
         took: list[list[float]] = [[], []]
         for run in range(runs):
-            for place in (0, 1) if run % 2 else (1, 0):
-                took[place].append(float(trees[place].ask(operation, recalls)))
+            for side in (0, 1) if run % 2 else (1, 0):
+                took[side].append(float(trees[side].ask(operation, recalls)))
         old, new = map(statistics.median, took)
         ratio = statistics.median(b / a for a, b in zip(*took, strict=True))
         print(f"{operation:<24}{old:>9.3f}{new:>9.3f}{ratio:>16.2f}", flush=True)
 
 
 def compare_calls(trees: Sequence[Tree]) -> None:
-    """Print the calls of a logged recall in two trees, which have recalled before with what they hold now."""
+    """Print the calls of a logged recall in two warm checkouts."""
     for tree in trees:
         tree.ask("recall, logged", 40)
     before, after = (
@@ -280,16 +282,19 @@ def compare_calls(trees: Sequence[Tree]) -> None:
 
 
 def main() -> None:
+    """Run the comparison."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("before", type=Path, nargs="?", help="another checkout of memlab")
     parser.add_argument(
-        "after", type=Path, nargs="?", help="the checkout compared with it; this one unless given"
+        "after", type=Path, nargs="?", help="the checkout to compare with it (default: this one)"
     )
     parser.add_argument(
         "--same", action="store_true", help="compare recalls instead of measuring them"
     )
     parser.add_argument(
-        "--threads", action="store_true", help="compare default threads with one, of AFTER alone"
+        "--threads",
+        action="store_true",
+        help="compare default threads with one thread, for AFTER alone",
     )
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--recalls", type=int, default=25)
@@ -297,20 +302,20 @@ def main() -> None:
         "--only", choices=OPERATIONS, action="append", help="measure this operation alone"
     )
     parser.add_argument("--child", choices=("cost", "same"), help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child == "cost":
+    arguments = parser.parse_args()
+    if arguments.child == "cost":
         serve()
         return
-    if given.child:
-        for name, value in digests(given.recalls).items():
+    if arguments.child:
+        for name, value in digests(arguments.recalls).items():
             print(f"{name}\t{value}")
         return
-    if given.before is None:
+    if arguments.before is None:
         parser.error("name the other checkout")
-    here = given.after or Path(__file__).resolve().parents[1]
-    if given.same:
+    here = arguments.after or Path(__file__).resolve().parents[1]
+    if arguments.same:
         before, after = (
-            _digests_of(checkout, 8 * given.recalls) for checkout in (given.before, here)
+            _digests_of(checkout, 8 * arguments.recalls) for checkout in (arguments.before, here)
         )
         for pack in PACKS:
             print(
@@ -318,10 +323,10 @@ def main() -> None:
             )
         sys.exit(before != after)
     trees = [
-        Tree(here if given.threads else given.before, 1),
-        Tree(here, None if given.threads else 1),
+        Tree(here if arguments.threads else arguments.before, 1),
+        Tree(here, None if arguments.threads else 1),
     ]
-    compare(trees, given.runs, given.recalls, given.only or OPERATIONS)
+    compare(trees, arguments.runs, arguments.recalls, arguments.only or OPERATIONS)
     compare_calls(trees)
     for tree in trees:
         tree.end()

@@ -1,16 +1,16 @@
-"""Synthetic conversations of any length from real ones: what ``scale.py`` remembers.
+"""Generate synthetic conversations of any length from real ones, for ``scale.py``.
 
-Real sentences are cut at a joint (a comma, "and", "because", "to", ...) and the head of one is joined to the tail of
-another with the same joint. A turn has as many sentences as some real turn had. A session of twenty turns draws its
-sentences from three real sessions, so that it keeps to a few subjects; a conversation has two speakers with invented
+Real sentences are cut at a joint (a comma, "and", "because", "to", ...). The first part of one sentence is joined to
+the last part of another with the same joint. A turn has as many sentences as some real turn. A session of twenty turns
+draws its sentences from three real sessions, so that it has few subjects. A conversation has two speakers with invented
 names, and 25 sessions.
 
-So words keep their shares, and with them Zipf's law and the lengths of posting lists: common words are drawn with the
-sentences they stand in. The tail must grow with the corpus, as it does in text (Heaps' law): a word that one real turn
-alone had is redrawn, log-uniformly over ranks (density 1/rank), from where the real vocabulary ends up to rank 200,000:
-first the embedder's own further words, then compounds of two of them.
+So words keep their shares, and Zipf's law and the lengths of posting lists are kept with them. The tail of rare words
+must grow with the corpus, as in real text (Heaps' law). A word that occurs in one real turn only is therefore redrawn,
+log-uniformly over ranks (density 1/rank), from the end of the real vocabulary up to rank 200,000. The first of these
+are further words of the embedder, then compounds of two of them.
 
-The same seed gives the same turns, and a longer corpus begins with the shorter.
+The same seed gives the same turns, and a longer corpus begins with the shorter one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["START", "Recombined"]
 
 START = datetime(2000, 1, 1, tzinfo=UTC)
 TURNS, SESSIONS, THEMES = 20, 25, 3
-"""Turns of a session, sessions of a conversation, and real sessions that a session draws from."""
+"""Turns per session, sessions per conversation, and real sessions per generated session."""
 LAST_RANK = 200_000
 _SMALL = "and but so because when while if that which who where to for with in on at of from about like as"
 JOINTS = frozenset(_SMALL.split())
@@ -48,7 +48,7 @@ _SYLLABLES = [
 
 @dataclass
 class _Session:
-    """The sentences of a real session: whole, and their heads and tails by joint. Rare words and names are marks."""
+    """Sentences of a real session: whole, and their parts by joint, with marks for rare words."""
 
     whole: list[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=list)
     tails: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -56,49 +56,51 @@ class _Session:
     def add(self, sentence: str) -> None:
         words = sentence.split()
         heads = []
-        for place in range(2, len(words) - 1):
-            word = words[place].lower()
-            joint = word if word in JOINTS else "," if words[place - 1].endswith(",") else None
+        for position in range(2, len(words) - 1):
+            word = words[position].lower()
+            joint = word if word in JOINTS else "," if words[position - 1].endswith(",") else None
             if joint is not None:
-                heads.append((joint, " ".join(words[:place])))
-                self.tails[joint].append(" ".join(words[place:]))
+                heads.append((joint, " ".join(words[:position])))
+                self.tails[joint].append(" ".join(words[position:]))
         self.whole.append((sentence, tuple(heads)))
 
 
 class Recombined:
-    """Rows and questions made from labelled conversations."""
+    """Rows and questions generated from labelled conversations."""
 
     def __init__(self, source: Sequence[LabelledConversation], seed: int) -> None:
         self.seed = seed
-        said = [turn.text for one in source for turn in one.conversation.turns if turn.text]
-        held = Counter(
-            word for text in said for word in {word.lower() for word in _WORD.findall(text)}
+        texts = [turn.text for entry in source for turn in entry.conversation.turns if turn.text]
+        counts = Counter(
+            word for text in texts for word in {word.lower() for word in _WORD.findall(text)}
         )
-        self._speakers = {name.lower() for one in source for name in one.conversation.speakers}
+        self._speakers = {name.lower() for entry in source for name in entry.conversation.speakers}
         self._once = {
-            word for word, turns in held.items() if turns == 1 and len(word) > 3
+            word for word, turns in counts.items() if turns == 1 and len(word) > 3
         } - self._speakers
-        self._first_rank = len(held)
-        self._further = [word for word in _embedder_words() if word not in held]
-        self._lengths = [len(_SENTENCE.split(text)) for text in said]
+        self._first_rank = len(counts)
+        self._further = [word for word in _embedder_words() if word not in counts]
+        self._lengths = [len(_SENTENCE.split(text)) for text in texts]
         self._sessions: list[_Session] = []
-        for one in source:
+        for entry in source:
             of_one: dict[str, _Session] = defaultdict(_Session)
-            for turn in one.conversation.turns:
+            for turn in entry.conversation.turns:
                 for sentence in _SENTENCE.split(turn.text):
                     if sentence:
                         of_one[turn.session].add(self._marked(sentence, rare=True))
             self._sessions += of_one.values()
-        asked = (question for one in source for question in one.questions if question.category != 5)
-        self._questions = [self._marked(question.text, rare=False) for question in asked]
+        questions_asked = (
+            question for entry in source for question in entry.questions if question.category != 5
+        )
+        self._questions = [self._marked(question.text, rare=False) for question in questions_asked]
 
     def rows(self, count: int) -> Iterator[dict[str, Any]]:
-        """The first ``count`` turns: text, speaker, session, project, and ``minute`` after ``START``."""
+        """Yield the first ``count`` turns: text, speaker, session, project and ``minute``."""
         for number in range(-(-count // TURNS)):
             yield from self._session(number, min(TURNS, count - number * TURNS))
 
     def questions(self, count: int, *, rows: int) -> list[tuple[str, str]]:
-        """Real questions, each about a speaker of a project among the first ``rows`` turns: (text, project)."""
+        """Return real questions about speakers of the first ``rows`` turns: (text, project)."""
         dice = random.Random(f"{self.seed}/questions/{rows}")
         drawn = []
         for _ in range(count):
@@ -145,17 +147,17 @@ class Recombined:
         return words[rank % len(words)] + words[rank * 7919 // len(words) % len(words)]
 
     def _marked(self, text: str, *, rare: bool) -> str:
-        def mark(found: re.Match[str]) -> str:
-            word = found[0].lower()
+        def mark(match: re.Match[str]) -> str:
+            word = match[0].lower()
             if word.removesuffix("'s") in self._speakers:
                 return _OTHER + ("'s" if word.endswith("'s") else "")
-            return _RARE if rare and word in self._once else found[0]
+            return _RARE if rare and word in self._once else match[0]
 
         return _WORD.sub(mark, text)
 
 
 def _name(number: int) -> str:
-    """An invented first name for each number."""
+    """Return an invented first name for each number."""
     number += len(_SYLLABLES)
     parts = []
     while number:
@@ -165,15 +167,15 @@ def _name(number: int) -> str:
 
 
 def _embedder_words() -> list[str]:
-    """The whole words that the shipped embedder knows, in the order of its vocabulary: frequent ones come first."""
+    """Return the embedder's whole words, the most frequent first."""
     tokenizer = json.loads(
         (files("memlab.kernel.embedding") / "model" / "tokenizer.json").read_text(encoding="utf-8")
     )
     vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
-    known = sorted(vocabulary, key=vocabulary.__getitem__)
-    return [word for word in known if word.isascii() and word.isalpha() and len(word) > 3]
+    words = sorted(vocabulary, key=vocabulary.__getitem__)
+    return [word for word in words if word.isascii() and word.isalpha() and len(word) > 3]
 
 
 def at(minute: int) -> datetime:
-    """The time of a row."""
+    """Return the time of a row."""
     return START + timedelta(minutes=minute)

@@ -1,6 +1,6 @@
-"""Draw many logs from one simulated life: its pools as they were recalled, with other probes and other feedback.
+"""Draw many logs from one simulated run, with new exploration items and new feedback.
 
-For studies of estimators: the truth stays what it is, and a log costs milliseconds.
+For studies of estimators: the true values do not change, and a log costs milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STAMP = pl.Datetime("us", "UTC")
 
 @dataclass(frozen=True)
 class Pools:
-    """The pools of a life, ready to be redrawn. Arrays run over the candidates, by decision and falling score.
+    """The pools of a simulated run. Arrays are over candidates, by decision and falling score.
 
     >>> pools = Pools.of(life)                                           # doctest: +SKIP
     >>> logs = [pools.redraw(seed) for seed in range(300)]               # doctest: +SKIP
@@ -51,12 +51,12 @@ class Pools:
         floor: float = 1.0,
         explore: pl.Expr | None = None,
     ) -> Pools:
-        """The pools of a life, under the logged probabilities, or under one probe at ``rate``.
+        """Return the pools of a run with the logged probabilities, or with one probe at ``rate``.
 
-        Such a probe comes from the ``depth`` ranks below the head: i with the probability
-        ``(1 - floor) * w_i / sum(w) + floor / n``, where ``explore`` gives w, an expression over the candidates.
+        Such a probe comes from the ``depth`` ranks below the results. Item i has the probability
+        ``(1 - floor) * w_i / sum(w) + floor / n``, where the expression ``explore`` over the candidates gives w.
 
-        Raises InputError for a log of several probes: their probabilities hold for what was drawn with them.
+        Raises InputError for a log with several probes per recall, whose probabilities hold only jointly.
         """
         decisions = life.slates.decisions.sort("decision").collect()
         if "cluster" not in decisions.columns:
@@ -72,7 +72,7 @@ class Pools:
         if rate is None:
             if (decisions["sampler"] == "gumbel").any():
                 raise InputError(
-                    "Logs of several probes cannot be redrawn as they were; give a rate for one probe."
+                    "Logs with several probes per recall cannot be redrawn: set rate to draw one probe."
                 )
         else:
             for name, value in (("rate", rate), ("floor", floor)):
@@ -108,16 +108,19 @@ class Pools:
             )
         propensity = candidates["propensity"].to_numpy()
         key = ["decision", "memory_id"]
-        known = candidates.select(key).join(life.worth, on=key, how="left", maintain_order="left")
-        utility = known["utility"].to_numpy()
+        with_utility = candidates.select(key).join(
+            life.worth, on=key, how="left", maintain_order="left"
+        )
+        utility = with_utility["utility"].to_numpy()
         cluster = decisions["cluster"].fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
         return cls(life, decisions, candidates, start, count, propensity, utility, cluster)
 
     def redraw(self, seed: int, *, clusters: int | None = None) -> Slates:
-        """Another log of the same life: other probes, other feedback.
+        """Return another log of the same run, with other probes and other feedback.
 
-        With ``clusters`` the log has that many clusters (projects), drawn with replacement from the life's own and
-        told apart: the truth that an interval should cover is then the life's. The same seed gives the same log.
+        With ``clusters`` the log has that many clusters (projects), drawn with replacement from the run's own. Repeated
+        clusters get different names. An interval should then cover the value over the whole run. The same seed gives
+        the same log.
         """
         rng = np.random.Generator(
             np.random.Philox(np.random.SeedSequence([seed, zlib.crc32(b"redraw")]))
@@ -138,41 +141,44 @@ class Pools:
         owner = np.repeat(np.arange(len(rows)), count)
         flat = np.arange(count.sum()) - start[owner] + self.start[rows][owner]
         if clusters is not None:
-            # Lazily: of forty features an evaluation reads a few, and only those are gathered.
-            named = pl.Series(decisions["decision"].to_numpy()[owner])
+            # Lazy, because an evaluation reads a few of forty features, and only those are gathered.
+            decision_column = pl.Series(decisions["decision"].to_numpy()[owner])
             candidates = candidates.select(pl.all().gather(pl.lit(pl.Series(flat)))).with_columns(
-                decision=named
+                decision=decision_column
             )
         propensity = self.propensity[flat]
         probe = _probes(propensity, start, count, rng)
-        shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
-        flagged = np.isin(shown, probe)
-        ids = self.candidates["memory_id"].to_numpy()[flat[shown]]
-        asked = decisions["decision"].to_numpy()[owner[shown]]
+        is_shown = np.sort(np.concatenate([np.flatnonzero(propensity == 1.0), probe]))
+        flagged = np.isin(is_shown, probe)
+        ids = self.candidates["memory_id"].to_numpy()[flat[is_shown]]
+        decision_of_row = decisions["decision"].to_numpy()[owner[is_shown]]
         rate = _sums(np.where(propensity < 1, propensity, 0.0), count)
         exposures = pl.DataFrame(
             {
-                "decision": asked,
-                "position": _positions(owner[shown]),
+                "decision": decision_of_row,
+                "position": _positions(owner[is_shown]),
                 "memory_id": ids,
-                "propensity": propensity[shown],
+                "propensity": propensity[is_shown],
                 "conditional": np.where(
-                    flagged, propensity[shown] / np.where(flagged, rate[owner[shown]], 1), 1.0
+                    flagged, propensity[is_shown] / np.where(flagged, rate[owner[is_shown]], 1), 1.0
                 ),
                 "probe": flagged,
             }
         )
-        asked_at = decisions["at"].to_physical().to_numpy()[owner[shown]]
-        feedback = self._feedback(self.utility[flat][shown], asked, ids, asked_at, rng)
+        asked_at = decisions["at"].to_physical().to_numpy()[owner[is_shown]]
+        feedback = self._feedback(self.utility[flat][is_shown], decision_of_row, ids, asked_at, rng)
         return Slates(decisions.lazy(), candidates, exposures.lazy(), feedback.lazy())
 
     def _drawn_clusters(self, number: int, rng: np.random.Generator) -> tuple[Ints, list[str]]:
+        """Draw clusters; return their decisions and names."""
         if number < 1:
             raise InputError(f"A log has at least one cluster, not {number}.")
-        known = self.decisions["cluster"].fill_null("").unique().sort().to_list()
-        drawn = rng.integers(len(known), size=number)
-        members = [np.flatnonzero(self.cluster == one) for one in drawn]
-        names = [f"{known[one]} ({turn})" for turn, one in enumerate(drawn, 1)]
+        with_utility = self.decisions["cluster"].fill_null("").unique().sort().to_list()
+        drawn = rng.integers(len(with_utility), size=number)
+        members = [np.flatnonzero(self.cluster == cluster_index) for cluster_index in drawn]
+        names = [
+            f"{with_utility[cluster_index]} ({turn})" for turn, cluster_index in enumerate(drawn, 1)
+        ]
         labels = [name for name, rows in zip(names, members, strict=True) for _ in rows]
         return np.concatenate(members), labels
 
@@ -184,7 +190,7 @@ class Pools:
         at: Ints,
         rng: np.random.Generator,
     ) -> pl.DataFrame:
-        """The feedback that comes before the life ends, by time."""
+        """Draw the feedback that arrives before the run ends, ordered by time."""
         reactions = self.life.world.user.react(utility, rng)
         end = int(self.life.world.events()[-1].at)
         came = reactions.answered & (at + reactions.delay <= end)
@@ -202,13 +208,13 @@ class Pools:
 
 
 def _sums(values: Floats, count: Ints) -> Floats:
-    """The sum of each segment; 0 for an empty one."""
+    """Return the sum of each segment; 0 for an empty one."""
     owner = np.repeat(np.arange(len(count)), count)
     return np.bincount(owner, weights=values, minlength=len(count)).astype(np.float64)
 
 
 def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generator) -> Ints:
-    """At most one candidate of each pool, each with its own probability below 1."""
+    """Draw at most one candidate of each pool, with its own probability below 1."""
     chances = np.where(propensity < 1.0, propensity, 0.0)
     upto = np.cumsum(chances)
     before = np.concatenate([[0.0], upto])[start]
@@ -221,7 +227,7 @@ def _probes(propensity: Floats, start: Ints, count: Ints, rng: np.random.Generat
 
 
 def _positions(owner: Ints) -> Ints:
-    """1, 2, ... within each run of the same owner."""
+    """Return 1, 2, ... within each run of the same owner."""
     first = (
         np.concatenate([[True], owner[1:] != owner[:-1]])
         if len(owner)

@@ -1,11 +1,11 @@
-"""A year of a life lived again under other packs: one command, seeded.
+"""Replay a simulated year of events under other packs.
 
     python experiments/replay.py
     python experiments/replay.py --events 20000 --packs companion cascade --json
 
-The life is made up: people, places, small talk, questions and what came of the answers, over 365 days. It is lived
-once under the default pack, and replayed under each of the others, with upkeep once a simulated day. Seconds are
-of processor time and of the clock; the last column counts the memories in use at the end.
+The events are invented: people, places, small talk, questions and feedback on answers over 365 days. They run once
+under the default pack, and are replayed under each of the others with maintenance once per simulated day. Seconds are
+processor time and wall time. The last column counts the active memories at the end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MOODS = ("happy about", "tired of", "curious about", "worried about", "proud of"
 
 
 def lived(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) -> None:
-    """Two in five events remember, two ask, one says what came of an answer."""
+    """Run the events: two in five remember, two recall, one gives feedback."""
     chance = Random(seed)
     pause = DAYS * 86_400 / events
     hits: Any = ()
@@ -70,6 +70,7 @@ def lived(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) ->
 
 
 def measured(events: int, packs: list[str], seed: int) -> dict[str, Any]:
+    """Return the figures of each pack."""
     clock = memlab.ManualClock("2025-01-01")
     with memlab.open(clock=clock, seed=seed) as lab:
         began = time.process_time(), time.perf_counter()
@@ -86,14 +87,17 @@ def measured(events: int, packs: list[str], seed: int) -> dict[str, Any]:
 
 
 def _since(began: tuple[float, float]) -> dict[str, float]:
+    """Return the processor and wall time since ``began``."""
     return {"cpu_s": time.process_time() - began[0], "wall_s": time.perf_counter() - began[1]}
 
 
 def _live(lab: memlab.Lab) -> int:
+    """Return the number of active memories."""
     return int(lab.memories["status"].is_in(["active", "staged", "confirmed"]).sum())
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,12 +107,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    found = measured(chosen.events, chosen.packs, chosen.seed)
+    rows = measured(chosen.events, chosen.packs, chosen.seed)
     if chosen.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(rows, indent=2))
         return
-    print(stated(found))
-    for row in found["rows"]:
+    print(stated(rows))
+    for row in rows["rows"]:
         how = "lived under" if row["lived"] else "replayed under"
         print(
             f"{how:>15} {row['pack']:12} {row['cpu_s']:7.1f} s CPU {row['wall_s']:7.1f} s   {row['left']:>7,} in use"

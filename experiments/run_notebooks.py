@@ -1,7 +1,7 @@
 """Run the tutorials and store their outputs: ``python -m experiments.run_notebooks [NAME ...]``.
 
-Of a widget its page without Python is kept, not its state, which would hold the widget's whole program. Fails where a
-cell does, and where an output names a folder of this machine.
+A widget is stored as a page without Python. Its state is removed, because it contains the widget's whole program. The
+command fails if a cell fails, or if an output names a folder of this machine.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import nbformat
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py(?=:\d)")
-"""The file of a cell in a warning: another at each run."""
+"""The file of a cell in a warning; its name changes with each run."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def run(path: Path) -> float:
-    """Seconds that the notebook took; it is written back with its outputs."""
+    """Run a notebook and write it with its outputs; return the seconds."""
     notebook = nbformat.read(path, as_version=4)
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as empty:
@@ -40,15 +40,15 @@ def run(path: Path) -> float:
                 output.get("data", {}).pop(WIDGET, None)
                 if output.output_type == "stream":
                     output.text = CELL.sub("cell", output.text)
-        said = nbformat.writes(notebook)
+        text = nbformat.writes(notebook)
         for folder in (empty, str(FOLDER.parent), str(Path.home()), sys.prefix):
-            if folder + "/" in said:
+            if folder + "/" in text:
                 raise SystemExit(f"{path.name} shows {folder}")
-    path.write_text(said.rstrip("\n") + "\n", encoding="utf-8")
+    path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     return took
 
 
 if __name__ == "__main__":
-    for one in sorted(FOLDER.glob("*.ipynb")):
-        if not sys.argv[1:] or one.stem in sys.argv[1:]:
-            print(f"{one.name}: {run(one):.1f} s", flush=True)
+    for notebook_path in sorted(FOLDER.glob("*.ipynb")):
+        if not sys.argv[1:] or notebook_path.stem in sys.argv[1:]:
+            print(f"{notebook_path.name}: {run(notebook_path):.1f} s", flush=True)

@@ -1,21 +1,22 @@
-"""What a memory costs as it grows, beside bare indexes: one command, seeded, everything in one run, on a disk.
+"""Measure the cost of a lab as it grows, next to bare indexes.
 
     pip install 'memlab[bench]' && python experiments/scale.py locomo-dev5.json
     python experiments/scale.py locomo-dev5.json --sizes 1000000 --singles 10000 --folder labs
 
 The turns are synthetic conversations, recombined from the sentences of the given ones (see ``recombined.py``); the
-questions are real. A lab does all that memlab promises: it embeds, posts words, links turns, syncs, and a recall reads
-words, vectors and graph, applies the policy and logs what it saw. An index does one thing: it is given vectors that
-were embedded before (bm25s: the texts) and returns ten of them. Building and searching are processes of their own, and
-so is every size. With ``--folder`` the corpus, the labs and the indexes are kept, and used again by the next run.
+questions are real. A lab embeds, indexes words, links turns and syncs. A recall reads words, vectors and graph, applies
+the policy and logs. An index stores precomputed vectors (bm25s: texts) and returns ten of them.
 
-ingest      memories a second, durable; for an index what it takes to build and save it (two threads, if it has any)
-reopen      seconds until a question can be asked; modules are imported and files in the page cache
-p50, p95    milliseconds of one question; "whole" is ``lab.recall`` with its log, "one project" the same with a filter
-recall@10   share of the exact ten nearest that an index finds, or ones as near. Of several settings of its effort the
-            first that reaches ``--target`` is shown, or the one that finds most
-RSS         peak of the process that answers in MB, and as a multiple of the vectors (4 bytes a component)
-singles     ``lab.remember`` a second, one durable call each, on top of the corpus
+Building and searching are separate processes, and so is every size. With ``--folder`` the corpus, the labs and the
+indexes are stored and used again by the next run.
+
+ingest      durable memories per second; for an index including saving (two threads, if it has any)
+reopen      seconds until a query can be answered; modules are imported and files in the page cache
+p50, p95    milliseconds of one query; "whole" is ``lab.recall`` with its log, "one project" the same with a filter
+recall@10   share of the exact ten nearest, or equally near ones, that an index returns. The first effort that reaches
+            ``--target`` is shown, or the best one
+RSS         peak memory of the answering process in MB, and as a multiple of the vectors (4 bytes a component)
+singles     ``lab.remember`` calls per second, each durable, on top of the corpus
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ NAMED = {index.name: index for index in INDEXES}
 def prepare(
     path: str, folder: str, count: int, sizes: list[int], questions: int, seed: int
 ) -> dict[str, Any]:
-    """Write the corpus, its vectors, and for each size the questions and how near their exact ten are."""
+    """Write the corpus, its vectors, and the questions with their exact neighbours for each size."""
     from memlab.io.ingest import read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.state import prefix_speaker
@@ -85,7 +86,7 @@ def prepare(
     }
     source = Recombined(read_locomo(path), seed)
     embedder = load_embedder()
-    if not _kept(where, made_of):
+    if not _has_corpus(where, made_of):
         vectors = np.lib.format.open_memmap(
             where / "vectors.npy", mode="w+", dtype=np.int8, shape=(count, embedder.dim)
         )
@@ -97,26 +98,26 @@ def prepare(
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
-                said = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
-                vectors[start : start + len(batch)] = embedder.encode(said)
+                texts = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
+                vectors[start : start + len(batch)] = embedder.encode(texts)
                 step(len(batch))
         vectors.flush()
         (where / "corpus.json").write_text(json.dumps(made_of), encoding="utf-8")
     stored = np.load(where / "vectors.npy", mmap_mode="r")
     for size in sizes:
-        asked = source.questions(questions, rows=size)
-        given = embedder.encode([text for text, _ in asked])
+        queries = source.questions(questions, rows=size)
+        query_vectors = embedder.encode([text for text, _ in queries])
         nearest = np.full((questions, 0), -1.0)
         for start in range(0, size, 50_000):
             part = _unit(stored[start : min(size, start + 50_000)])
-            nearest = np.sort(np.hstack([nearest, _unit(given) @ part.T]))[:, -TEN:]
-        np.savez(where / f"asked-{size}.npz", vectors=given, nearest=nearest)
-        (where / f"asked-{size}.json").write_text(json.dumps(asked), encoding="utf-8")
+            nearest = np.sort(np.hstack([nearest, _unit(query_vectors) @ part.T]))[:, -TEN:]
+        np.savez(where / f"asked-{size}.npz", vectors=query_vectors, nearest=nearest)
+        (where / f"asked-{size}.json").write_text(json.dumps(queries), encoding="utf-8")
     return {"turns": count}
 
 
 def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
-    """Fill a lab, a batch of 2,000 at a time, and close it."""
+    """Fill a lab in batches of 2,000, and close it."""
     _imported()
     with _corpus(folder, 0, size) as rows, _bar(size, f"{size:,}: memlab, ingest") as step:
         opened = _lab(Path(lab))
@@ -135,43 +136,43 @@ def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
 
 
 def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
-    """Open a lab and ask it: whole recalls with the log and without, in one project, and its index alone."""
-    asked = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    given = _asked(folder, size)
+    """Time whole recalls with and without the log, in one project, and by the index alone."""
+    plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
+    query_vectors = _read_queries(folder, size)
     _imported()
     reopen, opened = timed(_lab, Path(lab))
-    first, _ = timed(opened.recall, asked[0][0], log=False)
+    first, _ = timed(opened.recall, plan[0][0], log=False)
     _settle(opened)
-    found: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
+    measures: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
     ways: dict[str, Callable[[str, str], object]] = {
         "unlogged": lambda text, project: opened.recall(text, limit=TEN, log=False),
         "whole": lambda text, project: opened.recall(text, limit=TEN),
-        "one_project": lambda text, project: opened.recall(text, limit=TEN, project=asked[0][1]),
+        "one_project": lambda text, project: opened.recall(text, limit=TEN, project=plan[0][1]),
     }
-    with _bar(len(ways) * len(asked), f"{size:,}: memlab, recall") as step:
+    with _bar(len(ways) * len(plan), f"{size:,}: memlab, recall") as step:
         for name, ask in ways.items():
-            for question in asked[:WARM]:
+            for question in plan[:WARM]:
                 ask(*question)
             seconds = []
-            for question in asked:
+            for question in plan:
                 seconds.append(timed(ask, *question)[0])
                 step(1)
-            found |= {
+            measures |= {
                 f"{name}_p50": percentile_ms(seconds, 50),
                 f"{name}_p95": percentile_ms(seconds, 95),
             }
-    found["rss"] = peak_mb()
+    measures["rss"] = peak_mb()
     vectors = opened.io.store.state.vectors
-    ran = [timed(vectors.top, query, TEN) for query in given["vectors"]]
-    found["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
-    found["recall"] = _found(folder, size, [rows for _, (rows, _) in ran])
-    found["report"] = str(opened.upkeep.index.report())
+    ran = [timed(vectors.top, query, TEN) for query in query_vectors["vectors"]]
+    measures["index_p50"] = percentile_ms([seconds for seconds, _ in ran], 50)
+    measures["recall"] = _recall_at_ten(folder, size, [rows for _, (rows, _) in ran])
+    measures["report"] = str(opened.upkeep.index.report())
     opened.close()
-    return found
+    return measures
 
 
 def singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
-    """Remember one at a time, on top of the corpus."""
+    """Remember one memory at a time, on top of the corpus."""
     _imported()
     opened = _lab(Path(lab))
     opened.recall("a first question loads what a recall needs", log=False)
@@ -193,25 +194,25 @@ def build(folder: str, size: int, name: str) -> dict[str, Any]:
     """Build and save a bare index."""
     index = NAMED[name]
     path = _index_path(folder, size, name)
-    given: Any
+    vectors: Any
     if index.lexical:
         with (Path(folder) / "corpus.jsonl").open(encoding="utf-8") as file:
-            given = [json.loads(line)["text"] for line in islice(file, size)]
+            vectors = [json.loads(line)["text"] for line in islice(file, size)]
     else:
         stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
-        given = np.empty((size, stored.shape[1]), dtype=np.float32)
+        vectors = np.empty((size, stored.shape[1]), dtype=np.float32)
         for start in range(0, size, 50_000):
-            given[start : start + 50_000] = _unit(stored[start : min(size, start + 50_000)])
-    seconds, _ = timed(index.build, given, path)
+            vectors[start : start + 50_000] = _unit(stored[start : min(size, start + 50_000)])
+    seconds, _ = timed(index.build, vectors, path)
     return {"ingest": size / seconds, "ingest_rss": peak_mb(), "disk": disk_mb(path)}
 
 
 def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
-    """Open a bare index and ask it, with more effort until it finds enough."""
+    """Query a bare index with rising effort until it reaches the target."""
     index = NAMED[name]
-    asked = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    vectors = _unit(_asked(folder, size)["vectors"])
-    queries = [text for text, _ in asked] if index.lexical else list(vectors)
+    plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
+    vectors = _unit(_read_queries(folder, size)["vectors"])
+    queries = [text for text, _ in plan] if index.lexical else list(vectors)
     importlib.import_module(index.module)
     reopen, served = timed(index.serve, _index_path(folder, size, name), vectors.shape[1])
     tried: list[dict[str, Any]] = []
@@ -220,8 +221,8 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
         for query in queries[:WARM]:
             find(query)
         ran = [timed(find, query) for query in queries]
-        seconds = [one for one, _ in ran]
-        share = None if index.lexical else _found(folder, size, [rows for _, rows in ran])
+        seconds = [duration for duration, _ in ran]
+        share = None if index.lexical else _recall_at_ten(folder, size, [rows for _, rows in ran])
         tried.append(
             {
                 "effort": effort,
@@ -232,12 +233,12 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
         )
         if share is None or share >= target:
             break
-    best = tried[-1] if index.lexical else max(tried, key=lambda one: one["recall"])
+    best = tried[-1] if index.lexical else max(tried, key=lambda duration: duration["recall"])
     return {"reopen": reopen, **best, "tried": tried, "rss": peak_mb()}
 
 
 def _imported() -> None:
-    """Load what an opening loads: an import is paid once, whatever the size."""
+    """Import the modules that opening a lab needs, so that no size pays for them."""
     import memlab
 
     with memlab.open() as passing:
@@ -246,7 +247,7 @@ def _imported() -> None:
 
 
 def _settle(lab: memlab.Lab) -> None:
-    """Wait for an index that a first recall lets build in the background."""
+    """Wait for an index that is built in the background after a first recall."""
     lab.recall("a first question", log=False)
     lab.upkeep.index.wait()
 
@@ -254,13 +255,13 @@ def _settle(lab: memlab.Lab) -> None:
 def _lab(path: Path) -> memlab.Lab:
     import memlab
 
-    # later than any turn: twenty years hold three million
+    # later than any turn: three million turns span twenty years
     return memlab.open(path, clock=memlab.ManualClock(START.replace(year=2020)))
 
 
 @contextmanager
 def _corpus(folder: str, first: int, count: int) -> Iterator[Iterator[dict[str, Any]]]:
-    """Rows ``first`` to ``first + count`` as a lab takes them."""
+    """Yield rows ``first`` to ``first + count`` in batches."""
     with (Path(folder) / "corpus.jsonl").open(encoding="utf-8") as file:
         rows = (json.loads(line) for line in islice(file, first, first + count))
         yield ({"kind": "turn", "at": at(row.pop("minute")), **row} for row in rows)
@@ -273,23 +274,25 @@ def _bar(total: int, desc: str) -> Any:
 
 
 def _unit(vectors: NDArray[Any]) -> Matrix:
+    """Return vectors with a norm of 1."""
     floats = np.asarray(vectors).astype(np.float32)
     floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
     return floats
 
 
-def _asked(folder: str, size: int) -> Mapping[str, NDArray[Any]]:
-    with np.load(Path(folder) / f"asked-{size}.npz") as kept:
-        return {name: kept[name] for name in kept.files}
+def _read_queries(folder: str, size: int) -> Mapping[str, NDArray[Any]]:
+    """Read the queries of a size."""
+    with np.load(Path(folder) / f"asked-{size}.npz") as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
-def _found(folder: str, size: int, rows: Sequence[Any]) -> float:
-    """Recall@10: how many of the rows found for each question are as near as the exact tenth, by their vectors."""
-    asked = _asked(folder, size)
+def _recall_at_ten(folder: str, size: int, rows: Sequence[Any]) -> float:
+    """Return the share of returned rows that are as near as the exact tenth."""
+    plan = _read_queries(folder, size)
     stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
     shares = []
-    for query, nearest, found in zip(_unit(asked["vectors"]), asked["nearest"], rows, strict=True):
-        near = _unit(stored[np.unique(np.asarray(found, dtype=np.int64))[:TEN]]) @ query
+    for query, nearest, row in zip(_unit(plan["vectors"]), plan["nearest"], rows, strict=True):
+        near = _unit(stored[np.unique(np.asarray(row, dtype=np.int64))[:TEN]]) @ query
         shares.append(float((near >= nearest[0] - 1e-5).sum()) / len(nearest))
     return float(np.mean(shares))
 
@@ -298,32 +301,32 @@ def _index_path(folder: str, size: int, name: str) -> Path:
     return Path(folder) / f"{name.replace(' ', '-')}-{size}"
 
 
-def _kept(folder: Path, made_of: Mapping[str, Any]) -> bool:
-    """Whether the folder holds this corpus, or a longer one; what was built from another is forgotten."""
+def _has_corpus(folder: Path, made_of: Mapping[str, Any]) -> bool:
+    """Return whether the folder has this corpus or a longer one; delete outdated builds."""
     noted = folder / "corpus.json"
-    kept = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
-    if any(kept.get(name) != made_of[name] for name in ("source", "seed")):
+    corpus = json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else {}
+    if any(corpus.get(name) != made_of[name] for name in ("source", "seed")):
         for built in folder.glob("built-*.json"):
             built.unlink()
         return False
-    return int(kept["count"]) >= int(made_of["count"])
+    return int(corpus["count"]) >= int(made_of["count"])
 
 
 # -- the parent -----------------------------------------------------------------------------------------------
 
 
 def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Every size, and at each the lab and every index that is installed."""
+    """Measure the lab and every installed index at every size."""
     sizes = sorted(set(chosen.sizes))
     indexes = [index for index in INDEXES if index.name in chosen.indexes]
     out = {index.name: reason for index in indexes if (reason := missing([index.needs]))}
-    given = {
+    options = {
         "path": str(path.resolve()),
         "folder": str(folder),
         "seed": chosen.seed,
         "questions": chosen.questions,
     }
-    run_child(__file__, "prepare", given | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
+    run_child(__file__, "prepare", options | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
     rows = []
     for size in sizes:
         rows.append({"size": size, "system": LAB, **_measured_lab(folder, size, chosen.singles)})
@@ -350,6 +353,7 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
 
 
 def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
+    """Build or reuse a lab; measure a copy of it."""
     name = f"lab-{size}"
     about = {"folder": str(folder), "size": size}
     built = _once(folder / f"built-{name}.json", "ingest", about | {"lab": str(folder / name)})
@@ -357,33 +361,33 @@ def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder / name, copy)
     about["lab"] = str(copy)
-    asked = run_child(__file__, "recall", about)
+    measures = run_child(__file__, "recall", about)
     added = run_child(__file__, "singles", about | {"count": count})
     shutil.rmtree(copy)
-    return {**built, **asked, **added}
+    return {**built, **measures, **added}
 
 
-def _once(kept: Path, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a child built, from the kept folder if an earlier run did; the figures are then of that run."""
-    if kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        return found | {"kept": True}
+def _once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a child, or the stored result of an earlier run."""
+    if path.exists():
+        result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return result | {"kept": True}
     if name == "ingest":
-        shutil.rmtree(given["lab"], ignore_errors=True)
-    found = run_child(__file__, name, given)
-    kept.write_text(json.dumps(found), encoding="utf-8")
-    return found
+        shutil.rmtree(arguments["lab"], ignore_errors=True)
+    result = run_child(__file__, name, arguments)
+    path.write_text(json.dumps(result), encoding="utf-8")
+    return result
 
 
-def table(found: Mapping[str, Any]) -> str:
-    """All sizes as text."""
+def table(comparison: Mapping[str, Any]) -> str:
+    """Return all sizes as text."""
     lines = [
-        stated(found),
-        f"recombined from {found['source']}, seed {found['seed']}, {found['questions']} questions; ",
+        stated(comparison),
+        f"recombined from {comparison['source']}, seed {comparison['seed']}, {comparison['questions']} questions; ",
         f"{'size':>9}  {'':<19}{'ingest/s':>10}{'reopen s':>10}{'p50 ms':>9}{'p95 ms':>9}{'recall@10':>11}"
         f"{'RSS MB':>8}{'x vectors':>11}{'disk MB':>9}{'singles/s':>11}",
     ]
-    for row in found["rows"]:
+    for row in comparison["rows"]:
         times = row["rss"] / row["vectors_mb"]
         cost = f"{row['rss']:>8,.0f}{times:>10.1f}x{row['disk']:>9,.1f}"
         start = f"{row['ingest']:>10,.0f}{row['reopen']:>10.2f}"
@@ -404,27 +408,27 @@ def table(found: Mapping[str, Any]) -> str:
             f"{'':>9}  {'  one remember':<39}{row['singles_p50']:>9.2f}{row['singles_p95']:>9.2f}"
             f"   at most {row['singles_max']:,.0f} ms",
         ]
-    if any(row.get("kept") for row in found["rows"]):
+    if any(row.get("kept") for row in comparison["rows"]):
         lines.append(
-            "Labs or indexes were kept from an earlier run: ingest and disk are of that run."
+            "Labs or indexes of an earlier run were reused: ingest and disk are from that run."
         )
-    lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
+    lines += [f"{name}: {reason}" for name, reason in comparison["left_out"].items()]
     return "\n".join(lines)
 
 
-def drawing(found: Mapping[str, Any]) -> Figure:
-    """Cost against size: one line a system, one panel a cost."""
+def drawing(comparison: Mapping[str, Any]) -> Figure:
+    """Draw cost against size: one line per system, one panel per cost."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from memlab.subjects.drawing import CYCLE, GREY, STYLE
 
-    systems = list(dict.fromkeys(row["system"] for row in found["rows"]))
+    systems = list(dict.fromkeys(row["system"] for row in comparison["rows"]))
     colours = dict(zip([LAB, *NAMED], CYCLE, strict=False))
     marks = dict(zip([LAB, *NAMED], "os^vDPX", strict=False))
     panels = {
-        "ingest": "ingest or build, a second",
-        "p50": "one question, p50 ms (dashed: index)",
+        "ingest": "ingest or build per second",
+        "p50": "one query, p50 ms (dashed: index)",
         "recall": "recall@10 against exact",
         "reopen": "reopening, s",
         "rss": "peak memory, MB (grey: vectors)",
@@ -433,12 +437,12 @@ def drawing(found: Mapping[str, Any]) -> Figure:
 
     def line(axes: Axes, system: str, measure: str, **style: Any) -> None:
         points = [
-            (row["size"], row.get(measure)) for row in found["rows"] if row["system"] == system
+            (row["size"], row.get(measure)) for row in comparison["rows"] if row["system"] == system
         ]
-        kept = [(size, value) for size, value in points if value is not None]
-        if kept:
+        present = [(size, value) for size, value in points if value is not None]
+        if present:
             axes.plot(
-                *zip(*kept, strict=True),
+                *zip(*present, strict=True),
                 color=colours[system],
                 marker=marks[system],
                 markersize=4.5,
@@ -454,7 +458,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
             if measure == "p50":
                 line(axes, LAB, "index_p50", linestyle="--", linewidth=1.6)
             if measure == "rss":
-                sizes = sorted({row["size"] for row in found["rows"]})
+                sizes = sorted({row["size"] for row in comparison["rows"]})
                 axes.plot(
                     sizes, [size * 256 * 4 / 1e6 for size in sizes], color=GREY, linewidth=1.0
                 )
@@ -467,11 +471,12 @@ def drawing(found: Mapping[str, Any]) -> Figure:
             axes.grid(color=GREY, alpha=0.25, linewidth=0.6)
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper left", ncols=len(labels), frameon=False)
-        figure.supxlabel(stated(found), color=GREY, fontsize=7.0, x=0.008, ha="left")
+        figure.supxlabel(stated(comparison), color=GREY, fontsize=7.0, x=0.008, ha="left")
     return figure
 
 
 def main() -> None:
+    """Run the study."""
     names = list(NAMED)
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format, to recombine")
@@ -479,10 +484,10 @@ def main() -> None:
         "--sizes",
         type=lambda text: [positive(part) for part in text.split(",")],
         default=[1_000, 10_000, 100_000, 1_000_000],
-        help="memories, with commas between",
+        help="comma-separated numbers of memories",
     )
     parser.add_argument(
-        "--folder", type=Path, help="keep the corpus, the labs and the indexes here"
+        "--folder", type=Path, help="store the corpus, the labs and the indexes here"
     )
     parser.add_argument("--questions", type=positive, default=200)
     parser.add_argument("--singles", type=positive, default=1_000)
@@ -502,12 +507,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="scale-") as passing:
         folder = (arguments.folder or Path(passing)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        found = compare(arguments.path, folder, arguments)
-    print(json.dumps(found, indent=1) if arguments.json else table(found))
-    figure = drawing(found)
+        comparison = compare(arguments.path, folder, arguments)
+    print(json.dumps(comparison, indent=1) if arguments.json else table(comparison))
+    figure = drawing(comparison)
     save_figure(figure, "scale", arguments.figures)
-    results.save(found["rows"], figure)
-    if any(not reason.startswith("not installed") for reason in found["left_out"].values()):
+    results.save(comparison["rows"], figure)
+    if any(not reason.startswith("not installed") for reason in comparison["left_out"].values()):
         raise SystemExit(1)
 
 

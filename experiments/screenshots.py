@@ -1,8 +1,8 @@
-"""Pictures of the widgets for the documentation: ``python experiments/screenshots.py [widget ...]``.
+"""Take the pictures of the widgets: ``python experiments/screenshots.py [widget ...]``.
 
 Each widget is served on this machine as a page, on the bundled conversation, and drawn by Chromium into
-``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. What is done in the page before the picture is taken stands in
-``SCENES``; what is done while ``<bundle>.gif`` is filmed, in ``FILMS``.
+``docs/images/<bundle>.png`` and ``<bundle>-dark.png``. ``SCENES`` has the actions before a picture is taken, and
+``FILMS`` the actions while ``<bundle>.gif`` is recorded.
 
 It needs the extra ``dev`` and a Chromium (``MEMLAB_BROWSER`` may be its path).
 """
@@ -42,12 +42,12 @@ from memlab.ui.widgets.view import Page
 
 TARGET = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 980
-GENTLE = """(pack gentle "Lets go what has faded." :inherits fsrs)
+GENTLE = """(pack gentle "Forgets memories of low retention." :inherits fsrs)
 (defpolicy forget [retention] (< retention (param :floor 0.5 :low 0 :high 1)))"""
 
 
 def talked() -> memlab.Lab:
-    """A lab with the bundled conversation, a day after it ended."""
+    """Return a lab with the bundled conversation, a day after its end."""
     (labelled,) = read_locomo(CONVERSATION)
     lab = memlab.open(clock=memlab.ManualClock(labelled.conversation.end + timedelta(days=1)))
     conversation(lab, labelled.conversation)
@@ -56,7 +56,7 @@ def talked() -> memlab.Lab:
 
 @functools.cache
 def lived() -> memlab.Lab:
-    """A lab that a simulated team has used for a while: kinds, projects and speakers, corrections and clusters."""
+    """Return a lab of a simulated team with corrections and clusters."""
     lab = live(WORLDS["differs"]).lab
     decisions = lab.memories.filter(kind="decision")["id"].to_list()
     lab.forget(decisions[:14])
@@ -69,27 +69,27 @@ def lived() -> memlab.Lab:
 
 
 def challenged() -> memlab.Lab:
-    """A month of a simulated user under the default pack, which another one challenged."""
+    """Return a month of a simulated user under the default pack, with a challenger."""
     world = World("month", days=30, projects=4, messages_per_day=10, questions_per_day=8)
     return live(world, challengers=["companion"], every_days=1.0).lab
 
 
-def kept() -> memlab.Lab:
-    """A month under a pack that stages and confirms facts, in which some were put right, merged and let go."""
+def operated() -> memlab.Lab:
+    """Return a month under a pack that confirms facts; some are corrected, merged or forgotten."""
     lab = live(
         World("kept", days=30, projects=2, messages_per_day=6, questions_per_day=4),
         pack="factgraph",
         every_days=1.0,
     ).lab
     for id in (3, 17, 40, 58):
-        lab.edit(id, text=f"{lab[id].text} (put right)")
+        lab.edit(id, text=f"{lab[id].text} (corrected)")
     lab.forget([12, 13, 29])
     lab.recall("when is the weekly sync?", limit=5)
     return lab
 
 
 async def tabulate(page: Any) -> None:
-    """Two heads filter the others, and one memory is looked into."""
+    """Filter by two columns, and open one memory."""
     await page.get_by_title("decision: ").click()
     await page.get_by_title("convention: ").click()
     plot = await page.locator(".plot").first.bounding_box()
@@ -101,12 +101,12 @@ async def tabulate(page: Any) -> None:
     await page.locator(".scroll .open").nth(2).click()
     await page.locator(".details .fields").wait_for()
     await page.get_by_role("button", name="History").click()
-    await page.get_by_text("What happened to memory").wait_for()
+    await page.get_by_text("History of memory").wait_for()
     await page.evaluate("document.activeElement.blur()")
 
 
 async def chart(page: Any) -> None:
-    """One memory is looked into, with what it is joined to."""
+    """Open one memory with its neighbours."""
     await page.locator(".plane[data-drawn]").wait_for()
     await page.wait_for_timeout(400)
     plane = await page.locator(".plane").bounding_box()
@@ -119,8 +119,8 @@ async def chart(page: Any) -> None:
 
 
 async def explore(page: Any) -> None:
-    """A logged recall of which the best is explained and two are compared."""
-    await page.get_by_label("Question").press("Enter")
+    """Explain the best result of a logged recall, and compare two."""
+    await page.get_by_label("Query", exact=True).press("Enter")
     await page.get_by_text("logged as recall").wait_for()
     for pin in (await page.get_by_role("button", name="to compare").all())[:2]:
         await pin.click()
@@ -150,12 +150,13 @@ POLICY = """\
 
 
 def studio(lab: memlab.Lab) -> PolicyStudio:
-    """The studio on ten questions about the conversation, with a policy that has four parameters."""
+    """Return the studio with ten questions and a policy with four parameters."""
     (labelled,) = read_locomo(CONVERSATION)
-    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    questions = list(dict.fromkeys(question.text for question in labelled.questions))
     lab.policies.install("recall-score", POLICY, reason="four numbers to try")
     return PolicyStudio(
-        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+        lab,
+        questions=[QUESTION, *(question for question in questions if question != QUESTION)][:10],
     )
 
 
@@ -170,7 +171,7 @@ async def slide(page: Any, name: str, value: float, *, wait: int = 250) -> None:
 
 
 async def tune(page: Any) -> None:
-    """Two sliders dragged, and a memory that rose explained."""
+    """Drag two sliders, and explain a memory that rose."""
     await page.locator(".slopes .row").first.wait_for()
     await slide(page, "words", 0.3)
     await slide(page, "fresh", 0.35)
@@ -179,11 +180,11 @@ async def tune(page: Any) -> None:
 
 
 def versions(lab: memlab.Lab) -> VersionTimeline:
-    """Three versions of one slot over six weeks, with a challenger, a pin elsewhere, and feedback."""
+    """Return three versions of one slot over six weeks, with a challenger and a pin."""
     clock = lab.io.store.clock
     assert isinstance(clock, memlab.ManualClock)
     (labelled,) = read_locomo(CONVERSATION)
-    questions = list(dict.fromkeys(one.text for one in labelled.questions))
+    questions = list(dict.fromkeys(entry.text for entry in labelled.questions))
     fresh = POLICY.replace(":fresh 0 ", ":fresh 0.35 ")
     for day in range(42):
         clock.advance(days=1)
@@ -208,19 +209,19 @@ def versions(lab: memlab.Lab) -> VersionTimeline:
                 hit, "success" if (hit.id * 7 + day * 3) % 10 < (6 if day < 20 else 8) else "fail"
             )
     return VersionTimeline(
-        lab, questions=[QUESTION, *(one for one in questions if one != QUESTION)][:10]
+        lab, questions=[QUESTION, *(entry for entry in questions if entry != QUESTION)][:10]
     )
 
 
 async def compare(page: Any) -> None:
-    """Two versions picked that are not the last two."""
+    """Select two versions."""
     await page.get_by_label("Pick version 4").click()
     await page.get_by_label("Pick version 2").click()
     await page.get_by_label("Versions 2 and 3").wait_for()
 
 
 async def evaluate(page: Any) -> None:
-    """The planner below the leaderboard, with two extra items."""
+    """Open the planner below the leaderboard, with two extra items."""
     await page.locator(".leaders").wait_for(timeout=120_000)
     await page.get_by_role("button", name="Planner").click()
     await page.locator(".designs").wait_for(timeout=120_000)
@@ -229,20 +230,20 @@ async def evaluate(page: Any) -> None:
 
 
 async def scrub(page: Any) -> None:
-    """The end of a life, the policy that decided its last event, a parameter changed."""
+    """Open the end of a run, the policy of its last event, and change a parameter."""
     await page.get_by_role("button", name="Play").click(timeout=120_000)
     await page.get_by_role("button", name="Pause").click()
     await page.get_by_label("Event", exact=True).press("End")
     await page.get_by_role("heading", name="recall").wait_for()
-    await page.get_by_text("At work for").wait_for(state="hidden", timeout=60_000)
+    await page.get_by_text("Working for").wait_for(state="hidden", timeout=60_000)
     await page.get_by_role("button", name="recall-score").click()
     await page.get_by_label("retention w20").fill("0.25")
-    await page.get_by_text("as the sliders say").first.wait_for(timeout=60_000)
+    await page.get_by_text("with the slider values").first.wait_for(timeout=60_000)
     await page.evaluate("document.activeElement.blur()")
 
 
 async def view(page: Any) -> None:
-    """The page of a lab, on the tab of the explorer."""
+    """Open the page of a lab on the tab of the explorer."""
     await page.get_by_role("tab", name="Recall explorer").click()
     await page.get_by_placeholder("What would you ask this memory?").fill(QUESTION)
     await page.locator(".hit").first.wait_for()
@@ -267,14 +268,14 @@ SCENES: dict[
         view,
     ),
 }
-# the base has no bundle
+# the base class has no bundle
 KINDS = [getattr(widgets, name) for name in widgets.__all__ if name != "Widget"]
-LABS = {"board": challenged, "player": kept}
-"""Labs of scenes that need another than the bundled conversation."""
+LABS = {"board": challenged, "player": operated}
+"""Labs of scenes that do not use the bundled conversation."""
 
 
 async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None:
-    """Two sliders are dragged, and outdated memories fall; then it is installed. ``draw`` takes hundredths."""
+    """Drag two sliders, then install the policy; ``draw`` takes hundredths of a second."""
     await page.locator(".slopes .row").first.wait_for()
     await draw(120)
     for name, values in (("fresh", range(0, 51, 2)), ("half-life", range(60, 44, -1))):
@@ -288,7 +289,7 @@ async def film_studio(page: Any, draw: Callable[[int], Awaitable[None]]) -> None
     await page.get_by_label("Reason").fill("outdated memories stood first")
     await draw(60)
     await page.get_by_role("button", name="Install").click()
-    await page.get_by_text("is live.").wait_for()
+    await page.get_by_text("is active.").wait_for()
     await page.wait_for_timeout(300)
     await draw(220)
 
@@ -297,7 +298,7 @@ FILMS = {"studio": film_studio}
 
 
 async def film(browser: Any, name: str) -> None:
-    """What ``FILMS`` does, as an animated picture in one palette, without frames that repeat the one before."""
+    """Record ``FILMS`` as an animated picture in one palette, without repeated frames."""
     frames: list[Image.Image] = []
     times: list[int] = []
     with talked() as lab:
@@ -343,6 +344,7 @@ async def film(browser: Any, name: str) -> None:
 
 
 async def main(wanted: list[str]) -> None:
+    """Take the wanted pictures."""
     TARGET.mkdir(parents=True, exist_ok=True)
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
     async with async_playwright() as playwright:
@@ -351,8 +353,8 @@ async def main(wanted: list[str]) -> None:
             make, act = SCENES[name]
             for scheme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
                 with LABS.get(name, talked)() as lab:
-                    made = make(lab)
-                    served = made if isinstance(made, Page) else Page(made)
+                    widget = make(lab)
+                    served = widget if isinstance(widget, Page) else Page(widget)
                     context = await browser.new_context(
                         viewport={"width": WIDTH, "height": 900},
                         color_scheme=scheme,
@@ -364,8 +366,8 @@ async def main(wanted: list[str]) -> None:
                     await act(page)
                     await page.mouse.move(0, 0)
                     await page.wait_for_timeout(400)
-                    shown = page.locator("body" if name == "view" else ".memlab")
-                    drawn = Image.open(io.BytesIO(await shown.screenshot()))
+                    element = page.locator("body" if name == "view" else ".memlab")
+                    drawn = Image.open(io.BytesIO(await element.screenshot()))
                     drawn.convert("RGB").quantize(
                         256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
                     ).save(TARGET / file, optimize=True)

@@ -1,12 +1,12 @@
-"""How long does a recall take over the Model Context Protocol, and how much of it is the recall itself?
+"""Measure the time of a recall over the Model Context Protocol.
 
     python experiments/serve_speed.py                            # 10,000 memories, 300 recalls
     python experiments/serve_speed.py --memories 1000 --http
 
-A lab of invented memories on a disk, drawn by a seed, is served by ``memlab serve`` in a process of its own and asked
-by the official client, which checks each answer by its schema. The same questions are then asked of the same lab in
-this process, without the protocol: the share of ``lab.recall`` is the median of these in that of the round trips.
-Figures are milliseconds of wall time; the same in one process are of processor time.
+``memlab serve`` serves a lab of invented memories on disk, drawn by a seed, in a process of its own. The official client
+queries it and checks each answer by its schema. Then this process makes the same recalls on the same lab without the
+protocol. The share of ``lab.recall`` is the ratio of both medians. Times are milliseconds of wall time; within one
+process, of processor time.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ import memlab
 from memlab.io.serving import lab_server
 
 WARM = 20
-"""Recalls before the clock starts: a process loads its model and its tables once."""
+"""Warm-up recalls, in which a process loads its model and its tables."""
 SEED = 7
 
 
 @contextlib.asynccontextmanager
 async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
-    """The official client of a server of this lab."""
+    """Connect the official client to a server of this lab."""
     command = ["-m", "memlab", "serve", str(folder)]
     if not http:
         process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
@@ -52,11 +52,13 @@ async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
         [sys.executable, *command, "--http", "--json"], stdout=subprocess.PIPE
     ) as server:
         assert server.stdout is not None
-        told = json.loads(server.stdout.readline())
+        address = json.loads(server.stdout.readline())
         try:
             async with (
-                httpx2.AsyncClient(headers={"Authorization": f"Bearer {told['token']}"}) as asking,
-                Client(streamable_http_client(told["url"], http_client=asking)) as client,
+                httpx2.AsyncClient(
+                    headers={"Authorization": f"Bearer {address['token']}"}
+                ) as asking,
+                Client(streamable_http_client(address["url"], http_client=asking)) as client,
             ):
                 yield client
         finally:
@@ -64,7 +66,7 @@ async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
 
 
 async def round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> list[float]:
-    """Milliseconds of each recall by the client."""
+    """Return the milliseconds of each recall by the client."""
     spent = []
     async with connected(folder, http=http) as client:
         for question in questions:
@@ -76,7 +78,7 @@ async def round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> 
 
 
 async def in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
-    """Milliseconds of processor time of each recall by the client, with the server in this process."""
+    """Return the processor time of each recall by a client in this process, in milliseconds."""
     async with Client(lab_server(lab)) as client:
         spent = []
         for question in questions:
@@ -87,7 +89,7 @@ async def in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
 
 
 def recalls(lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float]) -> list[float]:
-    """Milliseconds of each ``lab.recall`` in this process."""
+    """Return the milliseconds of each ``lab.recall`` in this process."""
     spent = []
     for question in questions:
         began = clock()
@@ -97,34 +99,40 @@ def recalls(lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--memories", type=int, default=10_000)
     parser.add_argument("--recalls", type=int, default=300)
     parser.add_argument(
-        "--http", action="store_true", help="streamable HTTP in place of standard input and output"
+        "--http",
+        action="store_true",
+        help="use streamable HTTP instead of standard input and output",
     )
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     dice = random.Random(SEED)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "lab"
         with memlab.open(folder) as lab:
-            lab.remember(rows(given.memories, dice), chain=True)
-        questions = [sentence(dice, 8) for _ in range(given.recalls + WARM)]
-        trips = asyncio.run(round_trips(folder, questions, http=given.http))
+            lab.remember(rows(arguments.memories, dice), chain=True)
+        questions = [sentence(dice, 8) for _ in range(arguments.recalls + WARM)]
+        trips = asyncio.run(round_trips(folder, questions, http=arguments.http))
         with memlab.open(folder) as lab:
             alone = recalls(lab, questions, time.perf_counter)
             processor = recalls(lab, questions, time.process_time)
             together = asyncio.run(in_process(lab, questions))
-    way = "HTTP" if given.http else "standard input and output"
-    print(f"{given.recalls} recalls of {given.memories:,} memories over {way}, milliseconds")
+    way = "HTTP" if arguments.http else "standard input and output"
+    print(
+        f"{arguments.recalls} recalls of {arguments.memories:,} memories over {way}, milliseconds"
+    )
     _tell("round trip", trips, alone)
     print("processor time in one process, which other programs hardly change")
     _tell("client and server", together, processor)
 
 
 def _tell(what: str, whole: Sequence[float], alone: Sequence[float]) -> None:
+    """Print a row."""
     for name, spent in ((what, whole), ("lab.recall alone", alone)):
         print(f"  {name:<17} p50 {np.median(spent):6.2f}   p95 {np.percentile(spent, 95):6.2f}")
     print(f"  share of lab.recall in the median: {np.median(alone) / np.median(whole):.0%}")

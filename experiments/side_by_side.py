@@ -1,27 +1,30 @@
-"""memlab beside chromadb, LangGraph's store, txtai and mem0: the same conversations, vectors, machine and run.
+"""Compare memlab with chromadb, LangGraph's store, txtai and mem0.
 
     pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json beam100k
 
-Each argument is a file of LoCoMo's format or a folder of BEAM's, and a table of its own. Each system remembers every
-turn of a conversation in a new store and is asked that conversation's questions that have an answer and evidence for
-ten turns, warmed up and in the same order. All get the same text ("Ann: I moved"), the same labels beside it (ref,
-session, speaker, time) and the same 256-d vectors of memlab's embedder, computed beforehand; only the row "memlab +
-embedding" computes them itself. Each runs in a process of its own, without a network or telemetry, takes turns with the
-others, and is given the median of ``--runs``. One that is not installed is named and left out.
+Each argument is a file in LoCoMo's format or a folder of BEAM's, with a table of its own. Each system stores every turn
+of a conversation in a new store. Then it answers the conversation's questions with evidence, ten turns each, after a
+warm-up and in the same order.
 
-recall@10   share of a question's evidence among the ten, mean over questions; turn level
-nDCG@10     the same, weighed by the places in which it stands
-adds/s      the turns of a conversation in one batch, and saved; "singly": 100 turns of the first, one call each
-p50, p95    milliseconds of one question
-RSS         peak of the process in MB, its imports included; "imports" is where it stood before the first store
-disk        MB of all stores after they are closed
+All systems get the same text ("Ann: I moved"), the same labels (ref, session, speaker, time) and the same 256-d vectors
+of memlab's embedder, computed beforehand. Only the row "memlab + embedding" computes them itself. Each system runs in a
+process of its own, without a network or telemetry. Systems alternate; figures are medians over ``--runs``. A system
+that is not installed is named and left out.
 
-Searches and promises differ, and stand in the table. chromadb, LangGraph and mem0 (whose words and entities need a
-downloaded model, which is left out) rank by vectors alone, as "memlab dense" does, and txtai by vectors and words.
-memlab's default pack also weighs speakers, sessions and neighbouring turns, with weights that were fitted on
-conversations of these sets: on those its recall is not held out (docs/benchmarks.md has the value that is). "Synced"
-means that the disk was told to sync before a call returned, as a trace of system calls shows of memlab, chromadb and
-mem0 (eight times an add in the latter two); "logged" also keeps what every recall saw.
+recall@10   Share of a question's evidence in the top ten, mean over questions, turn level.
+nDCG@10     The same, weighted by rank.
+adds/s      The turns of a conversation in one saved batch. "singly": 100 turns of the first, one call each.
+p50, p95    Milliseconds of one query.
+RSS         Peak memory of the process in MB with imports. "imports" is the memory before the first store.
+disk        MB of all stores after they are closed.
+
+Searches and guarantees differ; the table names them. chromadb, LangGraph and mem0 rank by vectors alone, as "memlab
+dense" does, and txtai by vectors and words. (The words and entities of mem0 need a downloaded model, which is left
+out.) memlab's default pack also weighs speakers, sessions and neighbouring turns. Its weights were fitted on
+conversations of these sets, so its recall on them is not held out; docs/benchmarks.md has the held-out value.
+
+"Synced" means that the disk was told to sync before a call returned. A trace of system calls shows it for memlab,
+chromadb and mem0 (eight times per add in the latter two). "logged" also stores the candidates of every recall.
 """
 
 from __future__ import annotations
@@ -64,16 +67,16 @@ if TYPE_CHECKING:
     from memlab.kernel.embedding import Embedder
 
 SINGLES = 100
-"""Turns that are added one by one."""
+"""The number of turns that are added one by one."""
 WARM = 10
-"""Questions of each conversation that are asked before the clock is read."""
+"""The number of warm-up questions of each conversation."""
 MEASURES = ("recall", "ndcg", "adds", "singles", "p50", "p95", "rss", "imports", "disk")
 
 
 def prepare(
     path: str, conversations: int | None, questions: int | None, folder: str
 ) -> dict[str, Any]:
-    """Write what all systems are given: ``plan.json``, and ``vectors.npy`` of its texts."""
+    """Write the input of all systems: ``plan.json``, and ``vectors.npy`` of its texts."""
     from memlab.io.ingest import read_beam, read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.privacy import screen
@@ -97,17 +100,19 @@ def prepare(
         ]
         for row in rows:
             row["said"] = prefix_speaker(row["text"], row["speaker"])
-        kept = {row["ref"] for row in rows}
-        asked = [
+        refs = {row["ref"] for row in rows}
+        questions_asked = [
             {
                 "text": screen(question.text).text,
-                "evidence": [ref for ref in question.evidence if ref in kept],
+                "evidence": [ref for ref in question.evidence if ref in refs],
             }
             for question in labelled.questions
-            if question.answerable and kept.intersection(question.evidence)
+            if question.answerable and refs.intersection(question.evidence)
         ]
         at = (talk.end + timedelta(days=1)).isoformat()
-        plan.append({"name": talk.name, "rows": rows, "questions": asked[:questions], "at": at})
+        plan.append(
+            {"name": talk.name, "rows": rows, "questions": questions_asked[:questions], "at": at}
+        )
     texts = [row["said"] for talk in plan for row in talk["rows"]]
     texts += [question["text"] for talk in plan for question in talk["questions"]]
     texts = list(dict.fromkeys(texts))
@@ -123,15 +128,17 @@ def prepare(
 
 
 def measure(system: str, folder: str, run: int) -> dict[str, Any]:
-    """One run of one system over all conversations."""
+    """Run one system once over all conversations."""
     from memlab.kernel.base.progress import bar
 
     plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
     integers = np.load(Path(folder) / "vectors.npy")
-    place = {text: row for row, text in enumerate(plan["texts"])}
-    opened = _opener(next(one for one in SYSTEMS if one.name == system), place, integers)
+    row_by_text = {text: row for row, text in enumerate(plan["texts"])}
+    opened = _opener(
+        next(candidate for candidate in SYSTEMS if candidate.name == system), row_by_text, integers
+    )
     warmed = _warmed(opened)
-    found: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
+    measures: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
     added, spent, disk = 0, 0.0, 0.0
     steps = sum(len(talk["rows"]) + len(talk["questions"]) for talk in plan["talks"])
     with bar(sys.stderr.isatty(), steps, unit="call", desc=f"{system}, run {run}") as step:
@@ -145,9 +152,9 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
                     store.ask(question["text"], talk["at"])
                 for question in talk["questions"]:
                     seconds, refs = timed(store.ask, question["text"], talk["at"])
-                    found["seconds"].append(seconds)
-                    found["recall"].append(share(refs, question["evidence"]))
-                    found["ndcg"].append(gain(refs, question["evidence"]))
+                    measures["seconds"].append(seconds)
+                    measures["recall"].append(share(refs, question["evidence"]))
+                    measures["ndcg"].append(gain(refs, question["evidence"]))
                     step(1)
                 store.close()
                 disk += disk_mb(Path(place_of_store))
@@ -158,12 +165,12 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
         seconds, _ = timed(_added_singly, store, singly)
         store.close()
     return {
-        "recall": statistics.fmean(found["recall"]),
-        "ndcg": statistics.fmean(found["ndcg"]),
+        "recall": statistics.fmean(measures["recall"]),
+        "ndcg": statistics.fmean(measures["ndcg"]),
         "adds": added / spent,
         "singles": len(singly) / seconds,
-        "p50": percentile_ms(found["seconds"], 50),
-        "p95": percentile_ms(found["seconds"], 95),
+        "p50": percentile_ms(measures["seconds"], 50),
+        "p95": percentile_ms(measures["seconds"], 95),
         "rss": peak,
         "imports": warmed,
         "disk": disk,
@@ -171,47 +178,49 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
 
 
 def _added(store: Store, rows: Sequence[Row]) -> None:
+    """Time adding a batch."""
     store.add(rows)
     store.save()
 
 
 def _added_singly(store: Store, rows: Sequence[Row]) -> None:
+    """Time adding turns one by one."""
     for row in rows:
         store.add([row])
 
 
 def _warmed(opened: Callable[[Path], Store]) -> float:
-    """Open and close an empty store: imports are no part of the first batch. The memory that they take, in MB."""
+    """Open and close an empty store, which imports its modules; return the memory in MB."""
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
         opened(Path(folder)).close()
     return peak_mb()
 
 
 def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
-    """Fractional recall: which part of the evidence is among the first ten."""
+    """Return fractional recall@10."""
     return len(set(refs[:TEN]) & set(evidence)) / len(evidence)
 
 
 def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
-    """nDCG of the first ten."""
+    """Return nDCG@10."""
     wanted = set(evidence)
-    found = sum(
+    total = sum(
         1 / math.log2(rank + 1)
         for rank, ref in enumerate(dict.fromkeys(refs[:TEN]), 1)
         if ref in wanted
     )
-    return found / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
+    return total / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
 
 
 def _opener(
-    system: System, place: Mapping[str, int], integers: NDArray[np.int8]
+    system: System, row_by_text: Mapping[str, int], integers: NDArray[np.int8]
 ) -> Callable[[Path], Store]:
-    """What opens a new store of a system in a folder."""
+    """Return a function that opens a new store of a system in a folder."""
     if system.name in PEERS:
         floats = integers.astype(np.float32)
         floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
         return lambda folder: PEERS[system.name](
-            folder, lambda texts: floats[[place[text] for text in texts]]
+            folder, lambda texts: floats[[row_by_text[text] for text in texts]]
         )
 
     from memlab.kernel.embedding import load_embedder
@@ -222,7 +231,7 @@ def _opener(
         load_embedder().encode([""])
     else:
         embedder = replace(
-            load_embedder(), _embed=lambda texts: integers[[place[text] for text in texts]]
+            load_embedder(), _embed=lambda texts: integers[[row_by_text[text] for text in texts]]
         )
     pack = BASELINES["dense"] if system.options.get("dense") else None
     return lambda folder: MemlabStore(folder, embedder, pack=pack, log=system.options["log"])
@@ -231,44 +240,44 @@ def _opener(
 def compare(
     path: Path, *, conversations: int | None, questions: int | None, runs: int, only: Sequence[str]
 ) -> dict[str, Any]:
-    """Every system in turn, ``runs`` times: medians, ratios to memlab, and who was left out and why."""
+    """Run every system ``runs`` times; return medians, ratios to memlab, and systems left out."""
     chosen = [system for system in SYSTEMS if system.name in only]
     out = {system.name: reason for system in chosen if (reason := missing(system.needs))}
-    taken: dict[str, list[dict[str, Any]]] = {
+    runs_by_system: dict[str, list[dict[str, Any]]] = {
         system.name: [] for system in chosen if system.name not in out
     }
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
-        given = {
+        options = {
             "path": str(path.resolve()),
             "conversations": conversations,
             "questions": questions,
             "folder": folder,
         }
-        data = run_child(__file__, "prepare", given)
+        data = run_child(__file__, "prepare", options)
         for run in range(1, runs + 1):
-            for name in list(taken):
+            for name in list(runs_by_system):
                 try:
-                    taken[name].append(
+                    runs_by_system[name].append(
                         run_child(
                             __file__, "measure", {"system": name, "folder": folder, "run": run}
                         )
                     )
                 except Failed as failed:
                     out[name] = str(failed)
-                    del taken[name]
+                    del runs_by_system[name]
     rows = [
         {
             "system": system.name,
             "keeps": system.keeps,
             "searches": system.searches,
             **{
-                measure: statistics.median(run[measure] for run in taken[system.name])
+                measure: statistics.median(run[measure] for run in runs_by_system[system.name])
                 for measure in MEASURES
             },
-            "runs": taken[system.name],
+            "runs": runs_by_system[system.name],
         }
         for system in chosen
-        if system.name in taken
+        if system.name in runs_by_system
     ]
     base = next((row for row in rows if row["system"] == BASE), None)
     for row in rows:
@@ -283,19 +292,19 @@ def compare(
     }
 
 
-def table(found: Mapping[str, Any]) -> str:
-    """The comparison as text."""
+def table(comparison: Mapping[str, Any]) -> str:
+    """Return the comparison as text."""
     lines = [
-        stated(found),
-        f"{found['dataset']}: {found['conversations']} conversations, {found['turns']:,} turns, "
-        f"{found['questions']:,} questions with an answer",
+        stated(comparison),
+        f"{comparison['dataset']}: {comparison['conversations']} conversations, {comparison['turns']:,} turns, "
+        f"{comparison['questions']:,} questions with an answer",
         "",
         f"{'':<19}{'recall':>7}{'nDCG':>7}{'adds/s':>9}{'singly':>8}{'p50':>9}{'p95':>9}{'RSS':>7}{'imports':>8}"
         f"{'disk':>7}{'adds':>8}{'p50':>8}{'RSS':>7}",
         f"{'':<19}{'@10':>7}{'@10':>7}{'':>9}{'/s':>8}{'ms':>9}{'ms':>9}{'MB':>7}{'MB':>8}"
         f"{'MB':>7}{f'against {BASE}':>23}",
     ]
-    for row in found["rows"]:
+    for row in comparison["rows"]:
         ratios = row["ratios"]
         against = "".join(
             f"{ratios[name]:>{width - 1}.2f}x" if name in ratios else f"{'':>{width}}"
@@ -307,22 +316,24 @@ def table(found: Mapping[str, Any]) -> str:
             f"{row['p95']:>9.2f}{row['rss']:>7.0f}{row['imports']:>8.0f}{disk:>7}{against}"
             f"   {row['keeps']}; {row['searches']}"
         )
-    lines += [f"{name}: {reason}" for name, reason in found["left_out"].items()]
+    lines += [f"{name}: {reason}" for name, reason in comparison["left_out"].items()]
     return "\n".join(lines)
 
 
-def drawing(found: Mapping[str, Any]) -> Figure:
-    """One line a system, one panel a measure."""
+def drawing(comparison: Mapping[str, Any]) -> Figure:
+    """Draw one line per system and one panel per measure."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     from memlab.subjects.drawing import BLUE, GREY, INK, ORANGE, STYLE
 
-    rows = list(reversed(found["rows"]))
+    rows = list(reversed(comparison["rows"]))
     heights = list(range(len(rows)))
     colours = [BLUE if row["system"].startswith("memlab") else ORANGE for row in rows]
 
-    def panel(axes: Axes, measure: str, title: str, shown: str, *, logarithmic: bool) -> None:
+    def panel(
+        axes: Axes, measure: str, title: str, number_format: str, *, logarithmic: bool
+    ) -> None:
         for height, colour, row in zip(heights, colours, rows, strict=True):
             value = row[measure]
             if not value:
@@ -348,7 +359,7 @@ def drawing(found: Mapping[str, Any]) -> Figure:
                 zorder=3,
             )
             axes.annotate(
-                format(value, shown),
+                format(value, number_format),
                 (value, height),
                 (0, 7),
                 textcoords="offset points",
@@ -378,25 +389,28 @@ def drawing(found: Mapping[str, Any]) -> Figure:
         panel(panels[4], "disk", "disk, MB", ",.1f", logarithmic=False)
         panels[0].set_yticks(heights, [row["system"] for row in rows])
         figure.suptitle(
-            f"{found['turns']:,} turns and {found['questions']:,} questions of {found['dataset']}, "
+            f"{comparison['turns']:,} turns and {comparison['questions']:,} questions of {comparison['dataset']}, "
             "the same vectors, one machine",
             x=0.008,
             ha="left",
             weight="bold",
             size=10.5,
         )
-        figure.supxlabel(stated(found), color=GREY, fontsize=7.0, x=0.008, ha="left")
+        figure.supxlabel(stated(comparison), color=GREY, fontsize=7.0, x=0.008, ha="left")
     return figure
 
 
 def main() -> None:
+    """Run the study."""
     names = [system.name for system in SYSTEMS]
     parser = Results.build_parser(__doc__)
     parser.add_argument(
-        "paths", type=Path, nargs="+", help="files of LoCoMo's format, folders of BEAM's"
+        "paths", type=Path, nargs="+", help="files in LoCoMo's format or folders of BEAM chats"
     )
-    parser.add_argument("--conversations", type=positive, help="only so many of each")
-    parser.add_argument("--questions", type=positive, help="ask each conversation at most so many")
+    parser.add_argument(
+        "--conversations", type=positive, help="maximum conversations of each data set"
+    )
+    parser.add_argument("--questions", type=positive, help="maximum questions of each conversation")
     parser.add_argument("--runs", type=positive, default=3)
     parser.add_argument(
         "--systems", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
@@ -413,32 +427,32 @@ def main() -> None:
     sets = []
     rows = []
     for path in arguments.paths:
-        found = compare(
+        comparison = compare(
             path,
             conversations=arguments.conversations,
             questions=arguments.questions,
             runs=arguments.runs,
             only=arguments.systems,
         )
-        if found["rows"]:
-            name = f"side-by-side-{found['dataset']}" if sets else "side-by-side"
-            figure = drawing(found)
+        if comparison["rows"]:
+            name = f"side-by-side-{comparison['dataset']}" if sets else "side-by-side"
+            figure = drawing(comparison)
             save_figure(figure, name, arguments.figures)
             results.write_figure(figure, name)
             rows += [
-                {"data": found["dataset"], **{key: row[key] for key in ("system", *MEASURES)}}
-                for row in found["rows"]
+                {"data": comparison["dataset"], **{key: row[key] for key in ("system", *MEASURES)}}
+                for row in comparison["rows"]
             ]
-        sets.append(found)
+        sets.append(comparison)
         if not arguments.json:
-            print(table(found), end="\n\n", flush=True)
+            print(table(comparison), end="\n\n", flush=True)
     results.save(rows)
     if arguments.json:
         print(json.dumps(sets, indent=1))
     if any(
         not reason.startswith("not installed")
-        for found in sets
-        for reason in found["left_out"].values()
+        for comparison in sets
+        for reason in comparison["left_out"].values()
     ):
         raise SystemExit(1)
 

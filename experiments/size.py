@@ -1,10 +1,10 @@
-"""Measure the size of the code: lines and tokens of each package, the longest files, names shared by several files.
+"""Measure the size of the code: lines and tokens by package, longest files, repeated names.
 
     python experiments/size.py [FOLDER]
 
-A token is one of Python's tokenizer; comments, docstrings, line ends and indentation do not count. A line of code
-holds at least one token. Tokens are compared between projects because lines differ in density. A nested comprehension
-stands inside another comprehension; its count is given for 100 statements.
+Tokens are those of Python's tokenizer, without comments, docstrings, line ends and indentation. A line of code has at
+least one token. Tokens compare projects better than lines, whose density differs. A nested comprehension is inside
+another comprehension; its count is per 100 statements.
 """
 
 from __future__ import annotations
@@ -125,6 +125,7 @@ def measure_tree(root: Path) -> dict[Path, Size]:
 
 
 def main() -> int:
+    """Print the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,11 @@
-"""How quick a lab is: one command, seeded, everything in one run, on a disk.
+"""Measure the speed of a lab: import, ingestion, opening and recalls, on a disk.
 
     python experiments/speed.py                     # synthetic memories, 1,000 to 100,000
     python experiments/speed.py --locomo locomo-dev5.json
 
-Prints the import time of memlab, durable ingestion, reopening, and whole recalls (embedding, policy and logging
-included). The last column compares with the parts that cannot be saved: embedding the question, an exact search of the
-vectors, and one commit. Reading, checking and swapping policies is timed by ``language_speed.py``.
+Ingestion is durable, and recalls are whole: embedding, policy and log. The last column is the ratio to the unavoidable
+parts: embedding the query, an exact search of the vectors, and one commit. ``language_speed.py`` times reading,
+checking and swapping policies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from results import Results, plot_lines
 
 import memlab
 
-# Word ranks after stop words, Zipf-Mandelbrot: the most frequent word stands in some 10% of the sentences.
+# Word ranks after stop words, Zipf-Mandelbrot: the most frequent word is in some 10% of the sentences.
 _RANKS = np.arange(40_000)
 _SHARE = np.cumsum(1.0 / (_RANKS + 12.0))
 _SHARE /= _SHARE[-1]
@@ -32,18 +32,19 @@ _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u",
 
 
 def quantiles(seconds: list[float]) -> tuple[float, float]:
-    """p50 and p95 in milliseconds."""
+    """Return p50 and p95 in milliseconds."""
     return tuple(1000 * float(np.quantile(seconds, q)) for q in (0.5, 0.95))  # type: ignore[return-value]
 
 
 def timed(call: Callable[[], object]) -> float:
+    """Return the seconds of a call."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
 def word(rank: int) -> str:
-    """An invented word for each rank, as long as rare words are."""
+    """Return an invented word for each rank; rare words are longer."""
     syllables = []
     rank += 100
     while rank:
@@ -53,18 +54,19 @@ def word(rank: int) -> str:
 
 
 def sentence(dice: random.Random, words: int = 12) -> str:
-    """Twelve content words drawn as they are in text."""
+    """Return content words, drawn by their frequency in text."""
     drawn = np.searchsorted(_SHARE, [dice.random() for _ in range(words)])
     return " ".join(word(int(rank)) for rank in drawn).capitalize() + "."
 
 
-def remember_in_batches(lab: memlab.Lab, given: list[dict[str, object]], *, first: int) -> None:
+def remember_in_batches(lab: memlab.Lab, turns: list[dict[str, object]], *, first: int) -> None:
     """Remember rows from ``first`` on, 2,000 at a time."""
-    for at in range(first, len(given), 2000):
-        lab.remember(given[at : at + 2000], chain=True)
+    for at in range(first, len(turns), 2000):
+        lab.remember(turns[at : at + 2000], chain=True)
 
 
 def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
+    """Return random turns."""
     return [
         {
             "text": sentence(dice),
@@ -78,6 +80,7 @@ def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
 
 
 def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[float]:
+    """Return the seconds of each recall after a warm-up."""
     for question, project in questions[:10]:
         lab.recall(question, project=project)
     return [
@@ -87,7 +90,7 @@ def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[fl
 
 
 def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
-    """Milliseconds of what every recall must do: embed, search exactly, commit a slate."""
+    """Return the milliseconds of the unavoidable parts: embed, search exactly, commit a slate."""
     vectors, journal, blob = lab.io.store.state.vectors, lab.io.store.journal, b"x" * 30_000
 
     def must(question: str) -> None:
@@ -99,7 +102,7 @@ def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
 
 
 def fresh_import() -> float:
-    """Milliseconds that ``import memlab`` adds to a bare interpreter, best of five."""
+    """Return the milliseconds that ``import memlab`` adds, best of five."""
 
     def run(code: str) -> float:
         return min(
@@ -111,6 +114,7 @@ def fresh_import() -> float:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--locomo", type=Path)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
@@ -126,7 +130,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         if arguments.locomo:
-            # checkouts before 0.2 have it elsewhere
+            # the path differs in checkouts before 0.2
             from memlab.io.ingest import conversation, read_locomo
 
             path = Path(folder) / "locomo.memlab"
@@ -139,15 +143,15 @@ def main() -> None:
                     ]
                 )
                 rate = len(lab) / spent
-            asked = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
-            table.append(report("locomo", path, rate, asked))
+            queries = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
+            table.append(report("locomo", path, rate, queries))
         for size in arguments.sizes:
             dice = random.Random(arguments.seed)
             path = Path(folder) / f"{size}.memlab"
-            given = rows(size, dice)
+            turns = rows(size, dice)
             with memlab.open(path) as lab:
-                lab.remember(given[:100], chain=True)
-                spent = timed(partial(remember_in_batches, lab, given, first=100))
+                lab.remember(turns[:100], chain=True)
+                spent = timed(partial(remember_in_batches, lab, turns, first=100))
             questions: list[tuple[str, str | None]] = [
                 (sentence(dice, 8), None) for _ in range(100)
             ]

@@ -46,6 +46,7 @@ def measure(
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument(
         "--data", type=Path, default=CONVERSATION, help="conversations in LoCoMo's format"

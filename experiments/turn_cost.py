@@ -1,11 +1,11 @@
-"""How long does an agent wait when it offers its context, while its memory searches, verifies and refines?
+"""Measure how long an agent waits when it offers its context to the memory.
 
     python experiments/turn_cost.py [--memories 10000] [--offers 3000] [--pack cascade] [--pause 5]
 
-An agent offers a context, thinks for ``--pause`` milliseconds and offers the next: faster than recalls are, so that the
-worker is always at one, and newer contexts take the place of those that wait. Printed are percentiles in milliseconds
-of wall time of ``offer`` with the verifier by default, with one that hangs, and with none; how many recalls the worker
-made; and how long it took from an offer until the worker had nothing left to do.
+An agent offers a context, pauses for ``--pause`` milliseconds and offers the next. This is faster than recalls, so the
+worker is always busy, and newer contexts replace waiting ones. Printed are percentiles of the wall time of ``offer`` in
+milliseconds: with the default verifier, with one that hangs, and with none. The number of recalls of the worker and the
+time from an offer until it is idle follow.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ SEED = 7
 def offered(
     lab: memlab.Lab, contexts: list[str], pause: float, **how: Any
 ) -> tuple[list[float], int, int]:
-    """Milliseconds of each offer, how many contexts were searched, and how many gave way to a newer one."""
+    """Return the milliseconds of each offer, the contexts searched, and the contexts replaced."""
     spent, searched, skipped = [], 0, 0
     with lab.agents.turns(**how) as turns:
         turns.offer(contexts[0])
         turns.wait()
         for context in contexts:
             began = time.perf_counter()
-            found = turns.offer(context)
+            offer = turns.offer(context)
             spent.append(1000 * (time.perf_counter() - began))
-            searched, skipped = searched + len(found.contexts), skipped + len(found.skipped)
+            searched, skipped = searched + len(offer.contexts), skipped + len(offer.skipped)
             time.sleep(pause / 1000)
     return spent, searched, skipped
 
 
 def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
-    """Milliseconds from an offer until nothing is left to do, one at a time."""
+    """Return the milliseconds from each offer until the worker is idle, one at a time."""
     spent = []
     with lab.agents.turns() as turns:
         for context in contexts:
@@ -56,6 +56,7 @@ def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
 
 
 def main() -> None:
+    """Run the study."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -63,7 +64,7 @@ def main() -> None:
     options.add_argument("--offers", type=int, default=3_000)
     options.add_argument("--pack", default="cascade")
     options.add_argument("--pause", type=float, default=5.0)
-    given = options.parse_args()
+    arguments = options.parse_args()
     dice = random.Random(SEED)
     ended = threading.Event()
 
@@ -76,20 +77,21 @@ def main() -> None:
         "hangs": hangs,
         "none": None,
     }
-    with memlab.open(pack=given.pack) as lab:
-        lab.remember(rows(given.memories, dice), linking="off")
-        contexts = [sentence(dice) for _ in range(given.offers)]
+    with memlab.open(pack=arguments.pack) as lab:
+        lab.remember(rows(arguments.memories, dice), linking="off")
+        contexts = [sentence(dice) for _ in range(arguments.offers)]
         print(
-            f"{given.memories:,} memories, pack {given.pack}, {given.offers:,} offers, {given.pause:g} ms apart"
+            f"{arguments.memories:,} memories, pack {arguments.pack}, "
+            f"{arguments.offers:,} offers, {arguments.pause:g} ms apart"
         )
         for name, verifier in ways.items():
             spent, searched, skipped = offered(
-                lab, contexts, given.pause, verifier=verifier, patience=0.5
+                lab, contexts, arguments.pause, verifier=verifier, patience=0.5
             )
-            p50, p99, most = np.percentile(spent, [50, 99, 100])
+            p50, p99, maximum = np.percentile(spent, [50, 99, 100])
             print(
-                f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {most:.3f} ms; "
-                f"{searched:,} searched, {skipped:,} gave way to a newer one"
+                f"  verifier {name:10s} offer p50 {p50:.3f}  p99 {p99:.3f}  max {maximum:.3f} ms; "
+                f"{searched:,} searched, {skipped:,} replaced by a newer one"
             )
         ended.set()
         p50, p99 = np.percentile(worked(lab, contexts[:100]), [50, 99])

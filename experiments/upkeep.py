@@ -1,12 +1,11 @@
-"""What upkeep costs: one command, seeded, every pack in one run.
+"""Measure the cost of maintenance under every pack.
 
     python experiments/upkeep.py                        # 100,000 memories, 1,000,000 edges
     python experiments/upkeep.py --memories 1000000 --edges 10000000
 
-Memories were made over the last year and recalled now and then, so that a pack finds all sorts of ages. For each pack:
-the first pass, in which every memory gets its first label; a second at the same instant, which finds nothing to do; and
-one four hours later, as the scheduler makes it. Prints CPU time, since nothing here uses a second core: what else runs
-on the machine counts less than in wall time.
+Memories date from the last year and were recalled now and then, so they have all ages. Each pack makes three passes.
+In the first, every memory gets its first label. The second, at the same instant, changes nothing. The third is four
+hours later, as the scheduler does. Printed is CPU time, which other programs affect less than wall time.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ NOW = memlab.ManualClock("2026-06-01")()
 
 
 def cpu(call):
-    """Seconds of CPU time, and what the call gave."""
+    """Return the CPU seconds and the result of a call."""
     started = time.process_time()
-    found = call()
-    return time.process_time() - started, found
+    result = call()
+    return time.process_time() - started, result
 
 
 def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
-    """A lab with a past: ages up to a year, a third of it recalled, edges at random of which some are old and weak."""
+    """Return a lab with a past: memories of up to a year, recalls, and random edges, some weak."""
     dice = np.random.default_rng(0)
     vectors = dice.normal(size=(64, 8))
     lab = memlab.open(
@@ -55,10 +54,10 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
     for days in (200, 90, 30, 5):
         clock.set(NOW - days * DAY)
         with lab.io.store.writing() as tx:
-            known = np.flatnonzero(age > days)
-            used = dice.choice(known, len(known) // 10, replace=False) + 1
+            existing = np.flatnonzero(age > days)
+            used = dice.choice(existing, len(existing) // 10, replace=False) + 1
             tx.event("recall", {"ids": np.sort(used).tolist()}, at=clock())
-    made = NOW - 400 * DAY
+    linked_at = NOW - 400 * DAY
     for start in range(0, edges, 1_000_000):
         count = min(1_000_000, edges - start)
         source = dice.integers(0, memories, count)
@@ -68,13 +67,13 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
             body = build_edges(
                 (source + 1).tolist(), (target + 1).tolist(), "relates-to", weight.tolist()
             )
-            tx.event("link", Change(edges=body).body(), at=made)
+            tx.event("link", Change(edges=body).body(), at=linked_at)
     clock.set(NOW)
     return lab
 
 
-def anew(lab: memlab.Lab) -> None:
-    """Every memory active and without a label, as before the first pass."""
+def reset(lab: memlab.Lab) -> None:
+    """Make every memory active and unlabelled, as before the first pass."""
     with lab.io.store.writing() as tx:
         ids = list(range(1, len(lab) + 1))
         tx.event(
@@ -85,6 +84,7 @@ def anew(lab: memlab.Lab) -> None:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--memories", type=positive, default=100_000)
     parser.add_argument("--edges", type=positive, default=1_000_000)
@@ -99,20 +99,20 @@ def main() -> None:
     print(f"{'pack':<14}{'first pass':>28}{'nothing to do':>20}{'four hours later':>28}")
     for name in memlab.packs():
         lab.policies.use(name)
-        anew(lab)
+        reset(lab)
         clock.set(NOW)
-        first, found = cpu(lambda: lab.upkeep.maintain(progress=False))
+        first, result_first = cpu(lambda: lab.upkeep.maintain(progress=False))
         again, nothing = cpu(lambda: lab.upkeep.maintain(progress=False))
         assert not nothing, nothing
         clock.advance(hours=4)
         later, after = cpu(lambda: lab.upkeep.maintain(progress=False))
         print(
-            f"{name:<14}{first:>10.3f} s {found.frame.height:>9,} {found.pruned.height:>6,}{again:>18.3f} s"
+            f"{name:<14}{first:>10.3f} s {result_first.frame.height:>9,} {result_first.pruned.height:>6,}{again:>18.3f} s"
             f"{later:>10.3f} s {after.frame.height:>9,} {after.pruned.height:>6,}",
             flush=True,
         )
         for step, seconds, result in (
-            ("first pass", first, found),
+            ("first pass", first, result_first),
             ("nothing to do", again, nothing),
             ("four hours later", later, after),
         ):

@@ -1,19 +1,22 @@
-"""How fast widgets are: ``python experiments/widget_speed.py [memories]``, or ``widget_speed.py table [memories]``, or
-``widget_speed.py graph`` and ``widget_speed.py first``.
+"""Measure the speed of the widgets.
 
-The policy studio: how soon a keystroke is a ranked list. Ten questions on a lab of 10,000 memories (or as many as are
-given). In the kernel: from the text to the state that is sent, for a recall-score that is scored again on what was
-asked, and for a slot that decides the candidates, where each question is asked again. In the browser: from the event
-of the slider to the frame in which the page has the new ranks, over the websocket of ``memlab view``. The first few
-are left out. A ratio is the p95 divided by what it may take.
+    python experiments/widget_speed.py [MEMORIES]          # the policy studio
+    python experiments/widget_speed.py table [MEMORIES]    # the table and the map
+    python experiments/widget_speed.py graph
+    python experiments/widget_speed.py first
 
-The table and the map, of 100,000 memories: opening, pages, filters, searches, orders, points and colours in the
-kernel; in the browser from the jump of the scroll bar to rows that can be read, and views a second while a map is
-moved, drawn in software.
+The policy studio runs ten queries on a lab of 10,000 memories by default. In the kernel, the time from the text to the
+sent state is measured. A recall-score scores the candidates again; a slot that selects candidates repeats each
+recall. In the browser, it is the time from the slider's event to the frame with the new ranks, over
+the websocket of ``memlab view``. The first few are left out. A ratio is the p95 divided by its limit.
 
-The graph: of 2,000 nodes, what the kernel needs to find them, and the frames a second until it stands still, which a
-browser without a graphics card computes and draws on one core. The first widget: in a process of its own that has
-imported memlab and opened a lab, from the name of a widget to what a cell shows of it.
+The table and the map show 100,000 memories. In the kernel, opening, pages, filters, searches, orders, points and
+colours are timed. In the browser, it is the time from a jump of the scroll bar to readable rows, and frames per second
+while a map moves, drawn in software.
+
+The graph has 2,000 nodes. Measured are the kernel's time to select them, and frames per second until the layout stops.
+A browser without a graphics card computes and draws it on one core. The first widget is timed in a new process, from
+its name to its display in a cell.
 """
 
 from __future__ import annotations
@@ -43,10 +46,11 @@ SCORE = """(fn [similarity lexical age-days]
 SEED = "(fn [similarity lexical] (+ (* (param :meaning {} :low 0 :high 1) (min-max similarity)) (min-max lexical)))"
 ROUNDS, WARM = 60, 5
 KERNEL, BROWSER = 150, 300
-"""Milliseconds that the 95th of a hundred may take."""
+"""Limits of the 95th percentile in milliseconds."""
 
 
 def filled(count: int) -> memlab.Lab:
+    """Return a lab of random memories."""
     chance = random.Random(7)
     lab = memlab.open()
     lab.remember(
@@ -55,17 +59,20 @@ def filled(count: int) -> memlab.Lab:
     return lab
 
 
-def asked() -> list[str]:
+def draw_queries() -> list[str]:
+    """Return ten random queries."""
     chance = random.Random(8)
     return [" ".join(chance.choices(WORDS, k=4)) for _ in range(10)]
 
 
-def shown(what: str, times: list[float], limit: float) -> None:
+def print_row(what: str, times: list[float], limit: float) -> None:
+    """Print a row."""
     middle, high = np.percentile(times[WARM:], [50, 95])
     print(f"{what:<58} p50 {middle:6.1f} ms  p95 {high:6.1f} ms  of {limit} ms: {high / limit:.2f}")
 
 
 def in_kernel(studio: PolicyStudio, slot: str, text: Callable[[float], str]) -> list[float]:
+    """Return the times of checks in the kernel."""
     studio.slot = slot
     times = []
     for step in range(ROUNDS + WARM):
@@ -97,7 +104,8 @@ _MEASURE = """async (value) => {
 
 
 async def in_browser(lab: memlab.Lab) -> list[float]:
-    studio = PolicyStudio(lab, questions=asked())
+    """Return the times from a slider to the ranks."""
+    studio = PolicyStudio(lab, questions=draw_queries())
     studio.source = SCORE.format(0.5)
     served = Page(studio)
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
@@ -122,7 +130,7 @@ _JUMP = """async (share) => {
     do await new Promise(requestAnimationFrame);
     while (document.querySelector('.scroll .waiting') || !document.querySelector('.scroll .row'));
     return performance.now() - start }"""
-"""To rows elsewhere, until they can be read."""
+"""Jump to other rows, and wait until they are readable."""
 _MOVE = """async () => {
     const el = document.querySelector('.plane'), start = performance.now();
     let frames = 0;
@@ -139,7 +147,7 @@ def table_word(number: int) -> str:
 
 
 def table_lab(count: int) -> memlab.Lab:
-    """A lab of memories of all kinds, by 40 speakers in 12 projects, over a year."""
+    """Return a lab with all kinds, 40 speakers and 12 projects, over a year."""
     chance = random.Random(7)
     lab = memlab.open()
     rows = [
@@ -283,12 +291,12 @@ async def graph_in_browser(chart: MemoryMap) -> None:
         await graph.wait_for()
         edges = (await graph.get_attribute("aria-label")).split(" and ")[1].split(";")[0]
         rate, since = "0", time.perf_counter()
-        # it says the rate anew each 30 frames, until it stands still
+        # the rate is updated every 30 frames until the layout stops
         while time.perf_counter() - since < 5:
             await page.wait_for_timeout(100)
-            said = await graph.get_attribute("data-rate")
-            if said != rate:
-                rate, since = said, time.perf_counter()
+            rate_text = await graph.get_attribute("data-rate")
+            if rate_text != rate:
+                rate, since = rate_text, time.perf_counter()
         print(
             f"browser: graph of {NODES:,} nodes, {edges}, drawn in software: {rate} frames a second on average"
         )
@@ -325,22 +333,23 @@ def first_main() -> None:
 
 
 def main() -> None:
+    """Measure the studio."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with filled(count) as lab:
         start = time.perf_counter()
-        studio = PolicyStudio(lab, questions=asked())
+        studio = PolicyStudio(lab, questions=draw_queries())
         print(f"{count:,} memories; opened in {time.perf_counter() - start:.2f} s, the first time")
-        shown(
+        print_row(
             "kernel, recall-score scored again",
             in_kernel(studio, "recall-score", SCORE.format),
             KERNEL,
         )
-        shown(
+        print_row(
             "kernel, seed-score, each question asked again",
             in_kernel(studio, "seed-score", SEED.format),
             KERNEL,
         )
-        shown("browser, slider to ranks on the page", asyncio.run(in_browser(lab)), BROWSER)
+        print_row("browser, slider to ranks on the page", asyncio.run(in_browser(lab)), BROWSER)
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 

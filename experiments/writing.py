@@ -1,13 +1,13 @@
-"""What does linking cost a writer, and how soon are neighbours there when it is queued?
+"""Measure the cost of linking for a writer, and the delay of queued linking.
 
     python experiments/writing.py                         # 100,000 invented memories; some minutes
-    python experiments/writing.py --lab agent.memlab      # beside the memories of a lab: a copy of it is measured
+    python experiments/writing.py --lab agent.memlab      # with the memories of a lab, of which a copy is measured
     python experiments/writing.py --size 10000 --singles 200 --json
 
-The same new memories are remembered one by one with linking off, later and now, each time beside the same old ones:
-invented sentences, drawn by a seed, a fifth of them near-duplicates of an old one. ``process`` is the processor time
-of the writing process, all of its threads together, until nothing waits any more; on a busy machine it says more
-than seconds do. With "later", ``appear`` is how long after ``remember`` returned its memory was linked.
+The same new memories are remembered one by one with linking off, later and now, each time next to the same old ones.
+They are invented sentences drawn by a seed, a fifth of them near-duplicates of an old one. ``process`` is the processor
+time of all threads of the writing process until nothing is queued; other programs affect it less than wall time. With
+"later", ``appear`` is the time from the return of ``remember`` until the memory was linked.
 """
 
 from __future__ import annotations
@@ -65,25 +65,25 @@ WAYS = ("off", "later", "now")
 
 
 def sentences(seed: int) -> Iterator[str]:
-    """Endless sentences of a code base, hardly two of them the same."""
+    """Yield random sentences about a code base without end."""
     drawn = random.Random(seed)
     while True:
-        one, other = drawn.sample(NAMES, 2)
-        yield f"The {one} {drawn.choice(VERBS)} the {other} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
+        first, second = drawn.sample(NAMES, 2)
+        yield f"The {first} {drawn.choice(VERBS)} the {second} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
 
 
 def fill(path: Path, size: int, seed: int) -> None:
-    """A lab of ``size`` memories of which none is linked."""
-    told = sentences(seed)
+    """Fill a lab with ``size`` memories without links."""
+    new_texts = sentences(seed)
     with memlab.open(path) as lab:
         for start in range(0, size, 20_000):
-            lab.remember([next(told) for _ in range(min(20_000, size - start))], linking="off")
+            lab.remember([next(new_texts) for _ in range(min(20_000, size - start))], linking="off")
 
 
 def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
     """Remember ``singles`` memories one by one in a copy of the lab at ``path``."""
     drawn = random.Random(seed + 1)
-    told = sentences(seed + 2)
+    new_texts = sentences(seed + 2)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.memlab"
         shutil.copytree(path, copy)
@@ -91,12 +91,12 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
             old = lab.memories["text"]
             project = lab.memories["project"].mode()[0] if len(lab) else None
             texts = [
-                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(told)
+                old[drawn.randrange(len(old))] + " now" if drawn.random() < 0.2 else next(new_texts)
                 for _ in range(singles)
             ]
-            # whatever is read at the first question
+            # warm-up: the first recall loads tables
             lab.recall(texts[0], project=project, log=False)
-            lab.remember(next(told), project=project, linking="now")
+            lab.remember(next(new_texts), project=project, linking="now")
             took, done, appear = [], [], []
             cpu, start = time.process_time(), time.perf_counter()
             for text in texts:
@@ -124,16 +124,16 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
                 "p95 ms": percentile_ms(took, 95),
                 "process ms": 1000 * (time.process_time() - cpu) / singles,
                 "appear p50 s": percentile_ms(appear, 50) / 1000,
-                "appear most s": max(appear),
+                "appear max s": max(appear),
                 "edges": lab.edges.height,
             }
 
 
 def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
     """Remember ``rows`` memories in one call, with linking off and now."""
-    told = sentences(seed + 3)
-    texts = [next(told) for _ in range(rows)]
-    found: dict[str, Any] = {"pack": pack, "rows": rows}
+    new_texts = sentences(seed + 3)
+    texts = [next(new_texts) for _ in range(rows)]
+    rates: dict[str, Any] = {"pack": pack, "rows": rows}
     for way in ("off", "now"):
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy.memlab"
@@ -141,24 +141,25 @@ def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
             with memlab.open(copy, pack=pack) as lab:
                 cpu, start = time.process_time(), time.perf_counter()
                 lab.remember(texts, linking=way)
-                found[f"{way} per second"] = rows / (time.perf_counter() - start)
-                found[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
-    return found
+                rates[f"{way} per second"] = rows / (time.perf_counter() - start)
+                rates[f"{way} process ms"] = 1000 * (time.process_time() - cpu) / rows
+    return rates
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument(
-        "--lab", type=Path, help="measure beside the memories of this lab; it is not changed"
+        "--lab", type=Path, help="measure with the memories of this lab, which is not changed"
     )
     parser.add_argument(
-        "--size", type=positive, default=100_000, help="memories of the lab that is made"
+        "--size", type=positive, default=100_000, help="memories of the generated lab"
     )
     parser.add_argument(
-        "--singles", type=positive, default=300, help="memories that are remembered one by one"
+        "--singles", type=positive, default=300, help="memories remembered one by one"
     )
     parser.add_argument(
-        "--bulk", type=positive, default=2_000, help="memories that are remembered in one call"
+        "--bulk", type=positive, default=2_000, help="memories remembered in one call"
     )
     parser.add_argument("--packs", nargs="+", default=["workbench"], choices=memlab.packs())
     parser.add_argument("--seed", type=int, default=0)

@@ -1,14 +1,14 @@
-"""What does a log cost that stays on for years, and does sealing change what is concluded from it?
+"""Measure the cost of a log of several years, and whether sealing changes conclusions.
 
     python experiments/years_of_log.py                        # 10,000 recalls, about two minutes
     python experiments/years_of_log.py --recalls 100000 --folder years
 
-A lab of 1,000 invented memories on a disk, drawn by a seed, is asked again and again, and each recall is judged once.
-The first ``--compared`` recalls are kept unsealed, while a challenger runs; then the log is evaluated and judged,
-sealed, and evaluated and judged again. The rest is logged as any lab logs. Sizes are those of files, in bytes a recall,
-with the events and judgements, and without the memories; times are those of the processor, of the whole process.
+A lab of 1,000 invented memories on disk, drawn by a seed, is queried repeatedly, and each recall is judged once. The
+first ``--compared`` recalls stay unsealed while a challenger runs. Then the log is evaluated and judged, sealed, and
+evaluated and judged again. The rest is logged normally.
 
-``searched`` are the bytes that a purge of one memory looks through at the end.
+Sizes are bytes of files per recall, with events and judgements and without the memories. Times are processor time of
+the whole process. ``searched`` are the bytes that a purge of one memory searches at the end.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from speed import rows, sentence
 import memlab
 import memlab.kernel.storage.store as store
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 MEMORIES = 1_000
 NEVER = 10**9
 APART = 600_000_000
-"""Microseconds between two recalls: 100,000 take two years."""
+"""Microseconds between two recalls; 100,000 recalls span two years."""
 
 clock = memlab.ManualClock("2026-01-01")
 
 
-def spent(do: Callable[[], Found]) -> tuple[float, Found]:
-    """Seconds of processor time, and what came of it."""
+def spent(do: Callable[[], Result]) -> tuple[float, Result]:
+    """Return the processor seconds and the result of a call."""
     begin = time.process_time()
-    found = do()
-    return time.process_time() - begin, found
+    result = do()
+    return time.process_time() - begin, result
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files."""
+    """Return the bytes of all files."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
-    """Log so many recalls, and judge one memory of each."""
+    """Log ``count`` recalls, and judge one memory of each."""
     for _ in range(count):
         clock.set(clock.now + APART)
         hits = lab.recall(sentence(dice, 8))
@@ -61,7 +61,7 @@ def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
 
 
 def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
-    """Estimates of three policies and the verdict on the challenger, as JSON, and the seconds of the estimates."""
+    """Return estimates and verdict as JSON, and the seconds of the estimates."""
     policies = [
         "memlab",
         pl.col("similarity"),
@@ -75,12 +75,13 @@ def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
 
 
 def main() -> None:
+    """Run the study."""
     parser = Results.build_parser(__doc__)
     parser.add_argument("--recalls", type=int, default=10_000)
     parser.add_argument("--compared", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument(
-        "--folder", type=Path, help="where the lab stays; without it, it is removed"
+        "--folder", type=Path, help="a folder to store the lab in (default: deleted)"
     )
     arguments = parser.parse_args()
     results = Results("years_of_log", arguments)
@@ -88,7 +89,7 @@ def main() -> None:
     shutil.rmtree(folder / "lab", ignore_errors=True)
     dice = random.Random(arguments.seed)
     every, at = store._SEAL_EVERY, store._SEAL_AT
-    found: dict[str, Any] = {
+    measures: dict[str, Any] = {
         "recalls": arguments.recalls,
         "compared": arguments.compared,
         "memories": MEMORIES,
@@ -99,43 +100,45 @@ def main() -> None:
     store._SEAL_EVERY = store._SEAL_AT = NEVER
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.challenge("workbench")
-        found["logged, challenged, ms"] = (
+        measures["logged, challenged, ms"] = (
             1000 * spent(lambda: ask(lab, dice, arguments.compared))[0] / arguments.compared
         )
-    found["full, bytes"] = (size(folder) - empty) / arguments.compared
+    measures["full, bytes"] = (size(folder) - empty) / arguments.compared
     with memlab.open(folder / "lab", clock=clock) as lab:
-        before, found["evaluate before, s"] = concluded(lab)
+        before, measures["evaluate before, s"] = concluded(lab)
         store._SEAL_EVERY, store._SEAL_AT = every, at
         took, count = spent(lambda: lab.io.store.seal(every=min(every, arguments.compared)))
-        found["seal, ms"] = 1000 * took / count
-        after, found["evaluate after, s"] = concluded(lab)
-        found["estimates equal"] = before["estimates"] == after["estimates"]
-        found["verdicts equal"] = before["verdict"] == after["verdict"]
+        measures["seal, ms"] = 1000 * took / count
+        after, measures["evaluate after, s"] = concluded(lab)
+        measures["estimates equal"] = before["estimates"] == after["estimates"]
+        measures["verdicts equal"] = before["verdict"] == after["verdict"]
         lab.policies.end_challenge("workbench")
         left = arguments.recalls - arguments.compared
         if left:
-            found["logged with sealing, ms"] = 1000 * spent(lambda: ask(lab, dice, left))[0] / left
-            found["of that judged and recalled"] = left
-    found["files, bytes"] = (size(folder) - empty) / arguments.recalls
+            measures["logged with sealing, ms"] = (
+                1000 * spent(lambda: ask(lab, dice, left))[0] / left
+            )
+            measures["of that judged and recalled"] = left
+    measures["files, bytes"] = (size(folder) - empty) / arguments.recalls
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.io.store.seal()
         used = dict(lab.upkeep.usage().frame.select("what", "bytes").iter_rows())
         sealed = sum(count for what, count in used.items() if what.startswith("sealed slates"))
-        found["sealed, bytes"] = sealed / arguments.recalls
-        found["questions, bytes"] = used["questions of sealed slates"] / arguments.recalls
-        found["evaluate all, s"] = concluded(lab)[1]
-        found["whole lab before the purge, MB"] = size(folder) / 1e6
+        measures["sealed, bytes"] = sealed / arguments.recalls
+        measures["questions, bytes"] = used["questions of sealed slates"] / arguments.recalls
+        measures["evaluate all, s"] = concluded(lab)[1]
+        measures["whole lab before the purge, MB"] = size(folder) / 1e6
         took, done = spent(lambda: lab.purge(17))
-        found["purge, s"] = took
+        measures["purge, s"] = took
         searched = done.frame.filter(step="searched").row(0, named=True)
-        found["searched, bytes"], found["found"] = searched["bytes"], done.found.height
-    found["whole lab, MB"] = size(folder) / 1e6
-    found["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    for name, value in found.items():
+        measures["searched, bytes"], measures["found"] = searched["bytes"], done.found.height
+    measures["whole lab, MB"] = size(folder) / 1e6
+    measures["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    for name, value in measures.items():
         print(f"{name:32}{value:12,.2f}" if isinstance(value, float) else f"{name:32}{value!s:>12}")
-    table = [{"measure": name, "value": str(value)} for name, value in found.items()]
+    table = [{"measure": name, "value": str(value)} for name, value in measures.items()]
     sizes = [
-        {"state of the log": label, "bytes per recall": found[name]}
+        {"state of the log": label, "bytes per recall": measures[name]}
         for label, name in (
             ("not sealed", "full, bytes"),
             ("all files at the end", "files, bytes"),
@@ -152,10 +155,10 @@ def main() -> None:
             title="Sealing shrinks the log",
         ),
     )
-    (folder / "years.json").write_text(json.dumps(found, indent=1))
+    (folder / "years.json").write_text(json.dumps(measures, indent=1))
     if arguments.folder is None:
         shutil.rmtree(folder)
-    sys.exit(0 if found["estimates equal"] and found["verdicts equal"] else 1)
+    sys.exit(0 if measures["estimates equal"] and measures["verdicts equal"] else 1)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ __all__ = ["completion", "serving"]
 
 
 def completion(content, *, tokens=None, finish="stop"):
-    """The body of a completion with these words; what is no text is written as JSON."""
+    """Return the body of a completion with this content; anything but a text is written as JSON."""
     words = content if isinstance(content, str) or content is None else json.dumps(content)
     choice = {
         "index": 0,
@@ -22,7 +22,7 @@ def completion(content, *, tokens=None, finish="stop"):
 
 @contextlib.contextmanager
 def serving(answer):
-    """The address of a server, and the requests that came: each (path, headers, body).
+    """Yield the address of a server and the list of its requests: each (path, headers, body).
 
     ``answer`` is given the body and the handler: it returns the bytes of a completion, a status with such, or None
     where it has written to the handler itself.
@@ -36,11 +36,11 @@ def serving(answer):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             requests.append((self.path, dict(self.headers), body))
             with contextlib.suppress(OSError):  # the other side may have gone
-                said = answer(body, self)
-                if said is None:
+                reply = answer(body, self)
+                if reply is None:
                     self.close_connection = True
                     return
-                status, data = said if isinstance(said, tuple) else (200, said)
+                status, data = reply if isinstance(reply, tuple) else (200, reply)
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))

@@ -1,5 +1,7 @@
-"""A browser for tests. A missing one is a reason to skip, unless MEMLAB_BROWSER is "required", as it is in continuous
-integration; else that variable is the path of a Chromium, if it is not at one of the usual places.
+"""A browser for tests.
+
+A missing browser skips the test, unless MEMLAB_BROWSER is "required", as it is in continuous integration. Otherwise the
+variable is the path of a Chromium that is not at one of the usual paths.
 """
 
 import contextlib
@@ -21,9 +23,9 @@ def launched():
         from playwright.sync_api import sync_playwright
     except ImportError:
         absent("Playwright is not installed: pip install 'memlab[dev]'")
-    given = os.environ.get("MEMLAB_BROWSER", "required")
+    value = os.environ.get("MEMLAB_BROWSER", "required")
     names = ("chromium", "chromium-browser", "google-chrome")
-    path = given if given != "required" else next(filter(None, map(shutil.which, names)), None)
+    path = value if value != "required" else next(filter(None, map(shutil.which, names)), None)
     if path is None:
         absent("No Chromium was found; MEMLAB_BROWSER may be its path.")
     with sync_playwright() as playwright:

@@ -27,12 +27,12 @@ settings.load_profile("quick")
 
 
 def pytest_configure(config):
-    """``pytest -m slow`` runs property tests again, with all their examples."""
+    """Run property tests again with all their examples under ``pytest -m slow``."""
     # Tests run beside one another in processes; threads of one that wait for others took most of the time of a fit.
     # Read when the libraries are loaded: by processes that start after this, and by those that need SciPy later.
     for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
-    # Tests start some hundred processes: without a cache, each would compile what it imports anew.
+    # Tests start some hundred processes: without a cache, each would compile its imports again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     gc.disable()  # until all is collected: nothing of it is garbage
     if config.option.markexpr == "slow":
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Modules and tests stay to the end: the garbage collector need not look at them again and again."""
+    """Freeze modules and tests, so that the garbage collector does not visit them again and again."""
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -78,7 +78,7 @@ def lab(trigrams, clock):
 
 @pytest.fixture
 def disk(tmp_path, trigrams, clock):
-    """Opens the same lab on disk, as often as one likes."""
+    """Return a function that opens the same lab on disk, any number of times."""
 
     def opened(**more):
         return memlab.open(tmp_path / "agent.memlab", embedder=trigrams, clock=clock, **more)
@@ -88,7 +88,7 @@ def disk(tmp_path, trigrams, clock):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """The command line in an empty folder: the result of ``memlab`` with these words."""
+    """Return a function that runs the command line in an empty folder and returns the result."""
     monkeypatch.chdir(tmp_path)
 
     def call(*words, input=None):
@@ -99,7 +99,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def json_of(run):
-    """The parsed JSON of a command that succeeds."""
+    """Return a function that runs a command, which must succeed, and parses its JSON."""
 
     def call(*words, input=None):
         result = run(*words, "--json", input=input)
@@ -111,7 +111,7 @@ def json_of(run):
 
 @pytest.fixture
 def execute_notebook(tmp_path):
-    """Runs a notebook, given as JSON, in a real kernel in an empty folder; returns it with its outputs."""
+    """Return a function that runs a notebook (JSON) in a real kernel and returns it with its outputs."""
     # imported here: nbformat compiles a grammar of every kind of address, 3 s of each process that collects tests
     import nbclient
     import nbformat
@@ -128,7 +128,7 @@ def execute_notebook(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _only_installed_extensions():
-    """What a test registers is gone after it: extensions are those of a process."""
+    """Remove extensions that a test registered, because extensions belong to the process."""
     before = set(extension.registered_names())
     yield
     for name in set(extension.registered_names()) - before:

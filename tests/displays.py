@@ -14,7 +14,7 @@ def png_of(figure: Any) -> bytes:
 
 
 def page_of(widget: Any) -> str:
-    """Return the HTML that stands in a widget's place on a page without Python."""
+    """Return the HTML that replaces a widget on a page without Python."""
     data, _ = widget._repr_mimebundle_()
     return data["text/html"]
 

@@ -4,7 +4,7 @@ from hypothesis import settings
 
 
 def examples(thorough, quick=10, **more):
-    """Settings of a property test that tries ``thorough`` examples under ``pytest -m slow``, else ``quick``.
+    """Return settings of a property test: ``thorough`` examples under ``pytest -m slow``, else ``quick``.
 
     Without it: 200 and 10. For tests whose examples cost more, or need more, than most.
     """

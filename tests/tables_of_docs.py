@@ -30,7 +30,7 @@ def rows(head: str, lines: Iterable[Iterable[object]]) -> str:
         [
             f"| {' | '.join(names)} |",
             f"|{rule}|",
-            *(f"| {' | '.join(map(str, one))} |" for one in lines),
+            *(f"| {' | '.join(map(str, line))} |" for line in lines),
         ]
     )
 
@@ -57,21 +57,21 @@ def default_of(column: Column) -> str:
 
 def type_in(frame: object, name: str) -> str:
     """Return the type of a column, without the words that all times share."""
-    found = str(frame.schema[name])  # type: ignore[attr-defined]
-    return "Datetime" if found.startswith("Datetime") else found
+    text = str(frame.schema[name])  # type: ignore[attr-defined]
+    return "Datetime" if text.startswith("Datetime") else text
 
 
 def fields() -> str:
     frame = memlab.open().memories
-    given = [MEMORY[name] for name in FIELDS]
+    columns = [MEMORY[name] for name in FIELDS]
     lines = [
-        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in given
+        (f"`{c.name}`", type_in(frame, c.name), values_of(c), default_of(c), c.doc) for c in columns
     ]
     lines[0] = (*lines[0][:3], "needed", lines[0][4])
     return rows("field | type | values | default | description", lines)
 
 
-def kept() -> str:
+def derived() -> str:
     frame = memlab.open().memories
     own = [column for column in MEMORY.values() if column.name not in FIELDS]
     return rows(
@@ -123,9 +123,9 @@ def other_packs() -> str:
         base = name.removesuffix("-plus") if name.endswith("-plus") else "memlab"
         own, other = load_pack(name).settings, load_pack(base).settings
         differs = [
-            f"`{one}` {written(own[one]).replace('<br>', ' ')}"
-            for one in SETTINGS
-            if own[one] != other[one]
+            f"`{setting}` {written(own[setting]).replace('<br>', ' ')}"
+            for setting in SETTINGS
+            if own[setting] != other[setting]
         ]
         lines.append((f"`{name}`", f"`{base}`", ", ".join(differs) or "nothing"))
     return rows("pack | as | but for", lines)
@@ -135,7 +135,7 @@ def operations() -> str:
     lines = [
         (
             f"`{name}`",
-            *(" ".join(f"`{one}`" for one in part) for part in (o.required, o.optional)),
+            *(" ".join(f"`{item}`" for item in part) for part in (o.required, o.optional)),
             o.does,
             o.doc,
         )
@@ -160,7 +160,10 @@ def answers() -> str:
     models = {f"`{tool.name}`": tool.answer for tool in TOOLS} | {"a hit": MemoryAnswer}
     return rows(
         "of | attributes",
-        [(who, " ".join(f"`{name}`" for name in one.model_fields)) for who, one in models.items()],
+        [
+            (who, " ".join(f"`{name}`" for name in value.model_fields))
+            for who, value in models.items()
+        ],
     )
 
 
@@ -183,7 +186,7 @@ TABLES: dict[str, dict[str, Callable[[], str]]] = {
         "renamed-attributes": renamed_attributes,
         "renamed-commands": renamed_commands,
     },
-    "reference/memories.md": {"fields": fields, "kept": kept, "edges": edges},
+    "reference/memories.md": {"fields": fields, "kept": derived, "edges": edges},
     "reference/operations.md": {"operations": operations},
     "reference/serving.md": {"arguments": arguments, "answers": answers},
     "systems.md": {"pack-settings": settings, "other-packs": other_packs},
@@ -198,6 +201,6 @@ def between(name: str) -> re.Pattern[str]:
 if __name__ == "__main__":
     for path, tables in TABLES.items():
         page = (DOCS / path).read_text(encoding="utf-8")
-        for name, made in tables.items():
-            page = between(name).sub(lambda _, made=made: made() + "\n", page, count=1)
+        for name, build_table in tables.items():
+            page = between(name).sub(lambda _, made=build_table: made() + "\n", page, count=1)
         (DOCS / path).write_text(page, encoding="utf-8")

@@ -58,19 +58,19 @@ def result():
 
 
 def steady(result: BenchResult):
-    """Everything but the clock's readings."""
-    told = result.to_dict()
-    for system in told["systems"]:
+    """Return the result without the clock's readings."""
+    data = result.to_dict()
+    for system in data["systems"]:
         del system["latency_ms"], system["ingest_per_s"]
-    return told
+    return data
 
 
 def test_the_json_has_the_agreed_shape(result):
-    told = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert set(told) == {"dataset", "sha256", "unit", "questions", "unjudged", "limit", "systems"}
-    assert (told["dataset"], told["questions"]) == ("tiny", 6)
-    assert {system["name"] for system in told["systems"]} == {"memlab", "cascade", *BASELINES}
-    for system in told["systems"]:
+    data = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert set(data) == {"dataset", "sha256", "unit", "questions", "unjudged", "limit", "systems"}
+    assert (data["dataset"], data["questions"]) == ("tiny", 6)
+    assert {system["name"] for system in data["systems"]} == {"memlab", "cascade", *BASELINES}
+    for system in data["systems"]:
         told_of = {"name", "hash", "labels", "questions", "metrics", "by_category", "intervals"}
         assert set(system) == told_of | {"latency_ms", "ingest_per_s"}
         names = {
@@ -87,13 +87,16 @@ def test_the_json_has_the_agreed_shape(result):
 
 
 def relabelled(conversations, *evidence):
-    """The same questions with other evidence, in order."""
+    """Return the same questions with other evidence, in order."""
     given = iter(evidence)
     return [
         replace(
-            one, questions=tuple(replace(asked, evidence=next(given)) for asked in one.questions)
+            conversation,
+            questions=tuple(
+                replace(asked, evidence=next(given)) for asked in conversation.questions
+            ),
         )
-        for one in conversations
+        for conversation in conversations
     ]
 
 
@@ -104,8 +107,8 @@ def test_two_sets_of_labels_judge_the_same_rankings(result):
     )
     assert [system.labels for system in both.systems] == ["published"] * 4 + ["corrected"] * 4
     assert [system.questions for system in both.systems] == [6] * 4 + [5] * 4
-    told = steady(both)["systems"]
-    assert told[:4] == steady(result)["systems"]
+    systems = steady(both)["systems"]
+    assert systems[:4] == steady(result)["systems"]
     first = next(
         system for system in both.systems if (system.labels, system.name) == ("corrected", "memlab")
     )
@@ -136,16 +139,16 @@ def test_ir_measures_gives_the_same_figures():
     trap = Question("What is the ferry called?", 5, ("D1:2",))
     given = [labelled("harbour", extra=[trap]), BOTH[1]]
     other = [replace(other[0], questions=(*other[0].questions, trap)), other[1]]
-    found = bench_conversations(given, packs=["memlab", "cascade"], labels={"corrected": other})
+    bench = bench_conversations(given, packs=["memlab", "cascade"], labels={"corrected": other})
     measures = {
         "recall@5": R @ 5,
         "recall_any@5": Success @ 5,
         "mrr@10": RR @ 10,
         "ndcg@10": nDCG @ 10,
     }
-    answerable = found.queries[: found.questions]
-    for system in found.systems:
-        evidence = found.evidence[system.labels][: found.questions]
+    answerable = bench.queries[: bench.questions]
+    for system in bench.systems:
+        evidence = bench.evidence[system.labels][: bench.questions]
         qrels = [
             ir_measures.Qrel(query, item, 1)
             for query, items in zip(answerable, evidence, strict=True)
@@ -153,11 +156,11 @@ def test_ir_measures_gives_the_same_figures():
         ]
         run = [
             ir_measures.ScoredDoc(query, item, -rank)
-            for query, ranking in zip(found.queries, system.rankings, strict=True)
+            for query, ranking in zip(bench.queries, system.rankings, strict=True)
             for rank, item in enumerate(dict.fromkeys(ranking))
         ]
         theirs = ir_measures.calc_aggregate(list(measures.values()), qrels, run)
-        assert {name: theirs[one] for name, one in measures.items()} == pytest.approx(
+        assert {name: theirs[value] for name, value in measures.items()} == pytest.approx(
             {name: system.metrics[name] for name in measures}
         )
 
@@ -196,18 +199,18 @@ def test_category_5_is_asked_last_and_counted_apart(result):
 
 def test_questions_without_evidence_are_left_out_and_counted():
     open_question = Question("Would Ida like a lighthouse?", 3, ())
-    found = bench_conversations(
+    bench = bench_conversations(
         [labelled("harbour", extra=[open_question])], packs=["memlab"], baselines=False
     )
-    assert (found.questions, found.unjudged) == (3, 1)
-    assert 3 not in found.systems[0].by_category
-    assert "1 without evidence left out" in repr(found)
+    assert (bench.questions, bench.unjudged) == (3, 1)
+    assert 3 not in bench.systems[0].by_category
+    assert "1 without evidence left out" in repr(bench)
 
 
-def test_one_conversation_has_no_interval():
-    found = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
-    assert set(found.systems[0].intervals.values()) == {None}
-    assert "interval" not in repr(found)
+def test_a_single_conversation_has_no_interval():
+    bench = bench_conversations([labelled("kitchen")], packs=["memlab"], baselines=False)
+    assert set(bench.systems[0].intervals.values()) == {None}
+    assert "interval" not in repr(bench)
 
 
 def test_the_frame_has_a_row_for_each_system_and_category(result):
@@ -222,7 +225,7 @@ def test_the_frame_has_a_row_for_each_system_and_category(result):
     assert frame.filter(pl.col("category") == 1)["questions"].unique().to_list() == [4]
 
 
-def test_it_reads_well_in_a_terminal_and_a_notebook(result):
+def test_a_bench_renders_in_a_terminal_and_a_notebook(result):
     lines = repr(result).splitlines()
     assert lines[0].endswith("[95% interval by conversation]")
     assert lines[0].startswith(
@@ -239,18 +242,18 @@ def test_it_reads_well_in_a_terminal_and_a_notebook(result):
 def test_packs_may_be_paths(tmp_path):
     path = tmp_path / "mine.hy"
     path.write_text('(pack mine "Mine.")\n(defpolicy recall-score [similarity] similarity)')
-    found = bench_conversations(BOTH, packs=[path], baselines=False)
-    assert [system.name for system in found.systems] == ["mine"]
-    assert found.systems[0].hash == memlab.load_pack(path).hash
+    bench = bench_conversations(BOTH, packs=[path], baselines=False)
+    assert [system.name for system in bench.systems] == ["mine"]
+    assert bench.systems[0].hash == memlab.load_pack(path).hash
 
 
 def test_conversations_that_a_file_held():
-    found = bench_conversations(
+    bench = bench_conversations(
         read_locomo(CONVERSATION), packs=["memlab"], baselines=False, dataset="noor"
     )
-    assert (found.dataset, found.conversations, found.questions) == ("noor", 1, 36)
-    assert found.systems[0].counts == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
-    assert found.systems[0].metrics["recall@10"] > 0.6
+    assert (bench.dataset, bench.conversations, bench.questions) == ("noor", 1, 36)
+    assert bench.systems[0].counts == {1: 7, 2: 7, 3: 3, 4: 19, 5: 3}
+    assert bench.systems[0].metrics["recall@10"] > 0.6
 
 
 def test_a_path_is_refused_with_the_way_to_read_it():

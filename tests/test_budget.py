@@ -21,7 +21,7 @@ def tokens():
     )
     size = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(size)
-    return {path: found.tokens for path, found in size.measure_tree(ROOT).items()}
+    return {path: value.tokens for path, value in size.measure_tree(ROOT).items()}
 
 
 def test_the_whole_keeps_to_its_tokens(tokens):

@@ -14,7 +14,7 @@ from memlab.errors import DamagedLab, InputError, NotALab
 
 @pytest.fixture
 def folder(disk, tmp_path):
-    """A closed lab that has everything: facts, recalls, a snapshot, a backup and something after it."""
+    """Return a closed lab with facts, recalls, a snapshot, a backup and events after it."""
     with disk() as lab:
         lab.remember(["Ana likes tea", "the deploy failed", "transfer 100"], chain=True)
         lab.facts.add("Ana", "lives-in", object="Rome", confidence=0.9)
@@ -38,14 +38,14 @@ def states(checked):
 
 
 def test_a_lab_that_nothing_happened_to_is_sound(folder):
-    found = memlab.check(folder)
-    assert found.sound
-    assert set(found.frame["state"]) == {"sound"}
-    assert {"rows", "record", "fold", "snapshot", "backup"} <= set(found.frame["part"])
-    assert "sound" in repr(found)
+    report = memlab.check(folder)
+    assert report.sound
+    assert set(report.frame["state"]) == {"sound"}
+    assert {"rows", "record", "fold", "snapshot", "backup"} <= set(report.frame["part"])
+    assert "sound" in repr(report)
 
 
-def test_one_that_is_open_is_checked_meanwhile(disk):
+def test_an_open_lab_can_be_checked(disk):
     with disk() as lab:
         lab.remember("Ana likes tea")
         assert lab.io.check().sound
@@ -95,9 +95,9 @@ def test_a_changed_row_is_noticed_when_it_is_read(folder, disk, part):
 def test_a_changed_row_comes_back_from_a_backup(folder, disk, part):
     change(folder, DAMAGES[part][0])
     assert not memlab.check(folder, repair=False).sound
-    found = memlab.check(folder)
-    assert found.sound
-    assert states(found) == {part: "repaired"}
+    report = memlab.check(folder)
+    assert report.sound
+    assert states(report) == {part: "repaired"}
     with disk() as lab:
         assert lab.memories["text"].to_list()[2::2] == ["transfer 100", "after the backup"]
     assert memlab.check(folder).frame["state"].unique().to_list() == ["sound"]
@@ -109,18 +109,18 @@ def test_a_changed_text_comes_back_from_a_snapshot(folder):
     assert states(memlab.check(folder)) == {"text of memory 3": "repaired"}
 
 
-def test_what_nothing_holds_is_named(folder):
+def test_unreferenced_files_are_named(folder):
     change(folder, "UPDATE payload SET text = 'another' WHERE id = 5")
-    found = memlab.check(folder)
-    assert not found.sound
-    assert states(found) == {"text of memory 5": "damaged"}
+    report = memlab.check(folder)
+    assert not report.sound
+    assert states(report) == {"text of memory 5": "damaged"}
 
 
 def test_a_missing_row_is_noticed(folder):
     change(folder, "DELETE FROM payload WHERE id = 2")
     change(folder, "DELETE FROM event WHERE seq = 4")
-    found = memlab.check(folder, repair=False)
-    assert set(states(found)) >= {"text of memory 2", "event 4"}
+    report = memlab.check(folder, repair=False)
+    assert set(states(report)) >= {"text of memory 2", "event 4"}
     assert memlab.check(folder).sound
 
 
@@ -185,7 +185,7 @@ def test_rows_do_not_come_back_from_before_a_purge(folder, disk, tmp_path):
     assert states(memlab.check(folder)) == {"slate of event 5": "damaged"}
 
 
-def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
+def test_a_check_sees_a_single_moment_of_a_lab_that_is_written(disk):
     with disk() as lab:
         lab.remember([f"memory {number}" for number in range(500)])
         stop = threading.Event()
@@ -203,7 +203,7 @@ def test_what_is_checked_is_one_moment_of_a_lab_that_is_written(disk):
             writer.join()
 
 
-def test_what_is_no_lab_stays_what_it_is(tmp_path):
+def test_a_folder_that_is_no_lab_is_left_unchanged(tmp_path):
     with pytest.raises(NotALab):
         memlab.check(tmp_path)
     with pytest.raises(NotALab):

@@ -134,7 +134,7 @@ WIDE = """query_id,memory_id,rank,clicked,p,mine,theirs
 
 @pytest.fixture
 def log(tmp_path):
-    """Two columns of scores on a log of 400 recalls: the head, and one probe drawn evenly from four."""
+    """Write a log of 400 recalls with two columns of scores: the top results, and one probe drawn from four."""
     dice, rows = random.Random(4), []
     for query in range(400):
         probe = dice.randrange(1, 5)
@@ -163,8 +163,8 @@ def test_two_score_columns_of_a_csv(json_of, run, log):
         "rank",
     )
     words += ("--reward", "clicked", "--propensity", "p", "--cluster", "query_id", "--limit", 1)
-    found = json_of(*words, "--report", "out.html")
-    value = {row["policy"]: row["value"] for row in found["policies"]}
+    data = json_of(*words, "--report", "out.html")
+    value = {row["policy"]: row["value"] for row in data["policies"]}
     assert value["theirs"] > value["mine"]
     assert Path("out.html").read_text().startswith("<!doctype html>")
     assert "theirs" in run(*words).output
@@ -229,16 +229,16 @@ def test_json_holds_every_reason_of_the_text(run, log):
     )
     words += ("--reward", "clicked", "--limit", 1)
     text = run(*words).output
-    found = json.loads(run(*words, "--json").stdout)
-    assert found["headline"] in text
-    assert [one["policy"] for one in found["refusals"]] == ["cascade"]
-    assert found["withheld"]
-    for one in [
-        *found["refusals"],
-        *found["withheld"],
-        *({"reason": note} for note in found["notes"]),
+    data = json.loads(run(*words, "--json").stdout)
+    assert data["headline"] in text
+    assert [refusal["policy"] for refusal in data["refusals"]] == ["cascade"]
+    assert data["withheld"]
+    for item in [
+        *data["refusals"],
+        *data["withheld"],
+        *({"reason": note} for note in data["notes"]),
     ]:
-        assert one["reason"] in text
+        assert item["reason"] in text
 
 
 @pytest.mark.long
@@ -308,11 +308,11 @@ def test_times_of_a_file(json_of, run, tmp_path):
         "zero",
     )
     words += ("--at", "said", "--feedback-at", "answered")
-    found = json_of(*words, "--horizon", "2h", "--cluster", "day")
-    assert "clusters (day)" in found["method"]
+    data = json_of(*words, "--horizon", "2h", "--cluster", "day")
+    assert "clusters (day)" in data["method"]
     # of four answers one came after five hours
     late = json_of(*words, "--horizon", "9h", "--cluster", "day")
-    values = [{row["policy"]: row["value"] for row in one["policies"]} for one in (found, late)]
+    values = [{row["policy"]: row["value"] for row in item["policies"]} for item in (data, late)]
     assert len(values[0]) == 1
     assert values[1]["good"] != values[0]["good"]
     assert run(*words, "--horizon", "soon").exit_code == 1
@@ -333,8 +333,8 @@ def test_labels_in_a_file(json_of, run, log, tmp_path):
         "--shown",
         "rank",
     )
-    found = json_of(*words, "--limit", 1, "--labels", "labels.csv")
-    assert {row["policy"]: row["value"] for row in found["policies"]} == {
+    data = json_of(*words, "--limit", 1, "--labels", "labels.csv")
+    assert {row["policy"]: row["value"] for row in data["policies"]} == {
         "theirs": 1.0,
         "mine": 0.0,
     }
@@ -353,7 +353,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
     json_of("recall", "a.memlab", "tea")
     assert run("policy", "verdict", "a.memlab").exit_code == 1
     assert "No recall here was challenged" in run("policy", "verdict", "a.memlab").output
-    made = json_of(
+    data = json_of(
         "policy",
         "challenge",
         "a.memlab",
@@ -365,7 +365,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
         "--rate",
         1,
     )
-    assert (made["name"], made["design"], made["extra"], made["reason"]) == (
+    assert (data["name"], data["design"], data["extra"], data["reason"]) == (
         "cascade",
         "extra",
         2,
@@ -375,12 +375,12 @@ def test_a_challenger_from_the_command_line(json_of, run):
         for query in range(60):
             for hit in lab.recall(f"what does the user like on day {query % 8}?", limit=3):
                 lab.feedback(hit, "success" if "cocoa" in hit.text or query % 3 == 0 else "fail")
-    found = json_of(
+    answer = json_of(
         "policy", "verdict", "a.memlab", "cascade", "--cluster", "decision", "--level", 0.9
     )
-    assert found["verdicts"][0]["recalls"] == 60
+    assert answer["verdicts"][0]["recalls"] == 60
     assert (
-        found["verdicts"][0]["sentence"]
+        answer["verdicts"][0]["sentence"]
         in run("policy", "verdict", "a.memlab", "--level", 0.9).output
     )
     planned = json_of("policy", "plan", "a.memlab", "cascade", "companion")
@@ -430,7 +430,7 @@ def test_the_policies_of_a_lab(run, json_of, tmp_path):
     assert [row["outcome"] for row in changes] == ["live"]
 
 
-def test_what_a_memory_is_joined_to(json_of, run):
+def test_the_memories_joined_to_a_memory(json_of, run):
     json_of("remember", "a.memlab", "The borrow checker", "--tag", "rust")
     json_of("remember", "a.memlab", "Tea is at four", "--tag", "rust")
     assert [row["to"] for row in json_of("graph", "trace", "a.memlab", 1)] == [
@@ -461,50 +461,50 @@ def test_a_judgement_belongs_to_the_recall_that_is_named(run, json_of):
 def test_a_judgement_belongs_to_the_last_recall_where_none_is_named(run, json_of):
     json_of("remember", "a.memlab", "The user indents with tabs")
     assert "for no recall" in run("feedback", "a.memlab", 1, "fail").stdout
-    asked = json_of("recall", "a.memlab", "tabs")
-    assert json_of("feedback", "a.memlab", 1, "success")["decision"] == asked["decision"]
+    data = json_of("recall", "a.memlab", "tabs")
+    assert json_of("feedback", "a.memlab", 1, "success")["decision"] == data["decision"]
 
 
 def test_an_answer_is_attributed(run, json_of, tmp_path):
     json_of("remember", "a.memlab", "Deploys need the approval of Priya Natarajan")
     json_of("remember", "a.memlab", "The garden project costs 4200 euros")
-    asked = json_of("recall", "a.memlab", "Who approves deploys?")
+    data = json_of("recall", "a.memlab", "Who approves deploys?")
     (tmp_path / "reply.txt").write_text("No, that is wrong.")
-    found = json_of(
+    answer = json_of(
         "attribute",
         "a.memlab",
         "--recall",
-        asked["decision"],
+        data["decision"],
         "--answer",
         "-",
         input="Priya Natarajan does.",
     )
-    assert found["logged"] == 2
-    best = max(found["memories"], key=lambda row: row["credit"])
+    assert answer["logged"] == 2
+    best = max(answer["memories"], key=lambda row: row["credit"])
     assert best["memory_id"] == 1
     again = run(
         "agent",
         "attribute",
         "a.memlab",
         "--recall",
-        asked["decision"],
+        data["decision"],
         "--answer",
         "-",
         input="Priya Natarajan does.",
     )
     assert "rewards for 0 of 2 hits" in again.output
     more = ("--reply", tmp_path / "reply.txt")
-    found = json_of(
+    answer = json_of(
         "attribute",
         "a.memlab",
         "--recall",
-        asked["decision"],
+        data["decision"],
         "--answer",
         "-",
         *more,
         input="Priya Natarajan.",
     )
-    assert found["memories"][0]["credit"] < 0
+    assert answer["memories"][0]["credit"] < 0
     refused = run("agent", "attribute", "a.memlab", "--recall", 99, "--answer", "-", input="x")
     assert (refused.exit_code, 'no logged recall "99"' in refused.output) == (1, True)
 

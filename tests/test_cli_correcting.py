@@ -12,7 +12,7 @@ def lab(json_of):
     return "a.memlab"
 
 
-def test_a_field_in_place_and_a_text_anew(json_of, run, lab):
+def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, lab):
     edited = json_of(
         "edit",
         lab,
@@ -101,13 +101,13 @@ def test_a_purge_has_to_be_meant(json_of, run, lab, tmp_path):
 
 
 def test_a_backup_is_a_lab(json_of, run, lab, tmp_path):
-    made = json_of("upkeep", "backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
-    assert made["kept"] == 1
-    with memlab.open(made["path"], read_only=True) as copy:
+    data = json_of("upkeep", "backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
+    assert data["kept"] == 1
+    with memlab.open(data["path"], read_only=True) as copy:
         assert len(copy) == 3
     again = json_of("upkeep", "backup", lab, "--folder", tmp_path / "kept", "--keep", 1)
     assert again["kept"] == 1
-    assert again["path"] != made["path"]
+    assert again["path"] != data["path"]
     assert run("upkeep", "backup", lab, "--keep", 0).exit_code == 1
     assert run("upkeep", "backup", "nowhere").exit_code == 1
 

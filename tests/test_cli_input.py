@@ -10,8 +10,8 @@ import memlab
 from memlab.ui.cli import main
 
 
-def piped(given, *words):
-    return CliRunner().invoke(main, list(map(str, words)), input=given)
+def piped(content, *words):
+    return CliRunner().invoke(main, list(map(str, words)), input=content)
 
 
 def test_a_text_comes_from_standard_input(tmp_path):
@@ -39,22 +39,22 @@ def test_a_file_comes_from_standard_input(tmp_path):
     assert "tabs" in piped("", "list", lab).output
 
 
-@pytest.mark.parametrize("given", ["", "\n \n"])
-def test_an_empty_standard_input_is_refused_and_makes_no_lab(tmp_path, given):
-    found = piped(given, "remember", tmp_path / "lab", "-")
-    assert (found.exit_code, "Standard input is empty" in found.output) == (1, True)
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_standard_input_is_refused_and_makes_no_lab(tmp_path, content):
+    result = piped(content, "remember", tmp_path / "lab", "-")
+    assert (result.exit_code, "Standard input is empty" in result.output) == (1, True)
     assert not (tmp_path / "lab").exists()
-    assert piped(given, "load", tmp_path / "lab", "-").exit_code == 1
+    assert piped(content, "load", tmp_path / "lab", "-").exit_code == 1
 
 
-def test_what_is_no_text_is_refused(tmp_path):
-    found = piped(b"\xff\xfe\x00", "remember", tmp_path / "lab", "-")
-    assert (found.exit_code, "not UTF-8" in found.output) == (1, True)
+def test_input_that_is_no_text_is_refused(tmp_path):
+    result = piped(b"\xff\xfe\x00", "remember", tmp_path / "lab", "-")
+    assert (result.exit_code, "not UTF-8" in result.output) == (1, True)
 
 
 def test_standard_input_is_read_once(tmp_path):
-    found = piped("(pack small)", "policy", "diff", "-", "-")
-    assert (found.exit_code, "is already used for" in found.output) == (2, True)
+    result = piped("(pack small)", "policy", "diff", "-", "-")
+    assert (result.exit_code, "is already used for" in result.output) == (2, True)
     assert piped("[]", "load", tmp_path / "lab", "-", "-").exit_code == 2
 
 
@@ -80,8 +80,8 @@ def test_a_url_is_no_path(url, tmp_path, monkeypatch):
             lab.agents.modules.scan(url)
         with pytest.raises(memlab.InputError, match="URL"):
             lab.io.backup(url)
-    found = piped("", "remember", url, "x")
-    assert (found.exit_code, "is a URL" in found.output) == (1, True)
+    result = piped("", "remember", url, "x")
+    assert (result.exit_code, "is a URL" in result.output) == (1, True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,6 +92,6 @@ def test_drive_letters_and_colons_are_paths(name, tmp_path, monkeypatch):
         lab.remember("x")
 
 
-def test_what_was_taken_out_is_said_by_the_command(tmp_path):
-    found = piped("", "remember", tmp_path / "lab", "the key is AKIAIOSFODNN7EXAMPLE")
-    assert found.output.splitlines()[1:] == ["removed before it was stored: AWS access key"]
+def test_the_command_reports_redactions(tmp_path):
+    result = piped("", "remember", tmp_path / "lab", "the key is AKIAIOSFODNN7EXAMPLE")
+    assert result.output.splitlines()[1:] == ["removed before it was stored: AWS access key"]

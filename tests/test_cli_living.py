@@ -31,26 +31,30 @@ def test_upkeep_tells_what_changed_and_then_nothing(json_of, run, old):
 def test_consolidation_there_and_back(json_of, run, old):
     before = json_of("show", old)
     dry = json_of("upkeep", "consolidate", old, "--dry-run")
-    assert (dry["dry_run"], dry["event"], {one["summary"] for one in dry["summaries"]}) == (
+    assert (dry["dry_run"], dry["event"], {summary["summary"] for summary in dry["summaries"]}) == (
         True,
         None,
         {None},
     )
     assert "would become" in run("upkeep", "consolidate", old, "--dry-run").output
     assert json_of("show", old) == before
-    made = json_of("upkeep", "consolidate", old)["summaries"]
-    assert [one["members"] for one in made] == [one["members"] for one in dry["summaries"]]
-    assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"consolidated"}
-    json_of("restore", old, made[0]["summary"])
-    assert json_of("show", old, made[0]["summary"])["status"] == "forgotten"
-    assert {json_of("show", old, id)["status"] for id in made[0]["members"]} == {"active"}
+    summaries = json_of("upkeep", "consolidate", old)["summaries"]
+    assert [item["members"] for item in summaries] == [
+        summary["members"] for summary in dry["summaries"]
+    ]
+    assert {json_of("show", old, id)["status"] for id in summaries[0]["members"]} == {
+        "consolidated"
+    }
+    json_of("restore", old, summaries[0]["summary"])
+    assert json_of("show", old, summaries[0]["summary"])["status"] == "forgotten"
+    assert {json_of("show", old, id)["status"] for id in summaries[0]["members"]} == {"active"}
     assert (
         "0 memories" in run("upkeep", "consolidate", old, "--project", "farm", "--keep", 100).output
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "message"),
     [
         (("consolidate", "a.memlab", "--keep", "-1"), 1, "keep is a whole number"),
         (("consolidate", "a.memlab", "--project", "frm"), 1, "farm"),
@@ -60,7 +64,7 @@ def test_consolidation_there_and_back(json_of, run, old):
         (("maintain", "no.memlab"), 1, "There is no lab"),
     ],
 )
-def test_a_refusal_is_one_line_with_a_reason(run, old, words, status, said):
+def test_a_refusal_is_one_line_with_a_reason(run, old, words, status, message):
     result = run(*words)
     assert result.exit_code == status
-    assert said in result.output
+    assert message in result.output

@@ -31,10 +31,10 @@ def test_out_of_one_lab_and_into_another(json_of, run):
     assert run("load", "b.memlab", "a.memlab").stdout.startswith(
         "0 memories and 0 edges from a.memlab; 2 were here"
     )
-    taken = run("upkeep", "export", "a.memlab", "a.md")
-    assert taken.exit_code == 1
-    assert "--overwrite" not in taken.stdout
-    assert "overwrite=True" in taken.stderr
+    result = run("upkeep", "export", "a.memlab", "a.md")
+    assert result.exit_code == 1
+    assert "--overwrite" not in result.stdout
+    assert "overwrite=True" in result.stderr
     assert (
         run("upkeep", "export", "a.memlab", "a.md", "--overwrite").stdout == "2 memories in a.md\n"
     )
@@ -46,10 +46,10 @@ def test_two_copies_are_joined(json_of, run):
     json_of("load", "b.memlab", "a.jsonl")
     json_of("remember", "b.memlab", "Deploys go out on Tuesdays.")
     json_of("forget", "b.memlab", "1")
-    told = json_of("upkeep", "join", "a.memlab", "b.memlab", "--dry-run")
-    assert (told["added"], told["status"], told["dry_run"]) == (1, 1, True)
+    data = json_of("upkeep", "join", "a.memlab", "b.memlab", "--dry-run")
+    assert (data["added"], data["status"], data["dry_run"]) == (1, 1, True)
     joined = json_of("upkeep", "join", "a.memlab", "b.memlab")
-    assert (joined["rows"], joined["dry_run"]) == (told["rows"], False)
+    assert (joined["rows"], joined["dry_run"]) == (data["rows"], False)
     assert {row["id"]: row["status"] for row in json_of("show", "a.memlab")} == {
         1: "forgotten",
         2: "active",
@@ -84,9 +84,9 @@ def test_a_bad_file_says_where(run, tmp_path):
 
 
 def test_operations_run_on_consent(run, json_of, day):
-    asked = run("agent", "run", "a.memlab", day, input="n\n")
-    assert asked.exit_code == 1
-    assert "adds     (remember" in asked.stdout
+    result = run("agent", "run", "a.memlab", day, input="n\n")
+    assert result.exit_code == 1
+    assert "adds     (remember" in result.stdout
     refused = run("agent", "run", "a.memlab", day, "--json")
     assert refused.exit_code == 1
     assert "Consent with --yes" in refused.stderr

@@ -71,17 +71,17 @@ def test_check_tells_every_error_with_file_line_and_column(run, json_of, file):
     assert "  (defpolicy recall-score [similarty] similarty)" in lines
     assert "                           ^^^^^^^^^" in lines
     assert lines[-1] == "memlab: mine.hy has 2 errors"
-    found = json_of("check", broken, status=1)
-    assert found["ok"] is False
-    assert [(error["line"], error["column"]) for error in found["errors"]] == [(2, 26), (4, 14)]
-    one = json_of(
+    data = json_of("check", broken, status=1)
+    assert data["ok"] is False
+    assert [(error["line"], error["column"]) for error in data["errors"]] == [(2, 26), (4, 14)]
+    answer = json_of(
         "check",
         file("(fn [similarity]\n  (+ similarity)", "single.hy"),
         "--slot",
         "recall-score",
         status=1,
     )
-    assert [(error["file"], error["line"]) for error in one["errors"]] == [("single.hy", 1)]
+    assert [(error["file"], error["line"]) for error in answer["errors"]] == [("single.hy", 1)]
     assert json_of("check", file("(pack p)\n(setting limit 0)"), status=1)["errors"][0]["line"] == 2
 
 
@@ -100,10 +100,10 @@ def test_show_is_coloured_on_demand_and_its_text_is_the_source(run, file):
 
 def test_hashes(json_of, run, file):
     pack = load_pack("cascade")
-    found = json_of("hash", "cascade")
-    assert found["hash"] == pack.hash
+    data = json_of("hash", "cascade")
+    assert data["hash"] == pack.hash
     policy = pack.policies["spread"]
-    assert found["slots"]["spread"] == {
+    assert data["slots"]["spread"] == {
         "hash": policy.hash,
         "source": policy.source_hash,
         "meaning": policy.meaning_hash,
@@ -133,10 +133,10 @@ def test_diff_of_policies_is_by_form(run, json_of, file):
 
 
 def test_diff_of_packs_and_of_a_pack_with_a_policy(json_of, run, file):
-    found = json_of("diff", "memlab", "cascade", status=1)
-    assert "recall-score" in found["slots"]
-    assert found["settings"]["spread-steps"] == {"before": 1, "after": 2}
-    assert {change["place"] for change in found["changes"]} >= {"settings", "recall-score"}
+    data = json_of("diff", "memlab", "cascade", status=1)
+    assert "recall-score" in data["slots"]
+    assert data["settings"]["spread-steps"] == {"before": 1, "after": 2}
+    assert {change["place"] for change in data["changes"]} >= {"settings", "recall-score"}
     assert "recall-score" in json_of("diff", "memlab", file(NEAR), status=1)["slots"]
     assert list(json_of("diff", "memlab", "cascade", "--slot", "spread", status=1)["slots"]) == [
         "spread"
@@ -148,8 +148,8 @@ VALUES = '{"similarity": 0.8, "recency": 0.5}'
 
 def test_explain_takes_json_or_pairs(json_of, run, file):
     name = file(NEAR)
-    found = json_of("explain", name, "--values", VALUES)
-    (item,) = found["explained"].values()
+    data = json_of("explain", name, "--values", VALUES)
+    (item,) = data["explained"].values()
     assert item["value"] == pytest.approx(0.71)
     assert {term["text"]: term["value"] for term in item["terms"]} == pytest.approx(
         {"(* 0.7 similarity)": 0.56, "(* 0.3 recency)": 0.15}

@@ -3,7 +3,7 @@
 import memlab
 
 
-def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
+def test_memories_of_a_session_are_quarantined_and_released(json_of, run):
     json_of("remember", "a.memlab", "deploys on Tuesdays", "--project", "api")
     with memlab.open("a.memlab") as lab:
         lab.remember("deploys on Fridays", session="web 17", creator="agent:web")
@@ -38,8 +38,8 @@ def test_what_came_from_a_session_goes_out_and_comes_back(json_of, run):
 
 def test_wrong_calls_are_refused(json_of, run):
     json_of("remember", "a.memlab", "deploys on Tuesdays")
-    named = run("forget", "--how", "quarantine", "a.memlab")
-    assert (named.exit_code, "--session and --creator" in named.output) == (2, True)
+    result = run("forget", "--how", "quarantine", "a.memlab")
+    assert (result.exit_code, "--session and --creator" in result.output) == (2, True)
     assert run("forget", "--how", "quarantine", "a.memlab", "--session", "web").exit_code == 1
     assert run("forget", "--how", "quarantine", "a.memlab", "--source", "web").exit_code == 2
     assert (

@@ -1,7 +1,7 @@
 """An event that declares its fields leaks nothing: to another viewer, into an export, or after a purge.
 
-A random kind of event with random nested fields is declared by an extension, and written with the ids, texts and names
-of memories that are private, or that are purged afterwards.
+An extension declares a random kind of event with random nested fields. Its events contain the ids, texts and names of
+memories that are private, or that are purged afterwards.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Source:
 
     @property
     def secrets(self) -> list[str]:
-        """What tells of it, and of no other memory."""
+        """Return the words that identify this memory and no other."""
         return [self.text, *self.names.values(), self.text[::-1]]
 
 
@@ -74,7 +74,7 @@ class Source:
 
 
 def members(depth: int) -> st.SearchStrategy[Field]:
-    """Fields of an event or an item."""
+    """Return the fields of an event or an item."""
     leaves = st.sampled_from([*PLAIN, *STRINGS, Field("memory")])
     if not depth:
         return leaves
@@ -118,16 +118,16 @@ class Values:
         )
 
     def of(self, field: Field, about: list[Source]) -> Any:
-        made = getattr(self, f"_{field.role.replace('-', '_')}", None)
-        if made is not None:
-            return made(field, about)
+        result = getattr(self, f"_{field.role.replace('-', '_')}", None)
+        if result is not None:
+            return result(field, about)
         one = self._draw(st.sampled_from(about))
         if field.role in ("text", "note", "label"):
             return one.text
         return one.names.get(NAMED_BY.get(field.role, "project"))
 
     def _memory(self, field: Field, about: list[Source]) -> Any:
-        ids = [one.id for one in about]
+        ids = [item.id for item in about]
         return self._draw(st.sampled_from([ids, ids[0]]))
 
     def _number(self, field: Field, about: list[Source]) -> int:
@@ -155,11 +155,14 @@ class Values:
 
     def _mapping(self, field: Field, about: list[Source]) -> dict[str, Any]:
         if field.keys:
-            return {one.names["project"]: 1 for one in about}
+            return {item.names["project"]: 1 for item in about}
         if "memory" in field.fields:
             about = self.sources()
             held = {name: self.of(part, about) for name, part in field.fields.items()}
-            return {**held, "memory": [one.id for one in about] if len(about) > 1 else about[0].id}
+            return {
+                **held,
+                "memory": [item.id for item in about] if len(about) > 1 else about[0].id,
+            }
         if field.fields == ASKED:
             about = about[:1]
         return {name: self.of(part, about) for name, part in field.fields.items()}
@@ -173,15 +176,15 @@ class Values:
 
     def _rows(self, field: Field, about: list[Source]) -> dict[str, Any]:
         listed = self.sources()
-        said = [self.of(field.fields["said"], [one]) for one in listed]
-        return {"memory": [one.id for one in listed], "said": said}
+        said = [self.of(field.fields["said"], [item]) for item in listed]
+        return {"memory": [item.id for item in listed], "said": said}
 
 
 # -- a lab with such events -----------------------------------------------------------------------------------------
 
 
 def body_of(fields: Mapping[str, Field]) -> Field:
-    """The body of the event: its texts speak of the memories in ``about``."""
+    """Return the field of an event's body whose texts describe the memories in ``about``."""
     texts = ("text", "note", "label")
     own = {
         name: replace(field, of="about") if field.role in texts else field
@@ -213,7 +216,7 @@ def declare(fields: Mapping[str, Field]) -> type[Projection]:
         def load(self, dumped: Any) -> None:
             self.bodies = list(dumped)
 
-    kind = EventType(KIND, "Somebody saw memories.", body.fields)
+    kind = EventType(KIND, "A person saw memories.", body.fields)
     extend(Extension("sightings", "1.0", events=(kind,), projections=(Sightings,)))
     return Sightings
 
@@ -252,7 +255,7 @@ def write(lab: memlab.Lab, fields: Mapping[str, Field], values: Values, times: i
         for _ in range(times):
             about = values.sources()
             body = {name: values.of(field, about) for name, field in fields.items()}
-            tx.event(KIND, {"about": [one.id for one in about], **body}, at=lab.io.store.clock())
+            tx.event(KIND, {"about": [item.id for item in about], **body}, at=lab.io.store.clock())
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -270,10 +273,14 @@ def strings(value: Any) -> Iterator[str]:
 
 
 def traces(value: Any, sources: list[Source], fate: str) -> list[str]:
-    """The secrets of memories of this fate that are in a value."""
+    """Return the secrets of memories of this fate that are in a value."""
     held = "\n".join(strings(value))
     return [
-        secret for one in sources if one.fate == fate for secret in one.secrets if secret in held
+        secret
+        for source in sources
+        if source.fate == fate
+        for secret in source.secrets
+        if secret in held
     ]
 
 
@@ -296,15 +303,15 @@ def test_another_viewer_sees_nothing_of_private_memories(
         state = seen.io.store.state
         dumped = state.projection(kept).dump()
         assert not traces(dumped, sources, PRIVATE)
-        hidden = {one.id for one in sources if one.fate == PRIVATE}
+        hidden = {source.id for source in sources if source.fate == PRIVATE}
         body = body_of(fields)
-        assert not any(hidden & set(body.ids(one)) for one in dumped)
+        assert not any(hidden & set(body.ids(item)) for item in dumped)
         exported = seen.io.export(Path(folder) / "lab.jsonl").read_text()
         assert not [
             secret
-            for one in sources
-            if one.fate == PRIVATE
-            for secret in one.secrets
+            for source in sources
+            if source.fate == PRIVATE
+            for secret in source.secrets
             if secret in exported
         ]
         own = lab.at(viewer="bob").io.store.state.projection(kept).dump()
@@ -325,11 +332,16 @@ def test_no_file_of_the_lab_holds_anything_of_purged_memories(
             ]
             write(lab, fields, Values(data, sources), 3)
             lab.io.store.snapshot()
-            done = lab.purge([one.id for one in sources if one.fate == PURGED])
+            done = lab.purge([source.id for source in sources if source.fate == PURGED])
             assert done.found.is_empty()
             lab.io.export(Path(folder) / "export.jsonl")
             lab.io.store.snapshot()
-        gone = [secret.encode() for one in sources if one.fate == PURGED for secret in one.secrets]
+        gone = [
+            secret.encode()
+            for source in sources
+            if source.fate == PURGED
+            for secret in source.secrets
+        ]
         files = [file for file in Path(folder).rglob("*") if file.is_file()]
         assert len(files) > 3
         held = {file: file.read_bytes() for file in files}
@@ -362,11 +374,11 @@ def test_a_prefix_and_the_rest_fold_to_the_same(
 
 
 def copy_of(state: State) -> State:
-    """The same state, with projections that were dumped and loaded."""
-    for one in state.projections.values():
-        dumped = one.dump()
-        one.__init__()  # type: ignore[misc]
-        one.load(dumped)
+    """Return the same state, with projections that were dumped and loaded."""
+    for projection in state.projections.values():
+        dumped = projection.dump()
+        projection.__init__()  # type: ignore[misc]
+        projection.load(dumped)
     return state
 
 
@@ -388,13 +400,13 @@ def test_a_field_that_is_not_declared_is_refused() -> None:
             tx.event(KIND, {"about": [], "why": {"deep": "text"}}, at=0)
 
 
-def test_what_is_not_declared_is_private_and_purged_nevertheless() -> None:
+def test_an_undeclared_field_is_private_and_purged() -> None:
     kept = declare({})
     with open_lab() as lab:
         lab.io.store.strict = False
         sources = [remember(lab, fate, 0) for fate in (OPEN, PRIVATE)]
         with lab.io.store.writing() as tx:
-            body = {"about": [one.id for one in sources], "note": [{"of": sources[1].text}]}
+            body = {"about": [source.id for source in sources], "note": [{"of": sources[1].text}]}
             tx.event(KIND, body, at=0)
         assert not traces(
             lab.at(viewer="ann").io.store.state.projection(kept).dump(), sources, PRIVATE
@@ -417,12 +429,14 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
     with open_lab(tmp_path / "lab") as lab:
         sources = [remember(lab, fate, 0) for fate in (OPEN, PRIVATE)]
         with lab.io.store.writing() as tx:
-            tx.event(KIND, {"about": [one.id for one in sources], "why": sources[1].text}, at=0)
+            tx.event(
+                KIND, {"about": [source.id for source in sources], "why": sources[1].text}, at=0
+            )
         event = lab.io.store.journal.head
     forget_extension("sightings")
     with open_lab(tmp_path / "lab") as lab:
-        seen = lab.at(viewer="ann").io.store
-        body = seen.state.visible_body(
+        store = lab.at(viewer="ann").io.store
+        body = store.state.visible_body(
             next(lab.io.store.journal.events(after=event - 1, upto=event))
         )
         assert not traces(body, sources, PRIVATE)
@@ -444,12 +458,12 @@ def test_a_purge_takes_the_name_of_a_creator_out_of_their_private_clusters(tmp_p
         own = [{**row, "creator": creator, "visibility": "private"} for row in rows[:30]]
         lab.remember([*own, *rows[30:]], linking="off")
         lab.graph.clusters.find()
-        kept = next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"]
+        clusters = next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"]
         assert [
             event.body.get("of") for event in lab.io.store.journal.events(kinds=["cluster"])
         ] == [None, creator]
         assert lab.purge(creator=creator).found.is_empty()
-        assert next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"] == kept
+        assert next(lab.io.store.journal.events(kinds=["cluster"])).body["clusters"] == clusters
     assert not [
         file
         for file in tmp_path.rglob("*")

@@ -32,7 +32,7 @@ of_the_quarter = pytest.mark.parametrize("ran", [QUARTER], indirect=True, ids=["
 
 @pytest.fixture(scope="module", params=[SHORT, QUARTER], ids=["short", "quarter"])
 def ran(request, tmp_path_factory):
-    """What a run returned, and what it printed."""
+    """Run the demo; return its result and its output."""
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         done = run_demo(
             output=tmp_path_factory.mktemp("demo") / "page.html", full=True, world=request.param
@@ -150,10 +150,10 @@ def test_the_page_says_by_which_hashes_it_came_about(run, html):
 
 
 def test_the_result_is_json(run):
-    told = json.loads(json.dumps(run.to_dict(), allow_nan=False))
-    assert told["before"] == list(run.before)
-    assert told["bench"]["questions"] == 36
-    quarter = told["quarter"]
+    data = json.loads(json.dumps(run.to_dict(), allow_nan=False))
+    assert data["before"] == list(run.before)
+    assert data["bench"]["questions"] == 36
+    quarter = data["quarter"]
     assert (quarter["world"], quarter["days"]) == ("differs", run.quarter.world.days)
     assert {row["policy"] for row in quarter["policies"]} == {
         name for name in memlab.packs() if not name.endswith("-plus")
@@ -180,9 +180,7 @@ def test_the_log_of_the_quarter_tells_what_is_true(run):
     assert quarter.truth[worst.policy] == min(quarter.truth[row.policy] for row in valued)
 
 
-def test_the_report_of_the_evaluation_stands_beside_the_page_which_names_but_does_not_need_it(
-    run, html
-):
+def test_the_evaluation_report_is_next_to_the_page_which_does_not_need_it(run, html):
     assert run.report.parent == run.output.parent
     assert run.report.name == "page-evaluation.html"
     assert run.report.name in html
@@ -200,8 +198,8 @@ def test_without_the_quarter_it_is_the_same_story_and_a_page_of_its_own(
     assert (short.before, short.after) == (run.before, run.after)
     assert short.quarter is short.report is None
     assert list(tmp_path.iterdir()) == [short.output]
-    told = json.loads(json.dumps(short.to_dict(), allow_nan=False))
-    assert "quarter" not in told
+    data = json.loads(json.dumps(short.to_dict(), allow_nan=False))
+    assert "quarter" not in data
     parser = Elements()
     parser.feed(short.output.read_text(encoding="utf-8"))
     assert parser.open == []
@@ -219,12 +217,12 @@ def test_agreement_counts_pairs_in_order_and_intervals_that_hold(run):
     evaluation = replace(
         run.quarter.evaluation, rows=(*made, replace(rows[0], policy="d", value=None))
     )
-    found = agreement(evaluation, {"a": 0.85, "b": 0.1, "c": 0.25, "d": 5.0})
-    assert (found.pairs, found.ordered) == (3, 2)
-    assert (found.intervals, found.holding) == (3, 2)
+    result = agreement(evaluation, {"a": 0.85, "b": 0.1, "c": 0.25, "d": 5.0})
+    assert (result.pairs, result.ordered) == (3, 2)
+    assert (result.intervals, result.holding) == (3, 2)
 
 
-def test_it_prints_a_short_story(ran):
+def test_the_demo_prints_a_short_story(ran):
     run, told = ran[0], ran[1].splitlines()
     assert len(told) <= 56
     where = str(run.output.parent)  # the path is the caller's

@@ -41,7 +41,7 @@ PACK = """
 
 @pytest.fixture
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Imports a file of this text as a module, by name."""
+    """Return a function that imports a text as a module, by name."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def load(source: str, name: str) -> ModuleType:
@@ -116,7 +116,7 @@ def test_a_lambda_is_a_policy_and_a_policy_of_no_slot_has_features_and_numbers(i
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "message"),
     [
         ("(defpolicy recall-score [similarity] (similar))", 'There is no function "similar"'),
         ("(defpolicy recall-score [similarity] (.upper similarity))", "dotted name"),
@@ -127,10 +127,10 @@ def test_a_lambda_is_a_policy_and_a_policy_of_no_slot_has_features_and_numbers(i
         ("(setting dampin 0.7)", "Did you mean damping"),
     ],
 )
-def test_what_the_safe_compiler_refuses_is_refused_with_its_place(
-    form: str, said: str, imported
+def test_forms_that_the_safe_compiler_refuses_are_refused_with_their_position(
+    form: str, message: str, imported
 ) -> None:
-    with pytest.raises((PolicyError, memlab.MemlabError), match=said) as caught:
+    with pytest.raises((PolicyError, memlab.MemlabError), match=message) as caught:
         imported(f"(require memlab.dialect *)\n(pack wrong)\n\n{form}\n", "wrong_pack")
     if isinstance(caught.value, PolicyError):
         assert caught.value.line == 4

@@ -75,26 +75,26 @@ class TestHtml:
         for tag in ("<script", "<img", "<svg", "<iframe", "<b>out"):
             assert tag not in shown
 
-    def test_markup_stands_as_it_is(self):
+    def test_markup_is_passed_through(self):
         assert render_html(Markup("<b>x</b>")) == "<b>x</b>"
         assert "<i>x</i>" in table("", ["a"], [[Markup("<i>x</i>")]])
 
-    def test_one_part_has_no_element_around_it(self):
+    def test_a_single_part_has_no_element_around_it(self):
         assert render_html("x").startswith("<p")
         assert render_html(["x", "y"]).startswith("<div>")
         assert render_html(None) == ""
 
     def test_a_value_with_a_frame_shows_its_repr_and_the_frame(self):
-        shown = html_of(Held("x"))
-        assert "Held x" in shown
-        assert "<table" in shown
+        html = html_of(Held("x"))
+        assert "Held x" in html
+        assert "<table" in html
 
 
 class TestText:
     def test_text_says_what_html_says(self):
-        found = Found("rain")
-        assert str(found) == "rain\n\nrain\nrain  n\nrain  1\nrain\n\nrain"
-        assert html_of(found).count("rain") == 6
+        result = Found("rain")
+        assert str(result) == "rain\n\nrain\nrain  n\nrain  1\nrain\n\nrain"
+        assert html_of(result).count("rain") == 6
 
     def test_lines_are_no_wider_than_asked(self):
         shown = Found("several words of a long sentence").text(20)

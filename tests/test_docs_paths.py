@@ -19,8 +19,8 @@ NAMED = re.compile(r"`((?:memlab|experiments|tests|policies|notebooks|docs)/[\w.
     "page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
 )
 def test_a_page_names_files_that_exist(page: Path) -> None:
-    named = set(NAMED.findall(page.read_text(encoding="utf-8")))
-    missing = [name for name in named if not (ROOT / name).exists()]
+    unique = set(NAMED.findall(page.read_text(encoding="utf-8")))
+    missing = [name for name in unique if not (ROOT / name).exists()]
     assert sorted(name for name in missing if not MADE_BY_A_READER.search(name)) == []
 
 

@@ -20,12 +20,12 @@ HIDDEN = np.array([False, True, False, True])
 
 
 def visible(kind, body):
-    """The body of an event that names some of four memories, without what is hidden."""
+    """Return the body of an event that names some of four memories, without the hidden ones."""
     return VisibleBody(Event(1, 0, kind, body), HIDDEN, State(())).body
 
 
 def superseding(ids, by):
-    """A part of an event in which memories were superseded by others."""
+    """Return a part of an event in which memories were superseded by others."""
     return {"ids": ids, "columns": {"superseded_by": by}}
 
 
@@ -63,7 +63,7 @@ def test_a_viewer_reads_one_successor_of_several_memories_unless_it_is_hidden():
         assert left == superseding([1], told)
 
 
-def test_what_others_do_in_private_moves_no_probe():
+def test_private_acts_of_others_change_no_probe():
     def probes(*, private):
         pack = (
             "(pack curious :inherits memlab) (setting probe-rate 1) (setting probes 2) (setting pool 100)"
@@ -86,7 +86,7 @@ def test_what_others_do_in_private_moves_no_probe():
 # -- what is compared with a checksum ---------------------------------------------------------------------------------
 
 
-def test_one_changed_byte_of_a_slate_is_told_when_it_is_read(disk, tmp_path):
+def test_a_changed_byte_of_a_slate_is_reported_on_reading(disk, tmp_path):
     with disk() as lab:
         lab.remember("Ana likes tea")
         lab.recall("does Ana like tea?")
@@ -104,7 +104,7 @@ def test_one_changed_byte_of_a_slate_is_told_when_it_is_read(disk, tmp_path):
         lab.slates().decisions.collect()
 
 
-def test_a_slate_that_stands_in_the_place_of_another_is_told_when_it_is_read(disk, tmp_path):
+def test_a_slate_swapped_with_another_is_reported_on_reading(disk, tmp_path):
     with disk() as lab:
         lab.remember("Ana likes tea")
         lab.recall("does Ana like tea?")
@@ -153,7 +153,7 @@ def test_known_is_the_greatest_probability_that_is_given_to_a_candidate():
 # -- a context --------------------------------------------------------------------------------------------------------
 
 
-def test_the_closing_mark_is_made_of_all_that_stands_before_it():
+def test_the_closing_mark_depends_on_all_text_before_it():
     def mark(*texts):
         with memlab.open() as lab:
             lab.remember(list(texts), linking="off")
@@ -164,7 +164,7 @@ def test_the_closing_mark_is_made_of_all_that_stands_before_it():
     assert mark("the cat eats fish") != mark("the cat eats mice")
 
 
-def test_what_fits_a_sheet_never_takes_more_than_its_budget_at_four_bytes_a_token():
+def test_a_sheet_that_fits_never_exceeds_its_budget_at_four_bytes_a_token():
     for budget in range(80, 160, 7):
         sheet, number = Sheet(budget), 0
         while sheet.cost(entry := Entry(number, "note", f"*cat* {number}")) <= sheet.free:

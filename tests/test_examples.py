@@ -13,18 +13,18 @@ import memlab
 NEED_A_PACKAGE = ("adapters.agent_framework", "adapters.claude_tool", "adapters.langgraph")
 """Frameworks that are not installed here."""
 MODULES = [
-    found.name
-    for found in pkgutil.walk_packages(memlab.__path__, "memlab.")
-    if not found.name.endswith(("__main__", *NEED_A_PACKAGE))
+    package.name
+    for package in pkgutil.walk_packages(memlab.__path__, "memlab.")
+    if not package.name.endswith(("__main__", *NEED_A_PACKAGE))
 ]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module(name):
-    found = doctest.testmod(
+    result = doctest.testmod(
         importlib.import_module(name), extraglobs={"np": np, "pl": pl, "memlab": memlab}
     )
-    assert found.failed == 0
+    assert result.failed == 0
 
 
 def test_there_are_examples():

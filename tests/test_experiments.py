@@ -38,8 +38,8 @@ def run(script: str, figures: Path, *arguments: str) -> dict[str, Any]:
     ]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout)
-    return told
+    data: dict[str, Any] = json.loads(ran.stdout)
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -140,17 +140,17 @@ SMALL = ("--sizes", "60", "--questions", "5", "--singles", "3", "--indexes", "nu
 
 @pytest.mark.slow
 def test_scale_measures_a_size(tmp_path: Path) -> None:
-    told = run("scale.py", tmp_path, *SMALL)
-    assert [(row["size"], row["system"]) for row in told["rows"]] == [
+    result = run("scale.py", tmp_path, *SMALL)
+    assert [(row["size"], row["system"]) for row in result["rows"]] == [
         (60, "memlab"),
         (60, "numpy exact"),
     ]
-    assert all(row["recall"] == 1 for row in told["rows"]), "exact search finds all"
+    assert all(row["recall"] == 1 for row in result["rows"]), "exact search finds all"
     assert (tmp_path / "scale.svg").read_text(encoding="utf-8").count("<svg") == 1
 
 
 @pytest.mark.slow
-def test_scale_keeps_what_it_built(tmp_path: Path) -> None:
+def test_scale_reuses_the_labs_it_built(tmp_path: Path) -> None:
     first, second = (
         run("scale.py", tmp_path, *SMALL, "--folder", str(tmp_path / "kept")) for _ in range(2)
     )
@@ -192,7 +192,7 @@ def test_questions_name_someone_who_speaks(turns: Any) -> None:
     "name", [index.name for index in bare_indexes.INDEXES if not index.lexical]
 )
 def test_a_bare_index_finds_a_vector_itself(name: str, tmp_path: Path) -> None:
-    [index] = [one for one in bare_indexes.INDEXES if one.name == name]
+    [index] = [index for index in bare_indexes.INDEXES if index.name == name]
     if (reason := measuring.missing([index.needs])) is not None:
         pytest.skip(reason)
     vectors = np.random.default_rng(5).normal(size=(50, 16)).astype(np.float32)

@@ -145,7 +145,7 @@ def write_project(module, folder):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The Python of a fresh environment in which pip has installed every extension of the page."""
+    """Return the Python of a fresh environment in which pip has installed every extension of the page."""
     folder = tmp_path_factory.mktemp("extensions")
     venv.create(folder / "environment", with_pip=False)
     python = folder / "environment" / "bin" / "python"
@@ -180,7 +180,7 @@ def run(python, code, folder):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CHECKS)
-def test_it_works_when_pip_has_installed_it(installed, name, tmp_path):
+def test_the_extension_works_once_pip_has_installed_it(installed, name, tmp_path):
     pack_hash = memlab.load_pack("memlab").hash
     start = f"import memlab\nfrom pathlib import Path\nHASH = {pack_hash!r}\nlab = memlab.open()\n"
     run(installed, start + CHECKS[name], tmp_path)

@@ -1,4 +1,4 @@
-"""Extensions: what may be declared, what it enters, and what happens where it is missing."""
+"""Extensions: their declarations, where these are registered, and errors for missing extensions."""
 
 import json
 import math
@@ -75,7 +75,7 @@ def test_a_feature_can_be_read_by_a_policy_and_is_logged_only_where_it_is():
     assert fingerprints[1]["size"].endswith(" sizes 1.0")
 
 
-def test_what_is_built_in_keeps_its_fingerprints_and_packs_their_hashes():
+def test_built_in_features_keep_their_fingerprints_and_packs_their_hashes():
     before = {name: load_pack(name).hash for name in memlab.packs()}
     known = load_pack("memlab").fingerprints("e")
     memlab.extend(
@@ -101,7 +101,7 @@ def test_what_is_built_in_keeps_its_fingerprints_and_packs_their_hashes():
     assert set(after) - set(known) == {"size"}
 
 
-def test_name_and_version_of_an_extension_enter_the_hash_of_a_pack_that_sets_what_it_declares():
+def test_a_pack_that_uses_an_extension_hashes_its_name_and_version():
     text = '(pack mine "faster" :inherits memlab) (setting pace 2)'
     hashes = set()
     for version in ("1", "2"):
@@ -128,7 +128,7 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "message"),
     [
         ({"features": (feature("similarity"),)}, "similarity is declared by memlab"),
         ({"features": (feature(compute=None),)}, "has no function"),
@@ -142,9 +142,9 @@ def test_a_slot_at_its_default_adds_nothing_and_another_policy_does():
         ({"widgets": (int,)}, "is no widget"),
     ],
 )
-def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, said):
+def test_a_declaration_that_is_refused_leaves_nothing_behind(declared, message):
     good = Setting("calm", "bool", "whether it is calm", default=True)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         memlab.extend(Extension("bad", "1", **{"settings": (good,), **declared}))
     assert "calm" not in SETTINGS
     assert "bad" not in memlab.extensions()
@@ -179,7 +179,7 @@ def test_the_tables_are_read_only():
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         (lambda pool: [1.0], "shape"),
         (lambda pool: ["a"] * len(pool), "declares numbers"),
@@ -191,11 +191,13 @@ def test_the_tables_are_read_only():
         (lambda pool: None, "shape"),
     ],
 )
-def test_what_a_feature_returns_is_checked_by_name(returned, said):
+def test_the_result_of_a_feature_is_checked_by_name(returned, message):
     memlab.extend(Extension("sizes", "1", features=(feature(compute=returned),)))
     with a_lab() as lab:
         lab.policies.install("recall-score", BY_LENGTH)
-        with pytest.raises(ExtensionError, match=f"feature size of the extension sizes 1.*{said}"):
+        with pytest.raises(
+            ExtensionError, match=f"feature size of the extension sizes 1.*{message}"
+        ):
             lab.recall("tabs")
         lab.policies.rollback("recall-score")
         assert lab.recall("tabs")
@@ -320,7 +322,7 @@ def test_a_log_that_used_a_missing_extension_is_refused_by_name(tmp_path):
 
 
 def stage_of(change):
-    """A stage ``select`` that changes the ranking of memlab's own."""
+    """Return a stage ``select`` that changes the ranking of the built-in one."""
 
     def run(recall):
         own_stage("select").run(recall)
@@ -333,7 +335,7 @@ def stage_of(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda order: order[[0, 0]], "does not contain each candidate of the pool exactly once"),
         (lambda order: order[:0], "does not contain each candidate of the pool exactly once"),
@@ -342,10 +344,12 @@ def stage_of(change):
         (lambda order: 1 / 0, "failed with ZeroDivisionError"),
     ],
 )
-def test_a_selection_that_shows_a_memory_twice_or_none_is_refused_by_name(change, said):
+def test_a_selection_that_shows_a_memory_twice_or_none_is_refused_by_name(change, message):
     memlab.extend(Extension("orders", "1", stages=(stage_of(change),)))
     with a_lab() as lab:
-        with pytest.raises(ExtensionError, match=f"stage select of the extension orders 1.*{said}"):
+        with pytest.raises(
+            ExtensionError, match=f"stage select of the extension orders 1.*{message}"
+        ):
             lab.recall("tabs")
         forget_extension("orders")
         assert len(lab.recall("tabs")) == 2
@@ -405,7 +409,7 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "said"),
+    ("arguments", "error", "message"),
     [
         (pl.col("importance").mean(), InputError, "reads other rows"),
         (pl.col("importance").rank(), InputError, "reads other rows"),
@@ -421,9 +425,9 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
         (len, InputError, "version"),
     ],
 )
-def test_what_is_no_feature_is_refused(given, error, said):
-    with a_lab() as lab, pytest.raises(error, match=said):
-        lab.features.add("mine", given)
+def test_an_invalid_feature_is_refused(arguments, error, message):
+    with a_lab() as lab, pytest.raises(error, match=message):
+        lab.features.add("mine", arguments)
     assert "mine" not in FEATURES
 
 
@@ -499,7 +503,7 @@ def test_an_embedder_is_opened_by_its_name(tmp_path):
         memlab.open(tmp_path / "a.memlab")
 
 
-def test_a_command_stands_in_the_help_under_extensions():
+def test_a_command_of_an_extension_is_listed_in_the_help():
     import click
     from click.testing import CliRunner
 
@@ -601,7 +605,7 @@ class Pins(Projection):
     events = (
         EventType(
             "notes/pin",
-            "Somebody wrote a note on a memory.",
+            "A user wrote a note on a memory.",
             {"memory": Field("memory"), "note": Field("text", of="memory")},
         ),
     )
@@ -728,7 +732,7 @@ def test_an_accessor_asks_its_slot_of_all_memories():
         ),
     ],
 )
-def test_what_an_extension_may_not_write_is_refused(kind, body, error):
+def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
     memlab.extend(NOTES)
     with a_lab() as lab:
         head = lab.io.store.journal.head
@@ -738,7 +742,7 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
 
 
 @pytest.mark.parametrize(
-    ("declared", "said"),
+    ("declared", "message"),
     [
         (
             {"events": (EventType("pin", "A note."),)},
@@ -760,8 +764,8 @@ def test_what_an_extension_may_not_write_is_refused(kind, body, error):
         ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
     ],
 )
-def test_events_and_accessors_are_checked_when_they_are_declared(declared, said):
-    with pytest.raises(InputError, match=said):
+def test_events_and_accessors_are_checked_when_they_are_declared(declared, message):
+    with pytest.raises(InputError, match=message):
         memlab.extend(Extension("worse", "1", **declared))
     assert "worse" not in memlab.extensions()
 
@@ -839,7 +843,7 @@ class Opening(NamedTuple):
 
 
 def openings_in(text, role):
-    """One notation of chess: "Ada: 1. e4"."""
+    """Read openings in a notation of chess: "Ada: 1. e4"."""
     player, _, move = text.partition(": 1. ")
     return [Opening(player, "opens-with", move)] if move and role == "user" else []
 
@@ -847,13 +851,13 @@ def openings_in(text, role):
 def test_a_hook_reads_the_fact_that_a_corrected_text_states():
     def edited():
         with memlab.open() as lab:
-            told = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
-            return lab.edit(told, text="Ada: 1. d4")
+            receipt = lab.remember("Ada: 1. e4", subject="Ada", predicate="opens-with", value="e4")
+            return lab.edit(receipt, text="Ada: 1. d4")
 
     assert edited().value is None
     memlab.extend(Extension("chess", "1", hooks=[Hook("openings", "read-facts", openings_in)]))
-    made = edited()
-    assert (made.value, made.rebuilt) == ("d4", ("value",))
+    result = edited()
+    assert (result.value, result.rebuilt) == ("d4", ("value",))
     forget_extension("chess")
     assert openings_in not in list_hooks("read-facts")
 
@@ -864,17 +868,17 @@ class Echoes(Dependents):
     label = "echo"
 
     def find(self, state, row, new, others):
-        said = f"echo: {state.texts.value_at(row)}"
+        text = f"echo: {state.texts.value_at(row)}"
         return [
-            one
-            for one in range(len(state))
-            if state.texts.value_at(one) == said and one + 1 not in others
+            index
+            for index in range(len(state))
+            if state.texts.value_at(index) == text and index + 1 not in others
         ]
 
     def revise(self, editor, row, text, rows, outcome):
-        for one in rows:
+        for item in rows:
             editor.write(
-                "forget", {"set": [{"ids": [one + 1], "columns": {"status": "forgotten"}}]}
+                "forget", {"set": [{"ids": [item + 1], "columns": {"status": "forgotten"}}]}
             )
             outcome.dropped.append(self.label)
 
@@ -884,7 +888,7 @@ def test_a_correction_reaches_what_an_extension_made_of_the_words():
     with memlab.open() as lab:
         told, echo, other = lab.remember(["tabs", "echo: tabs", "echo: spaces"], linking="off")
         assert lab.edit(told, text="four spaces").dropped == ("echo",)
-        assert [lab[one].status for one in (echo.id, other.id)] == ["forgotten", "active"]
+        assert [lab[item].status for item in (echo.id, other.id)] == ["forgotten", "active"]
 
 
 @pytest.mark.parametrize(
@@ -948,17 +952,17 @@ def test_a_context_says_what_an_extension_knows_of_a_project():
     memlab.extend(Extension("gardens", "1", hooks=[Hook("gardens", "project-map", garden)]))
     with memlab.open() as lab:
         lab.remember("Prune in March", project="garden")
-        made = lab.context("when are the apple trees pruned?", project="garden")
-        assert made.modules == ("orchard",)
-        assert "Modules of garden: orchard, pond" in made.text
-        assert "orchard: apples and pears; files trees.csv" in made.text
-        assert made.frame["reason"].to_list() == ["file"]
+        context = lab.context("when are the apple trees pruned?", project="garden")
+        assert context.modules == ("orchard",)
+        assert "Modules of garden: orchard, pond" in context.text
+        assert "orchard: apples and pears; files trees.csv" in context.text
+        assert context.frame["reason"].to_list() == ["file"]
         assert (
             "Modules" not in lab.context("when are the apple trees pruned?", project="kitchen").text
         )
 
 
-def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
+def test_the_events_of_a_pass_of_upkeep_reach_the_hooks():
     passes = []
 
     def tidied(store, now):
@@ -971,7 +975,7 @@ def test_what_follows_a_pass_of_upkeep_is_told_by_its_events():
     assert len(passes) == 1
 
 
-def test_what_stands_for_quarantined_memories_goes_with_them():
+def test_summaries_of_quarantined_memories_are_withdrawn_with_them():
     class Digest(NamedTuple):
         members: list
         was: dict

@@ -22,7 +22,7 @@ def frame(**columns):
 
 
 def changed(was, now, machine=HERE):
-    """The parts that differ, where the record was written here and compared on ``machine``."""
+    """Return the parts that differ, for a record written here and compared on ``machine``."""
     line = record.line_of(was, HERE)
     (*changes,) = record.compare(
         record.Record({line.name: line}, {}), {now.name: now}, machine, [line.name]
@@ -31,7 +31,7 @@ def changed(was, now, machine=HERE):
 
 
 def everywhere(was, now):
-    """The parts that differ, which are the same on both machines."""
+    """Return the parts that differ, which are the same on both machines."""
     here, elsewhere = changed(was, now), changed(was, now, ELSEWHERE)
     assert here == elsewhere
     return here
@@ -40,9 +40,9 @@ def everywhere(was, now):
 SCORES = np.random.default_rng(5).random(300)
 
 
-def with_score(place, value):
+def with_score(position, value):
     scores = SCORES.copy()
-    scores[place] = value
+    scores[position] = value
     return frame(score=scores)
 
 
@@ -69,7 +69,7 @@ def test_the_same_is_no_change():
         ([1, 2], [1.0, 2.0]),
     ],
 )
-def test_what_is_no_float_is_compared_exactly_on_every_machine(was, now):
+def test_values_other_than_floats_are_compared_exactly_on_every_machine(was, now):
     assert everywhere(frame(column=was), frame(column=now)) == {"column"}
 
 
@@ -85,10 +85,10 @@ def test_rows_and_columns_that_come_and_go():
     assert "score" in everywhere(frame(score=[0.1] * 64), frame(score=[0.1] * 129))
 
 
-@pytest.mark.parametrize("place", [0, 63, 64, 191, 299])
+@pytest.mark.parametrize("position", [0, 63, 64, 191, 299])
 @pytest.mark.parametrize("difference", [1e-9, -1e-9, 1.0, 1e12])
-def test_a_float_that_differs_is_found_on_every_machine(place, difference):
-    assert everywhere(frame(score=SCORES), with_score(place, SCORES[place] + difference)) == {
+def test_a_float_that_differs_is_found_on_every_machine(position, difference):
+    assert everywhere(frame(score=SCORES), with_score(position, SCORES[position] + difference)) == {
         "score"
     }
 
@@ -151,7 +151,7 @@ def test_json_and_texts_have_their_decimals_apart():
         assert not len(text(exact).parts["text"].floats), exact
 
 
-def test_what_is_missing_or_new_is_a_change():
+def test_missing_and_new_parts_are_changes():
     line = record.line_of(frame(a=[1]), HERE)
     held = record.Record({line.name: line}, {})
     assert [change.name for change in record.compare(held, {}, HERE, [line.name])] == [line.name]
@@ -160,25 +160,25 @@ def test_what_is_missing_or_new_is_a_change():
     assert [change.name for change in record.compare(held, {"new": new}, HERE, [])] == ["new"]
 
 
-def written(folder, thing, reason="because"):
+def written(folder, value, reason="because"):
     was = record.read(folder)
-    changes = record.compare(was, {thing.name: thing}, HERE, [thing.name] if was.lines else [])
+    changes = record.compare(was, {value.name: value}, HERE, [value.name] if was.lines else [])
     held = record.Record(
-        {thing.name: record.line_of(thing, HERE)}, {things.digest(HERE.encode()): HERE}
+        {value.name: record.line_of(value, HERE)}, {things.digest(HERE.encode()): HERE}
     )
     record.write(folder, held, changes, reason)
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path):
     assert record.read(tmp_path).lines == {}
-    thing = frame(id=[1, 2, 3], score=[0.1, None, math.pi], text=["a 0.5", "b", None])
-    written(tmp_path, thing)
+    table = frame(id=[1, 2, 3], score=[0.1, None, math.pi], text=["a 0.5", "b", None])
+    written(tmp_path, table)
     held = record.read(tmp_path)
     assert held.machines == {things.digest(HERE.encode()): HERE}
     for machine in (HERE, ELSEWHERE):
-        assert record.compare(held, {thing.name: thing}, machine, [thing.name]) == []
+        assert record.compare(held, {table.name: table}, machine, [table.name]) == []
     now = frame(id=[1, 2, 3], score=[0.1, None, math.pi + 1e-9], text=["a 0.5", "b", None])
-    (change,) = record.compare(held, {thing.name: now}, ELSEWHERE, [])
+    (change,) = record.compare(held, {table.name: now}, ELSEWHERE, [])
     assert set(change.parts) == {"score"}
 
 

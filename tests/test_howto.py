@@ -1,4 +1,4 @@
-"""Every snippet of the how-to pages runs as it stands there, the snippets of a page one after another."""
+"""Every snippet of the how-to pages runs unchanged, the snippets of a page one after another."""
 
 import re
 from pathlib import Path

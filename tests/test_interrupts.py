@@ -47,11 +47,11 @@ def test_a_block_that_is_closed_late_releases_nothing_that_was_freed():
 
 
 def test_every_lock_is_one_that_an_interrupt_gives_back():
-    """``threading.Lock`` and ``RLock`` would be held for ever, and a thread that waits for one waits for ever."""
+    """An interrupt could leave a ``threading.Lock`` or ``RLock`` locked; a waiting thread would wait permanently."""
     folder = Path(memlab.__file__).parent
-    made = [
+    names = [
         file.name
         for file in folder.rglob("*.py")
         if "Lock()" in file.read_text().replace("ThreadLock()", "")
     ]
-    assert made == ["threads.py"]
+    assert names == ["threads.py"]

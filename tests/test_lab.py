@@ -120,10 +120,10 @@ class TestRecall:
     def test_projects_are_kept_apart_and_what_has_none_is_everywhere(self, lab):
         lab.remember([{"text": f"The deploy day of {p}", "project": p} for p in ("api", "web")])
         lab.remember("Every deploy needs a review")
-        found = {hit.text for hit in lab.recall("deploy", project="api")}
-        assert found == {"The deploy day of api", "Every deploy needs a review"}
+        texts = {hit.text for hit in lab.recall("deploy", project="api")}
+        assert texts == {"The deploy day of api", "Every deploy needs a review"}
 
-    def test_what_is_forgotten_stays_away_until_restored(self, lab):
+    def test_a_forgotten_memory_is_not_retrieved_until_restored(self, lab):
         memory = lab.remember("The bakery opens at six.")
         lab.forget(memory)
         assert len(lab.recall("bakery")) == 0
@@ -181,7 +181,7 @@ class TestRecall:
 
 
 class TestFeedback:
-    def test_it_counts_and_joins_its_recall(self, lab):
+    def test_feedback_is_counted_and_belongs_to_its_recall(self, lab):
         lab.remember("The bakery opens at six.")
         hit = lab.recall("bakery")[0]
         logged = lab.feedback(hit, "success", reward=0.8)

@@ -12,7 +12,7 @@ from memlab.errors import InputError
 
 
 @pytest.fixture
-def kept(lab):
+def two_memories(lab):
     lab.remember("tabs")
     lab.remember("spaces")
     return lab
@@ -38,42 +38,42 @@ def test_a_time_that_no_calendar_has_does_not_reach_the_journal(disk, field, whe
         lambda lab: lab.upkeep.forecast(1, 10**19),
     ],
 )
-def test_nor_does_one_to_ask_at(kept, ask):
-    events = kept.log.height
+def test_an_invalid_query_changes_nothing(two_memories, ask):
+    events = two_memories.log.height
     with pytest.raises(InputError, match="years 1 to 9998"):
-        ask(kept)
-    assert kept.log.height == events
+        ask(two_memories)
+    assert two_memories.log.height == events
 
 
-def test_what_is_purged_is_not_remembered(kept):
+def test_a_purged_memory_is_not_stored_again(two_memories):
     with pytest.raises(InputError, match="cannot have the status purged"):
-        kept.remember("x", status="purged")
-    assert len(kept) == 2
+        two_memories.remember("x", status="purged")
+    assert len(two_memories) == 2
 
 
 @pytest.mark.parametrize("rows", [[{}], [{}, {}], [{"kind": "fact"}]])
-def test_a_memory_needs_a_text(kept, rows):
+def test_a_memory_needs_a_text(two_memories, rows):
     with pytest.raises(InputError, match="needs a text"):
-        kept.remember(rows)
+        two_memories.remember(rows)
 
 
 @pytest.mark.parametrize("huge", [10**400, float("inf"), float("nan"), True])
-def test_a_number_is_finite(kept, huge):
+def test_a_number_is_finite(two_memories, huge):
     with pytest.raises(InputError, match="importance is a finite number"):
-        kept.remember("x", importance=huge)
+        two_memories.remember("x", importance=huge)
 
 
 @pytest.mark.parametrize("verb", ["forget", "restore", "purge", "upkeep.review.related"])
 @pytest.mark.parametrize("what", [1.0, object(), 3, "1", [1, 3], [None]])
-def test_what_is_no_memory_is_told(kept, verb, what):
-    before = kept.memories
+def test_a_missing_memory_is_reported(two_memories, verb, what):
+    before = two_memories.memories
     with pytest.raises(InputError, match=r"There is no memory|is a memory"):
-        attrgetter(verb)(kept)(what)
-    assert kept.memories.equals(before)
+        attrgetter(verb)(two_memories)(what)
+    assert two_memories.memories.equals(before)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"kind": "fcat"}, 'There is no kind "fcat"'),
         ({"importance": 3}, "importance lies in"),
@@ -82,40 +82,40 @@ def test_what_is_no_memory_is_told(kept, verb, what):
         ({"pinned": 1}, "pinned is true or false"),
     ],
 )
-def test_a_row_is_named_where_there_are_several(lab, wrong, said):
+def test_a_row_is_named_where_there_are_several(lab, wrong, message):
     row = {"text": "tabs", **wrong}
-    with pytest.raises(InputError, match=f"^{said}"):
+    with pytest.raises(InputError, match=f"^{message}"):
         lab.remember(row.pop("text"), **row)
     with pytest.raises(InputError, match=r"(?i)row 1"):
         lab.remember([{"text": "tabs"}, {"text": "tabs", **wrong}])
 
 
-def test_ids_may_be_numbers_of_numpy(kept):
-    assert kept.forget([np.int64(1)]).ids == (1,)
-    assert kept.forget(np.array([2])).ids == (2,)
-    assert kept.restore(np.int64(1)).ids == (1,)
+def test_ids_may_be_numbers_of_numpy(two_memories):
+    assert two_memories.forget([np.int64(1)]).ids == (1,)
+    assert two_memories.forget(np.array([2])).ids == (2,)
+    assert two_memories.restore(np.int64(1)).ids == (1,)
 
 
-def test_all_that_a_recall_showed_is_not_one_memory(kept):
+def test_all_that_a_recall_showed_is_not_one_memory(two_memories):
     with pytest.raises(InputError, match=r"such as hits\[0\]"):
-        kept.graph.trace(kept.recall("tabs"))
+        two_memories.graph.trace(two_memories.recall("tabs"))
 
 
 @pytest.mark.parametrize("relation", ["has-tag", "in-cluster", "mentions"])
-def test_edges_to_other_nodes_do_not_join_memories(kept, relation):
+def test_edges_to_other_nodes_do_not_join_memories(two_memories, relation):
     with pytest.raises(InputError, match="leads to a tag, a cluster or an entity"):
-        kept.graph.link(1, 2, relation)
-    assert kept.edges.is_empty()
+        two_memories.graph.link(1, 2, relation)
+    assert two_memories.edges.is_empty()
 
 
-def test_a_date_is_a_time(kept):
-    assert kept.remember("x", at=datetime.date(2025, 1, 2)).created == datetime.datetime(
+def test_a_date_is_a_time(two_memories):
+    assert two_memories.remember("x", at=datetime.date(2025, 1, 2)).created == datetime.datetime(
         2025, 1, 2, tzinfo=datetime.UTC
     )
 
 
-def test_a_fact_says_what_it_says(kept):
-    fact = kept.facts.add("Ada", "Lives in", object="Oslo")
+def test_a_fact_keeps_its_statement(two_memories):
+    fact = two_memories.facts.add("Ada", "Lives in", object="Oslo")
     assert (fact.subject, fact.predicate, fact.object, fact.value) == (
         "Ada",
         "lives-in",
@@ -124,7 +124,7 @@ def test_a_fact_says_what_it_says(kept):
     )
 
 
-def test_what_is_global_reaches_every_project(lab):
+def test_a_global_memory_reaches_every_project(lab):
     lab.remember("tabs everywhere", project="api", scope="global")
     lab.remember("tabs here", project="api")
     assert [hit.text for hit in lab.recall("tabs", project="web")] == ["tabs everywhere"]
@@ -166,7 +166,7 @@ class TestConflictsOfCompanion:
         friend.facts.add("Ada", "lives-in", object="Oslo")
         assert friend.memories["status"].to_list() == ["superseded", "active"]
 
-    def test_what_does_not_contradict_stays(self, friend):
+    def test_compatible_statements_stay(self, friend):
         friend.remember("The user likes tea")
         friend.remember("The user likes Oslo")
         assert friend.memories["status"].to_list() == ["active", "active"]
@@ -197,7 +197,7 @@ def test_the_home_of_nobody_is_no_path(ask):
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"project": float("inf")}, "project is a text, not inf"),
         ({"kind": pl.DataFrame()}, "kind is a text"),
@@ -207,10 +207,10 @@ def test_the_home_of_nobody_is_no_path(ask):
     ],
 )
 @pytest.mark.parametrize("verb", ["remember", "edit"])
-def test_what_an_agent_writes_is_held_against_texts(lab, verb, fields, said):
+def test_an_agents_messages_are_compared_with_stored_texts(lab, verb, fields, message):
     agent = lab.agents("tutor", project="school")
     own = agent.remember("The class begins at nine")
     what = own if verb == "edit" else "The class ends at noon"
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         getattr(agent, verb)(what, **fields)
     assert len(lab) == 1

@@ -17,8 +17,8 @@ CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible
 
 
 @pytest.fixture
-def asked(lab, clock):
-    """A lab of forty notes that was asked twenty questions while words alone were a challenger."""
+def challenged_lab(lab, clock):
+    """Return a lab of forty notes with twenty recalls, during which a words-only policy was a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
     lab.remember(
         [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]
@@ -33,15 +33,21 @@ def asked(lab, clock):
 
 def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
     with disk() as lab:
-        made = lab.challenge("companion", extra=2, rate=0.5, reason="is fresh better?")
-        assert (made.name, made.design, made.extra, made.rate, made.reason) == (
+        challenge = lab.challenge("companion", extra=2, rate=0.5, reason="is fresh better?")
+        assert (
+            challenge.name,
+            challenge.design,
+            challenge.extra,
+            challenge.rate,
+            challenge.reason,
+        ) == (
             *("companion", "extra", 2, 0.5),
             "is fresh better?",
         )
-        assert "2 extra items in 50%" in repr(made)
+        assert "2 extra items in 50%" in repr(challenge)
     with disk() as lab:
         (again,) = lab.policies.challenges
-        assert (again.pack.hash, again.extra, again.at) == (made.pack.hash, 2, made.at)
+        assert (again.pack.hash, again.extra, again.at) == (challenge.pack.hash, 2, challenge.at)
         lab.policies.end_challenge("companion", reason="seen enough")
         assert lab.policies.challenges == ()
         assert [row["kind"] for row in lab.log.tail(2).iter_rows(named=True)] == [
@@ -69,67 +75,67 @@ def test_a_challenge_is_an_event_that_survives_reopening_and_ends(disk):
         (lambda lab: lab.challenge("cascade", design="duel"), UnknownName, "lot"),
     ],
 )
-def test_what_cannot_be_challenged_is_refused_and_changes_nothing(lab, ask, error, reason):
+def test_an_invalid_challenge_is_refused_and_changes_nothing(lab, ask, error, reason):
     lab.challenge("companion")
     head = lab.io.store.state.seq
     with pytest.raises(error, match=reason):
         ask(lab)
     assert lab.io.store.state.seq == head
-    assert [one.name for one in lab.policies.challenges] == ["companion"]
+    assert [challenge.name for challenge in lab.policies.challenges] == ["companion"]
 
 
-def test_the_agent_keeps_its_head_and_sees_one_more(asked):
-    hits = asked.recall("boat and rope", limit=4)
+def test_the_agent_keeps_its_head_and_sees_one_more(challenged_lab):
+    hits = challenged_lab.recall("boat and rope", limit=4)
     challenge = hits.slate.challenge
     own = set(challenge["heads"]["words"]["ids"]) - set(challenge["live"])
-    shown = list(hits.slate.shown)
-    assert [one for one in shown if one not in hits.slate.probes] == challenge["live"]
+    items = list(hits.slate.shown)
+    assert [item for item in items if item not in hits.slate.probes] == challenge["live"]
     assert set(hits.slate.probes) <= own
-    assert len(shown) == 4 + bool(own)
+    assert len(items) == 4 + bool(own)
     frame = hits.slate.frame
     assert frame.filter(pl.col("memory_id").is_in(list(own)))[
         "propensity"
     ].to_list() == pytest.approx([1 / len(own)] * len(own))
-    assert frame["propensity"].sum() == pytest.approx(len(shown))
+    assert frame["propensity"].sum() == pytest.approx(len(items))
 
 
-def test_what_is_not_logged_teaches_nothing_and_is_not_challenged(asked):
-    hits = asked.recall("boat and rope", limit=4, log=False)
+def test_an_unlogged_recall_is_neither_challenged_nor_evidence(challenged_lab):
+    hits = challenged_lab.recall("boat and rope", limit=4, log=False)
     assert hits.slate.challenge is None
     assert len(hits) == 4
 
 
-def test_slates_carry_the_heads_and_give_a_verdict(asked):
-    logged = asked.slates().decisions.collect()["challenge"]
+def test_slates_carry_the_heads_and_give_a_verdict(challenged_lab):
+    logged = challenged_lab.slates().decisions.collect()["challenge"]
     assert logged.null_count() == 0
-    found = asked.verdict("words")
-    one = found["words"]
-    assert one.recalls == 20
-    assert one.track.height == 20
-    assert one.difference.low <= one.difference.value <= one.difference.high
-    assert one.better is None
-    assert one.title == "After 20 recalls, words and memlab are indistinguishable."
-    assert found.frame["challenger"].to_list() == ["words"]
-    assert "memlab.trial" in repr(found)
-    assert memlab.verdict(asked).frame.equals(asked.verdict().frame)
+    verdict = challenged_lab.verdict("words")
+    words = verdict["words"]
+    assert words.recalls == 20
+    assert words.track.height == 20
+    assert words.difference.low <= words.difference.value <= words.difference.high
+    assert words.better is None
+    assert words.title == "After 20 recalls, words and memlab are indistinguishable."
+    assert verdict.frame["challenger"].to_list() == ["words"]
+    assert "memlab.trial" in repr(verdict)
+    assert memlab.verdict(challenged_lab).frame.equals(challenged_lab.verdict().frame)
 
 
-def test_a_report_is_one_page_that_asks_for_nothing(asked, tmp_path):
-    found = asked.verdict("words")
-    page = found.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
+def test_a_report_is_one_page_that_asks_for_nothing(challenged_lab, tmp_path):
+    verdict = challenged_lab.verdict("words")
+    page = verdict.report(tmp_path / "reports" / "verdict.html").read_text(encoding="utf-8")
     text = page.replace("&#43;", "+").replace("&#39;", "'")
-    assert found["words"].title in text
-    assert found["words"].details in text
+    assert verdict["words"].title in text
+    assert verdict["words"].details in text
     assert "<svg" in page
     assert not re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|data:)[^"'>\s]+""", page)
     with pytest.raises(InputError, match="The page cannot be written to"):
-        found.report(tmp_path / "reports" / "verdict.html" / "below.html")
+        verdict.report(tmp_path / "reports" / "verdict.html" / "below.html")
 
 
-def test_an_observation_is_the_weighted_difference(asked):
+def test_an_observation_is_the_weighted_difference(challenged_lab):
     """Recall by recall, by a plain loop over what was shown."""
-    slates = asked.slates()
-    track = asked.verdict("words")["words"].track
+    slates = challenged_lab.slates()
+    track = challenged_lab.verdict("words")["words"].track
     rewards = {
         (d, m): r
         for d, m, r in slates.feedback.select("decision", "memory_id", "reward")
@@ -137,7 +143,7 @@ def test_an_observation_is_the_weighted_difference(asked):
         .iter_rows()
     }
     total, means = 0.0, []
-    for number, (_, blob) in enumerate(asked.io.store.journal.slates(), 1):
+    for number, (_, blob) in enumerate(challenged_lab.io.store.journal.slates(), 1):
         slate = memlab.kernel.slates.decode(blob, decision=_)
         live, other = set(slate.challenge["live"]), set(slate.challenge["heads"]["words"]["ids"])
         chance = dict(zip(slate.ids.tolist(), slate.propensity.tolist(), strict=True))
@@ -170,33 +176,33 @@ def test_a_challenger_that_fails_is_left_out_of_the_recall_with_a_warning(lab):
     assert set(slate.challenge["live"]) <= set(slate.shown)
 
 
-def test_several_challengers_share_the_error(asked):
-    asked.challenge("companion")
+def test_several_challengers_share_the_error(challenged_lab):
+    challenged_lab.challenge("companion")
     for number in range(5):
-        for hit in asked.recall(f"tide and sail {number}", limit=4):
-            asked.feedback(hit, "success")
-    found = asked.verdict()
-    assert [one.challenger for one in found] == ["words", "companion"]
-    assert found["companion"].recalls == 5
-    assert [one.number for one in found] == [1, 2]
-    assert found["words"].level < found["companion"].level
-    alone = asked.verdict("words")["words"].difference
+        for hit in challenged_lab.recall(f"tide and sail {number}", limit=4):
+            challenged_lab.feedback(hit, "success")
+    verdict = challenged_lab.verdict()
+    assert [item.challenger for item in verdict] == ["words", "companion"]
+    assert verdict["companion"].recalls == 5
+    assert [item.number for item in verdict] == [1, 2]
+    assert verdict["words"].level < verdict["companion"].level
+    alone = challenged_lab.verdict("words")["words"].difference
     assert (alone.low, alone.high) == (
-        found["words"].difference.low,
-        found["words"].difference.high,
+        verdict["words"].difference.low,
+        verdict["words"].difference.high,
     )
     with pytest.raises(UnknownName, match="There is no challenger "):
-        asked.verdict("companyon")
+        challenged_lab.verdict("companyon")
 
 
-def test_recalls_under_another_version_of_the_live_pack_are_left_out(asked):
-    asked.policies.use("cascade")
+def test_recalls_under_another_version_of_the_live_pack_are_left_out(challenged_lab):
+    challenged_lab.policies.use("cascade")
     for number in range(3):
-        for hit in asked.recall(f"tide and sail {number}", limit=4):
-            asked.feedback(hit, "success")
-    found = asked.verdict("words")
-    assert found["words"].recalls == 3
-    assert any("20 recalls left out: other versions" in note for note in found.notes)
+        for hit in challenged_lab.recall(f"tide and sail {number}", limit=4):
+            challenged_lab.feedback(hit, "success")
+    verdict = challenged_lab.verdict("words")
+    assert verdict["words"].recalls == 3
+    assert any("20 recalls left out: other versions" in note for note in verdict.notes)
 
 
 def test_a_log_without_a_challenge_says_how_to_have_one(lab):
@@ -206,22 +212,23 @@ def test_a_log_without_a_challenge_says_how_to_have_one(lab):
         lab.verdict()
 
 
-def test_silence_is_asked_about_and_may_mean_anything(asked):
+def test_silence_is_asked_about_and_may_mean_anything(challenged_lab):
     for number in range(10):
-        asked.recall(f"tide and sail {number}", limit=4)
+        challenged_lab.recall(f"tide and sail {number}", limit=4)
     with pytest.raises(InputError, match="set what missing feedback counts as"):
-        asked.verdict("words")
+        challenged_lab.verdict("words")
     zero, bounds = (
-        asked.verdict("words", missing=how)["words"].difference for how in ("zero", "bounds")
+        challenged_lab.verdict("words", missing=how)["words"].difference
+        for how in ("zero", "bounds")
     )
     assert bounds.low <= zero.low
     assert bounds.high >= zero.high
     with pytest.raises(InputError, match="a sequence may use the past only"):
-        asked.verdict("words", missing="inverse")
+        challenged_lab.verdict("words", missing="inverse")
 
 
-def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(asked):
-    (_, blob), *_ = asked.io.store.journal.slates()
+def test_a_slate_with_a_challenge_is_the_same_after_its_bytes(challenged_lab):
+    (_, blob), *_ = challenged_lab.io.store.journal.slates()
     slate = memlab.kernel.slates.decode(blob)
     assert (
         memlab.kernel.slates.decode(memlab.kernel.slates.encode(slate)).challenge == slate.challenge
@@ -234,9 +241,9 @@ TOPICS = ("harbour", "boat", "tide", "rope", "sail", "mast", "keel", "crew")
 
 @pytest.fixture(scope="module")
 def twice_told(trigrams):
-    """Every answer is told five times over, and only the first that is shown is of use; three hundred questions."""
+    """Return logs of three hundred queries whose answer is stored five times; only the first result is useful."""
 
-    def asked(design, live, challenger):
+    def challenged_lab(design, live, challenger):
         clock = memlab.ManualClock("2026-03-01T12:00:00")
         with memlab.open(embedder=trigrams, clock=clock, pack=live) as lab:
             texts = [f"the {topic} is kept by keeper {n}" for n, topic in enumerate(TOPICS)]
@@ -267,7 +274,7 @@ def twice_told(trigrams):
                     of_use = of_use and wanted not in hit.text
             return lab.verdict(), float(np.mean(truth)), lab.slates()
 
-    return asked
+    return challenged_lab
 
 
 @pytest.mark.long

@@ -28,16 +28,16 @@ class TestCascade:
         (defpolicy eligible [similarity hops] "One seed alone." (or (> hops 0) (> similarity 0.999)))
     """
 
-    def found(self, lab):
+    def recalled_ids(self, lab):
         return {hit.id for hit in lab.recall("The goat on meadow 3 wants hay and salt", log=False)}
 
     def test_finds_through_the_cluster(self, herd):
         herd.policies.use(self.PACK)
-        assert len(self.found(herd)) == 1
+        assert len(self.recalled_ids(herd)) == 1
         herd.graph.clusters.find()
-        assert self.found(herd) == set(range(1, 11))
+        assert self.recalled_ids(herd) == set(range(1, 11))
 
-    def test_the_default_pack_finds_what_it_found(self, herd):
+    def test_the_default_pack_keeps_its_results(self, herd):
         before = [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)]
         herd.graph.clusters.find()
         assert [(hit.id, hit.score) for hit in herd.recall("goat hay", log=False)] == before
@@ -48,18 +48,18 @@ class TestCascade:
         )
         herd.policies.use(self.PACK)
         herd.graph.clusters.find()
-        seen = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
-        assert seen
-        assert 21 not in seen
+        ids = {hit.id for hit in herd.recall(GOATS[3], log=False, viewer="bob")}
+        assert ids
+        assert 21 not in ids
 
 
 class TestResults:
     def test_clusters_are_a_frame_a_figure_and_a_line(self, herd):
-        found = herd.graph.clusters.find()
-        assert found.frame.columns == ["cluster", "name", "members", "what", "into"]
-        assert len(found) == 2
-        assert repr(found) == "<Clusters 2 of 20 memories: 2 new>"
-        assert found.figure().axes[0].get_title(loc="left") == "2 clusters"
+        clusters = herd.graph.clusters.find()
+        assert clusters.frame.columns == ["cluster", "name", "members", "what", "into"]
+        assert len(clusters) == 2
+        assert repr(clusters) == "<Clusters 2 of 20 memories: 2 new>"
+        assert clusters.figure().axes[0].get_title(loc="left") == "2 clusters"
         assert herd.graph.clusters.frame().columns == [
             "cluster",
             "name",
@@ -69,7 +69,7 @@ class TestResults:
             "refined",
         ]
 
-    def test_what_is_shown_is_escaped(self, lab, clock):
+    def test_rendered_texts_are_escaped(self, lab, clock):
         lab.remember(
             [{"text": f"<script>x{n}</script> goat hay meadow", "kind": "event"} for n in range(12)]
         )
@@ -80,34 +80,34 @@ class TestResults:
 
     def test_summaries_are_listed_with_what_became_of_them(self, herd, clock):
         clock.advance(days=100)
-        made = herd.upkeep.consolidation.run()
-        assert repr(made) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
-        herd.restore(made.ids[0])
-        assert herd[made.ids[0]].status == "forgotten"
+        consolidation = herd.upkeep.consolidation.run()
+        assert repr(consolidation) == "<Consolidated 20 memories became 2 summaries, pack memlab>"
+        herd.restore(consolidation.ids[0])
+        assert herd[consolidation.ids[0]].status == "forgotten"
         frame = herd.upkeep.consolidation.frame()
-        assert frame["memory_id"].to_list() == made.ids
+        assert frame["memory_id"].to_list() == consolidation.ids
         assert frame["undone"].is_null().to_list() == [False, True]
         assert frame["by"].to_list() == ["clusters", "clusters"]
         assert (
             frame["of"].to_list() == herd.graph.clusters.frame().sort("cluster")["name"].to_list()
         )
 
-    def test_restore_brings_one_member_back_beside_its_summary(self, herd, clock):
+    def test_restore_brings_a_member_back_next_to_its_summary(self, herd, clock):
         clock.advance(days=100)
-        made = herd.upkeep.consolidation.run()
+        consolidation = herd.upkeep.consolidation.run()
         herd.restore(1)
         assert herd[1].status == "active"
-        assert herd[made.ids[0]].status == "active"
+        assert herd[consolidation.ids[0]].status == "active"
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("given", [1, 0, -3, True, 2.5, "ten"])
-    def test_min_size(self, herd, given):
+    @pytest.mark.parametrize("arguments", [1, 0, -3, True, 2.5, "ten"])
+    def test_min_size(self, herd, arguments):
         with pytest.raises(InputError, match="min_size"):
-            herd.graph.clusters.find(min_size=given)
+            herd.graph.clusters.find(min_size=arguments)
 
     @pytest.mark.parametrize(
-        ("given", "said"),
+        ("arguments", "message"),
         [
             ({"older_than_days": -1}, "older_than_days is a number"),
             ({"older_than_days": float("nan")}, "older_than_days is a number"),
@@ -117,9 +117,9 @@ class TestRefusals:
             ({"summarise": "gpt"}, "summarise is a function"),
         ],
     )
-    def test_consolidate(self, herd, given, said):
-        with pytest.raises(InputError, match=said):
-            herd.upkeep.consolidation.run(**given)
+    def test_consolidate(self, herd, arguments, message):
+        with pytest.raises(InputError, match=message):
+            herd.upkeep.consolidation.run(**arguments)
 
     def test_names_come_with_the_nearest(self, herd):
         herd.remember("x", project="farm")
@@ -175,7 +175,7 @@ def test_the_same_journal_gives_the_same_bytes(trigrams):
     assert life() == life()
 
 
-def test_what_was_exported_comes_back_with_its_clusters(herd, tmp_path, trigrams, clock):
+def test_exported_memories_keep_their_clusters(herd, tmp_path, trigrams, clock):
     herd.graph.clusters.find()
     herd.io.export(tmp_path / "all.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:

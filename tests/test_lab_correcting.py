@@ -34,19 +34,19 @@ def test_a_field_is_changed_in_place(lab, clock):
         memory, tags=["style", "editor"], importance=0.9, summary="tabs", branch="main", pinned=True
     )
     assert (edited.id, edited.tags, edited.superseded_by) == (1, ("style", "editor"), None)
-    found = row(lab, 1)
-    assert (found["importance"], found["summary"], found["branch"], found["pinned"]) == (
+    values = row(lab, 1)
+    assert (values["importance"], values["summary"], values["branch"], values["pinned"]) == (
         0.9,
         "tabs",
         "main",
         True,
     )
-    assert found["changed"] > found["created"]
+    assert values["changed"] > values["created"]
     assert kinds(lab)[-1] == "edit"
     assert lab.edges["to"].to_list() == ["style", "editor"]
 
 
-def test_none_takes_a_value_away(lab):
+def test_none_removes_a_value(lab):
     memory = lab.remember(
         "tabs", tags=["x"], summary="s", branch="main", ttl_days=3, valid_from="2026-01-01"
     )
@@ -59,10 +59,10 @@ def test_none_takes_a_value_away(lab):
         valid_from=None,
         importance=None,
     )
-    found = row(lab, 1)
-    assert found["tags"] == []
-    assert [found[name] for name in ("summary", "branch", "ttl_days", "valid_from")] == [None] * 4
-    assert found["importance"] == 0.5
+    values = row(lab, 1)
+    assert values["tags"] == []
+    assert [values[name] for name in ("summary", "branch", "ttl_days", "valid_from")] == [None] * 4
+    assert values["importance"] == 0.5
 
 
 def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
@@ -88,21 +88,21 @@ def test_another_text_is_another_memory_that_supersedes_the_old(lab, clock):
         2,
         "deploys on Tuesdays",
     )
-    found = row(lab, 2)
-    assert (found["provenance"], found["source"], found["importance"]) == (
+    values = row(lab, 2)
+    assert (values["provenance"], values["source"], values["importance"]) == (
         "user-corrected",
         "user-edit",
         0.9,
     )
-    assert (found["summary"], new.dropped) == (None, ("summary",)), "it told the old words"
-    assert found["created"].day == 3
+    assert (values["summary"], new.dropped) == (None, ("summary",)), "it told the old words"
+    assert values["created"].day == 3
     edge = lab.edges.filter(relation="supersedes").row(0, named=True)
     assert (edge["source"], edge["target"]) == (2, 1)
     assert lab.recall("when do deploys go out", project="api").ids == (2,)
 
 
 @pytest.mark.parametrize("name", [name for name in FIXED if name not in ("text", "created")])
-def test_what_is_fixed_makes_a_new_memory_too(lab, name):
+def test_changing_a_fixed_field_makes_a_new_memory(lab, name):
     old = lab.remember("tabs", **{name: "one"})
     assert lab.edit(old, **{name: "one"}).id == 1
     new = lab.edit(old, **{name: "two"})
@@ -126,28 +126,28 @@ def test_every_field_is_carried_over(lab):
         "word": None,
     }
     columns = memlab.kernel.schema.MEMORY
-    given = {}
+    arguments = {}
     for name in FIELDS:
         column = columns[name]
         if name in ("text", "status", "origin", "provenance", "source"):
             continue
         if column.storage == "word":
-            given[name] = column.words[0]
+            arguments[name] = column.words[0]
         elif column.storage == "num":
-            given[name] = max(column.low, 1.0)
+            arguments[name] = max(column.low, 1.0)
         else:
-            given[name] = (
+            arguments[name] = (
                 '(recall "tabs?")' if name == "operations" else values.get(column.storage, "x")
             )
-    lab.remember("a text", **given)
+    lab.remember("a text", **arguments)
     of_its_words = ("summary", "subject", "predicate", "object", "value")
     assert set(lab.edit(1, text="another").dropped) == set(of_its_words)
     one, two = row(lab, 1), row(lab, 2)
-    for name in given:
+    for name in arguments:
         assert two[name] == (None if name in of_its_words else one[name]), name
 
 
-def test_an_edit_of_what_was_edited_edits_what_stands_for_it(lab):
+def test_editing_an_edited_memory_edits_its_successor(lab):
     lab.remember("a")
     lab.edit(1, text="b")
     assert lab.edit(1, text="c").id == 3
@@ -199,7 +199,7 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         ({}, "to change"),
         ({"importance": 2}, "lies in 0..1"),
@@ -211,11 +211,11 @@ def test_secrets_do_not_come_in_by_an_edit(lab):
         ({"tags": "x"}, "list of strings"),
     ],
 )
-def test_bad_edits_change_nothing(lab, given, said):
+def test_bad_edits_change_nothing(lab, arguments, message):
     lab.remember("tabs")
     before = kinds(lab)
-    with pytest.raises(InputError, match=said):
-        lab.edit(1, **given)
+    with pytest.raises(InputError, match=message):
+        lab.edit(1, **arguments)
     assert kinds(lab) == before
 
 
@@ -226,10 +226,10 @@ def test_texts_of_any_kind_and_length(lab, text):
     assert lab.edit(1, text=text).text == text
 
 
-# -- letting go and bringing back -----------------------------------------------------------------------------------
+# -- deleting and restoring -----------------------------------------------------------------------------------------
 
 
-def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
+def test_a_flagged_memory_leaves_recall_and_its_succession_is_reviewed(lab):
     lab.remember("the office is in Rome")
     lab.edit(1, text="the office is in Oslo")
     done = lab.forget(2, how="deprecate", reason="it never moved")
@@ -248,7 +248,7 @@ def test_what_is_flagged_leaves_recall_and_its_succession_is_up_for_review(lab):
     assert lab.recall("office").ids == (2,)
 
 
-def test_each_is_restored_to_what_it_was(lab):
+def test_each_memory_is_restored_to_its_former_status(lab):
     lab.remember(["a", "b", "c"])
     with lab.io.store.writing() as tx:
         tx.event(
@@ -281,7 +281,7 @@ def test_a_whole_project_goes_and_comes_back(lab):
 
 
 @pytest.mark.parametrize("status", RECALLABLE)
-def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, status):
+def test_a_superseded_memory_is_inactive_while_its_successor_is_active(lab, status):
     lab.remember("deploys on mondays")
     lab.remember("deploys on fridays", status=status, linking="off")
     lab.graph.link(2, 1, "supersedes")
@@ -304,7 +304,7 @@ def test_what_was_superseded_stays_out_while_what_took_its_place_is_in_use(lab, 
         assert row(lab, 1)["status"] == "superseded"
 
 
-def test_what_is_deleted_cannot_be_edited_and_what_is_superseded_not_restored(lab):
+def test_deleted_memories_cannot_be_edited_and_superseded_ones_not_restored(lab):
     lab.remember("a")
     lab.edit(1, text="b")
     with pytest.raises(InputError, match="superseded by memory 2, which is active"):
@@ -375,13 +375,13 @@ def test_a_backup_opens_as_a_lab_and_three_are_kept(disk, trigrams, tmp_path, cl
         for number in range(5):
             lab.remember(f"memory {number}", tags=["x"])
             lab.recall("memory")
-            made = lab.io.backup()
+            result = lab.io.backup()
             clock.advance(days=1)
-        assert made.frame["event"].is_sorted()
-        assert made.frame.height == 3
-        assert made.size > 1000
-        assert made.path.parent == tmp_path / "agent.memlab" / "backups"
-        with memlab.open(made.path, embedder=trigrams) as copy:
+        assert result.frame["event"].is_sorted()
+        assert result.frame.height == 3
+        assert result.size > 1000
+        assert result.path.parent == tmp_path / "agent.memlab" / "backups"
+        with memlab.open(result.path, embedder=trigrams) as copy:
             assert copy.memories.equals(lab.memories)
             assert copy.edges.equals(lab.edges)
             assert copy.slates().decisions.collect().height == 5
@@ -401,30 +401,30 @@ def test_a_lab_in_memory_is_saved_by_a_backup(lab, trigrams, tmp_path):
 def test_backups_are_made_on_opening_once_a_day_and_on_closing_if_there_is_something_new(
     disk, tmp_path, clock
 ):
-    def kept():
+    def backup_numbers():
         return sorted(
             int(path.name.split("-")[1])
             for path in (tmp_path / "agent.memlab" / "backups").iterdir()
         )
 
     with disk(backups=True) as lab:
-        assert kept() == [1]
+        assert backup_numbers() == [1]
         lab.remember("a")
-    assert kept() == [1, 2]
+    assert backup_numbers() == [1, 2]
     with disk(backups=True):
-        assert kept() == [1, 2]
-    assert kept() == [1, 2]
+        assert backup_numbers() == [1, 2]
+    assert backup_numbers() == [1, 2]
     with disk() as lab:
         lab.remember("b")
     clock.advance(hours=2)
     with disk(backups=True):
-        assert kept() == [1, 2]
-    assert kept() == [1, 2, 3]
+        assert backup_numbers() == [1, 2]
+    assert backup_numbers() == [1, 2, 3]
     with disk() as lab:
         lab.remember("c")
     clock.advance(days=2)
     with disk(backups=True):
-        assert kept() == [2, 3, 4]
+        assert backup_numbers() == [2, 3, 4]
     with pytest.raises(InputError, match="backups=True"):
         memlab.open(backups=True)
     with pytest.raises(InputError, match="backups=True"):

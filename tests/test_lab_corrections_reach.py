@@ -23,10 +23,10 @@ def row(lab, id):
 def test_the_value_of_a_fact_follows_its_text_and_the_other_way_round():
     lab = memlab.open(pack="companion")
     fact = lab.facts.add("user", "lives-in", object="Rome", text="The user lives in Rome")
-    told = lab.edit(fact, text="The user lives in Milan")
-    assert (told.object, told.rebuilt) == ("Milan", ("object",))
+    result = lab.edit(fact, text="The user lives in Milan")
+    assert (result.object, result.rebuilt) == ("Milan", ("object",))
     assert lab.facts.frame(status="active")["object"].to_list() == ["Milan"]
-    moved = lab.edit(told, object="Oslo")
+    moved = lab.edit(result, object="Oslo")
     assert (moved.id, moved.text, moved.object) == (3, "The user lives in Oslo", "Oslo")
     worker = lab.edit(moved, text="The user works at Acme")
     assert (worker.subject, worker.predicate, worker.object or worker.value) == (
@@ -87,16 +87,16 @@ def test_new_words_are_linked_and_what_a_person_corrected_stays():
     lab.remember("The build uses make")
     lab.remember("Lunch is at noon")
     edited = lab.edit(2, text="The build uses make")
-    assert [one.status for one in (lab[1], edited)] == ["active", "active"]
+    assert [item.status for item in (lab[1], edited)] == ["active", "active"]
     assert lab.edges.filter(relation="similar-to").select("source", "target").rows() == [(3, 1)]
     assert "says the same" in " ".join(edited.notes)
 
 
 def test_facts_and_observations_that_were_read_from_it_are_read_again():
     lab = memlab.open(pack="companion")
-    said = "I live in Rome and I work at Acme"
-    turn = lab.remember(said, kind="turn", speaker="user", session="s")
-    lab.agents.commit(lab.agents.extract(said, session="s"))
+    text = "I live in Rome and I work at Acme"
+    turn = lab.remember(text, kind="turn", speaker="user", session="s")
+    lab.agents.commit(lab.agents.extract(text, session="s"))
     edited = lab.edit(turn, text="I live in Milan")
     now = lab.memories.filter(pl.col("status") == "active")["text"].to_list()
     assert set(now) == {
@@ -108,7 +108,7 @@ def test_facts_and_observations_that_were_read_from_it_are_read_again():
     assert lab.facts.profile().text == "The user lives in Milan."
 
 
-def test_what_somebody_else_said_too_is_not_read_again():
+def test_statements_of_other_speakers_are_not_read_again():
     lab = memlab.open(pack="companion")
     for session in ("s", "t"):
         lab.remember("I live in Rome", kind="turn", speaker="user", session=session)
@@ -130,9 +130,9 @@ def test_a_summary_that_quotes_it_is_undone():
     lab.remember([{"text": text, "kind": "observation"} for text in (*goats, *ships)])
     clock.advance(days=300)
     lab.graph.clusters.find()
-    made = lab.upkeep.consolidation.run(older_than_days=1, keep=0)
-    summary = made.frame["summary"][0]
-    member = made.frame["members"][0][0]
+    consolidation = lab.upkeep.consolidation.run(older_than_days=1, keep=0)
+    summary = consolidation.frame["summary"][0]
+    member = consolidation.frame["members"][0][0]
     edited = lab.edit(member, text="the horse slept")
     assert (edited.status, lab[summary].status, lab[member].status) == (
         "active",
@@ -140,7 +140,7 @@ def test_a_summary_that_quotes_it_is_undone():
         "superseded",
     )
     assert "consolidation" in edited.dropped
-    assert lab.upkeep.consolidation.frame()["undone"].null_count() == len(made.frame) - 1
+    assert lab.upkeep.consolidation.frame()["undone"].null_count() == len(consolidation.frame) - 1
 
 
 def test_history_keeps_the_old_words(lab, clock):
@@ -170,9 +170,9 @@ def test_a_memory_that_was_injected_may_be_injected_again_once_it_is_edited():
 
 def test_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_all():
     lab = memlab.open(pack="companion")
-    said = "I live in Rome and I work at Acme"
-    lab.remember(said, kind="turn", speaker="user", session="s")
-    lab.agents.commit(lab.agents.extract(said, session="s"))
+    text = "I live in Rome and I work at Acme"
+    lab.remember(text, kind="turn", speaker="user", session="s")
+    lab.agents.commit(lab.agents.extract(text, session="s"))
     lab.remember("Deploy with make ship", tags=["ship"], summary="make ship")
     lab.context("deploy", session="s")
     lab.edit(1, text="I live in Milan")
@@ -212,7 +212,7 @@ def test_an_edit_that_empties_a_text_is_refused(lab):
         unchanged(lab, lambda text=text: lab.edit(1, text=text), InputError, "empty")
 
 
-def test_what_is_purged_or_deleted_is_not_edited(lab):
+def test_purged_or_deleted_memories_are_not_edited(lab):
     lab.remember(["tabs", "spaces"])
     lab.forget(1, how="delete")
     unchanged(lab, lambda: lab.edit(1, text="other"), InputError, "deleted. Restore it first")
@@ -228,7 +228,7 @@ def test_a_memory_of_another_lab_is_not_edited(lab):
     unchanged(lab, lambda: lab.edit(7, text="other"), UnknownName, "memory")
 
 
-def test_what_the_caller_may_not_change_is_not_edited(lab):
+def test_memories_the_caller_may_not_change_are_not_edited(lab):
     coder = lab.agents("coder", project="web")
     lab.remember("a private note", creator="agent:tutor", visibility="private")
     lab.remember("of the other project", project="api")

@@ -26,8 +26,8 @@ def test_tags_are_nodes_that_memories_share():
 
 
 def test_a_tag_is_given_with_or_without_its_sign(lab):
-    kept = lab.remember("cargo is slow", tags=["#rust", "builds", "#"])
-    assert sorted(lab[kept.id].tags) == ["#", "builds", "rust"]
+    result = lab.remember("cargo is slow", tags=["#rust", "builds", "#"])
+    assert sorted(lab[result.id].tags) == ["#", "builds", "rust"]
 
 
 def test_a_cascade_reaches_what_shares_a_tag_and_no_word(tmp_path):
@@ -82,24 +82,24 @@ def test_activation_adds_up_in_both_directions(lab):
         "rust": ("tag", 1),
         "tea": ("tag", 2),
     }
-    found = {
+    result = {
         (kind, id): value
         for kind, id, value in lab.graph.activate(1).select("kind", "id", "activation").rows()
     }
-    assert found == pytest.approx(
+    assert result == pytest.approx(
         {names[node]: value for node, value in active.items() if value > 0}
     )
 
 
 def test_a_trace_tells_the_paths_and_is_cut(lab):
-    found = lab.graph.trace(1, 2)
-    assert found.frame.select("to_kind", "to_id", "depth", "product").rows() == [
+    trace = lab.graph.trace(1, 2)
+    assert trace.frame.select("to_kind", "to_id", "depth", "product").rows() == [
         ("tag", 1, 1, 1.0),
         ("memory", 2, 2, 1.0),
         ("memory", 3, 1, 0.5),
     ]
-    assert "←has-tag─ 2: Tea is at four" in repr(found)
-    assert not found.cut
+    assert "←has-tag─ 2: Tea is at four" in repr(trace)
+    assert not trace.cut
     assert lab.graph.trace(1, 3, most=1).cut
     with pytest.raises(InputError, match="at least one edge"):
         lab.graph.trace(1, 0)
@@ -126,7 +126,7 @@ def test_the_frames_of_the_structure_are_attributes(lab):
 
 
 @pytest.mark.long
-def test_what_a_tree_shows_is_escaped():
+def test_rendered_trees_are_escaped():
     with memlab.open() as lab:
         lab.remember("<script>alert(1)</script>", tags=["<b>"])
         assert "<script>" not in html_of(lab.graph.trace(1))

@@ -15,7 +15,7 @@ from memlab.kernel.verbs.projections import new_state
 
 @pytest.fixture
 def moved(lab, clock):
-    """Ada moves: said on the first and the eleventh of January; the old city is forgotten on the eleventh."""
+    """Return a lab in which Ada moves twice in January; the old city is forgotten on the eleventh."""
     lab.remember("Ada lives in Rome", tags=["home"])
     clock.advance(days=10)
     lab.remember("Ada lives in Oslo", tags=["home"])

@@ -48,7 +48,7 @@ class TestUnseenTexts:
 
 
 class TestPurged:
-    def test_what_is_purged_is_called_purged(self, lab):
+    def test_a_purged_memory_is_reported_as_purged(self, lab):
         memory = lab.remember("The kettle is descaled on Sundays")
         hit = lab.recall("kettle")[0]
         lab.purge(memory)
@@ -61,7 +61,7 @@ class TestPurged:
             with pytest.raises(InputError, match="Memory 1 is purged"):
                 call()
 
-    def test_what_is_of_another_lab_is_called_so(self, lab):
+    def test_a_memory_of_another_lab_is_reported_as_such(self, lab):
         lab.remember("mine")
         with memlab.open() as other:
             theirs = other.remember("theirs")

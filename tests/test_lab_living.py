@@ -32,29 +32,29 @@ def head(lab):
 
 
 class TestMaintain:
-    def test_what_it_tells(self, lab, clock):
+    def test_the_report_of_maintain(self, lab, clock):
         lab.remember(["a", "b", "c"])
         clock.advance(days=5)
-        found = lab.upkeep.maintain()
-        assert found
-        assert len(found) == 3
-        assert found.counts.rows() == [("label", None, "clear", 3)]
-        assert found.frame.columns == ["id", "what", "from", "to", "at"]
-        assert found.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
-        assert (found.pack, found.pack_hash) == ("quiet", lab.policies.pack.hash)
-        assert [event.kind for event in lab.io.store.journal.events(after=found.events[0] - 1)] == [
-            "maintain"
-        ]
-        assert repr(found) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
+        upkeep = lab.upkeep.maintain()
+        assert upkeep
+        assert len(upkeep) == 3
+        assert upkeep.counts.rows() == [("label", None, "clear", 3)]
+        assert upkeep.frame.columns == ["id", "what", "from", "to", "at"]
+        assert upkeep.frame["at"].unique().to_list() == [datetime(2026, 3, 6, 12, tzinfo=UTC)]
+        assert (upkeep.pack, upkeep.pack_hash) == ("quiet", lab.policies.pack.hash)
+        assert [
+            event.kind for event in lab.io.store.journal.events(after=upkeep.events[0] - 1)
+        ] == ["maintain"]
+        assert repr(upkeep) == "<Upkeep 2026-03-06 12:00 UTC, pack quiet: 3 label none -> clear>"
 
     def test_where_nothing_changed_nothing_is_written(self, lab):
         lab.remember("a")
         lab.upkeep.maintain()
         before = head(lab)
-        found = lab.upkeep.maintain()
-        assert (found.events, bool(found), head(lab)) == ((), False, before)
-        assert "nothing changed" in repr(found)
-        assert "nothing changed" in html_of(found)
+        upkeep = lab.upkeep.maintain()
+        assert (upkeep.events, bool(upkeep), head(lab)) == ((), False, before)
+        assert "nothing changed" in repr(upkeep)
+        assert "nothing changed" in html_of(upkeep)
 
     def test_a_page_is_escaped(self, lab, clock):
         lab.policies.install("label", '(fn [] "<b>")')
@@ -69,7 +69,7 @@ class TestMaintain:
         assert lab.upkeep.maintain(datetime(2026, 1, 12)).frame["to"].to_list() == ["hazy"]
 
     @pytest.mark.parametrize("now", [2**62, -(2**62), "9999-06-01"])
-    def test_what_no_calendar_has_is_refused(self, lab, now):
+    def test_impossible_dates_are_refused(self, lab, now):
         lab.remember("a")
         before = head(lab)
         with pytest.raises(InputError, match="a time lies in the years 1 to 9998"):
@@ -84,8 +84,10 @@ class TestMaintain:
             assert not other.upkeep.maintain()
             assert other.memories.equals(one.memories)
 
-    def test_what_came_between_the_decision_and_the_lock_is_seen(self, disk, clock, monkeypatch):
-        """Another process confirms, in the moment before the write, what this one was about to let go."""
+    def test_writes_between_the_decision_and_the_lock_are_considered(
+        self, disk, clock, monkeypatch
+    ):
+        """Another process confirms a memory just before the write that was about to delete it."""
         with disk(pack=QUIET) as one, disk() as other:
             one.remember(["a", "b"])
             clock.advance(days=30)
@@ -93,16 +95,16 @@ class TestMaintain:
             calls = []
 
             def once(state, pack, rows, now):
-                found = decided(state, pack, rows, now)
+                result = decided(state, pack, rows, now)
                 calls.append(len(rows))
                 if calls == [0, 2]:
                     with other.io.store.writing() as tx:
                         tx.event("recall", {"ids": [1]}, at=now)
-                return found
+                return result
 
             monkeypatch.setattr(upkeep, "find_transitions", once)
             one.upkeep.maintain()
-            assert calls == [0, 2, 2], "decided anew of a state that has seen the recall"
+            assert calls == [0, 2, 2], "decided again with a state that includes the recall"
             assert one.memories["status"].to_list() == ["active", "deleted"]
 
     def test_reading_only(self, disk):
@@ -115,7 +117,7 @@ class TestMaintain:
             assert lab.upkeep.forecast(1, "2026-04-01").frame.height == 100
 
     @pytest.mark.parametrize(("fields", "status"), [({}, "deleted"), ({"ttl_days": 7}, "expired")])
-    def test_what_was_restored_is_not_let_go_at_once(self, lab, clock, fields, status):
+    def test_a_restored_memory_does_not_expire_at_once(self, lab, clock, fields, status):
         lab.remember("a dream", **fields)
         clock.advance(days=30)
         lab.upkeep.maintain()
@@ -141,10 +143,10 @@ class TestSchedule:
         with lab.upkeep.schedule(every=SOON, on_upkeep=passes.put) as schedule:
             assert passes.get(timeout=30).counts.rows() == [("label", None, "vivid", 1)]
             clock.advance(days=30)
-            found = passes.get(timeout=30)
-            while not found:
-                found = passes.get(timeout=30)
-            assert found.counts.rows() == [("status", "active", "deleted", 1)]
+            value = passes.get(timeout=30)
+            while not value:
+                value = passes.get(timeout=30)
+            assert value.counts.rows() == [("status", "active", "deleted", 1)]
             assert schedule.active
         assert not schedule.active
         assert schedule.next is None
@@ -178,7 +180,7 @@ class TestSchedule:
     def test_the_thread_may_close_the_lab_itself(self, disk):
         lab, closed = disk(pack=QUIET), threading.Event()
 
-        def close(found):
+        def close(error):
             lab.close()
             closed.set()
 
@@ -195,7 +197,7 @@ class TestSchedule:
         assert not schedule.active
         assert schedule.error is None
 
-    def test_a_lab_that_nobody_has_any_more_is_let_go(self, trigrams, clock):
+    def test_an_unreferenced_lab_is_released(self, trigrams, clock):
         schedule = memlab.open(embedder=trigrams, clock=clock).upkeep.schedule(every=SOON)
         gc.collect()
         assert until(lambda: not schedule.active)
@@ -219,25 +221,25 @@ class TestSchedule:
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_a_callback_that_fails_does_not_end_it(self, lab):
-        told = queue.Queue()
+        result = queue.Queue()
 
-        def fails(found):
-            told.put(found)
+        def fails(error):
+            result.put(error)
             raise KeyError("mine")
 
         with lab.upkeep.schedule(every=SOON, on_upkeep=fails) as schedule:
             for _ in range(3):
-                told.get(timeout=30)
+                result.get(timeout=30)
             assert schedule.active
 
-    def test_it_stops_between_blocks(self, lab, monkeypatch):
+    def test_upkeep_stops_between_blocks(self, lab, monkeypatch):
         """A pass over a million memories does not hold up who closes the lab."""
         monkeypatch.setattr(upkeep, "_BLOCK", 1)
         lab.remember(["a", "b", "c"])
         looks = iter([False, True, True, True])
-        found = run_upkeep(lab.io.store, lab.io.store.clock(), is_stopped=lambda: next(looks))
-        assert (found.complete, found.frame["id"].to_list()) == (False, [1])
-        assert "stopped early" in repr(found)
+        report = run_upkeep(lab.io.store, lab.io.store.clock(), is_stopped=lambda: next(looks))
+        assert (report.complete, report.frame["id"].to_list()) == (False, [1])
+        assert "stopped early" in repr(report)
         assert lab.upkeep.maintain().frame["id"].to_list() == [2, 3]
 
     @pytest.mark.parametrize(
@@ -247,7 +249,7 @@ class TestSchedule:
         with pytest.raises(InputError, match="every is a timedelta"):
             lab.upkeep.schedule(every=every)
 
-    def test_who_writes_meanwhile_is_not_held_up(self, lab):
+    def test_upkeep_does_not_delay_another_writer(self, lab):
         with lab.upkeep.schedule(every=SOON):
             for number in range(50):
                 lab.remember(f"memory {number}")
@@ -257,7 +259,7 @@ class TestSchedule:
 
 
 class TestPace:
-    """Two clocks: one that may be set, and one that may stand still while the machine sleeps."""
+    """Two clocks: a settable one, and one that may stop while the machine sleeps."""
 
     def test_a_pass_is_due_after_so_many_seconds(self):
         assert Pace(1000, 50).left(60, 1010, 60) == 50

@@ -17,7 +17,7 @@ SECRET = "ghp_" + "a1" * 20
 
 @pytest.fixture
 def chat(tmp_path):
-    """A file of so many messages, some of which say the same."""
+    """Return a function that writes a file of so many messages, some of them equal."""
 
     def written(count, name="chat.jsonl", timed=True):
         rows = [
@@ -89,7 +89,7 @@ def test_any_split_into_batches_and_any_cut_gives_the_same_lab(
         assert split.edges.drop("created").equals(whole.edges.drop("created"))
 
 
-def test_what_was_cut_off_goes_on(tmp_path, trigrams, clock, chat, monkeypatch):
+def test_an_interrupted_load_continues(tmp_path, trigrams, clock, chat, monkeypatch):
     path = chat(30)
     monkeypatch.setattr(loading, "_ROWS", 7)
     with memlab.open(tmp_path / "whole", embedder=trigrams, clock=clock) as whole:
@@ -97,11 +97,11 @@ def test_what_was_cut_off_goes_on(tmp_path, trigrams, clock, chat, monkeypatch):
         wanted = whole.memories
     remember, calls = loading._Loading._remember, []
 
-    def killed(self, *given):
+    def killed(self, *arguments):
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        remember(self, *given)
+        remember(self, *arguments)
 
     with memlab.open(tmp_path / "cut", embedder=trigrams, clock=clock) as lab:
         monkeypatch.setattr("memlab.subjects.io.loading._Loading._remember", killed)
@@ -203,7 +203,7 @@ def test_records_are_linked_when_the_caller_says_so(lab):
         lab.load(rows, linking="soon")
 
 
-def test_what_was_guessed_is_said(lab, tmp_path):
+def test_guessed_formats_are_reported(lab, tmp_path):
     (tmp_path / "a.csv").write_text("sender,message,score\nAnn,hello,3\n")
     loaded = lab.load(tmp_path / "a.csv")
     assert ("a.csv", "text", "message") in loaded.guessed.rows()

@@ -13,7 +13,7 @@ KEY = "AKIAIOSFODNN7EXAMPLE"
 
 
 @pytest.fixture
-def held(lab):
+def two_projects(lab):
     first = lab.remember(
         "Deploys go out on Tuesdays", project="api", kind="convention", tags=["deploys"]
     )
@@ -31,7 +31,7 @@ def held(lab):
 
 @pytest.fixture
 def unscreened(monkeypatch):
-    """A lab from before the gate knew a secret."""
+    """Return a lab that was written before the gate recognised a secret."""
 
     def remember(lab, text, **fields):
         with monkeypatch.context() as patched:
@@ -48,11 +48,11 @@ def opened(path, clock):
     return memlab.open(path, embedder=letters, clock=clock)
 
 
-def test_a_preview_says_by_project_what_would_go(held, unscreened):
-    unscreened(held, f"the key is {KEY}", project="api")
-    held.agents.switch_off("diary")
-    head = held.io.store.journal.head
-    seen = held.io.preview()
+def test_a_preview_says_by_project_what_would_go(two_projects, unscreened):
+    unscreened(two_projects, f"the key is {KEY}", project="api")
+    two_projects.agents.switch_off("diary")
+    head = two_projects.io.store.journal.head
+    seen = two_projects.io.preview()
     rows = {row["project"]: row for row in seen.frame.to_dicts()}
     assert list(rows) == [None, "api", "diary"]
     api = rows["api"]
@@ -67,15 +67,19 @@ def test_a_preview_says_by_project_what_would_go(held, unscreened):
     assert (rows["diary"]["would_go"], rows["diary"]["why"]) == (False, "memory is off")
     assert rows[None]["characters"] == len("Tabs over spaces") + len("tabs")
     assert seen.memories == 5
-    assert held.io.preview([None, "api"]).memories == 0
-    assert held.io.preview("api").frame.filter(project="api")["why"].to_list() == ["excluded"]
-    assert held.io.store.journal.head == head
+    assert two_projects.io.preview([None, "api"]).memories == 0
+    assert two_projects.io.preview("api").frame.filter(project="api")["why"].to_list() == [
+        "excluded"
+    ]
+    assert two_projects.io.store.journal.head == head
     assert "diary (memory is off)" in repr(seen)
 
 
-def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path, clock):
+def test_memories_that_are_not_excluded_move_and_a_second_run_adds_nothing(
+    two_projects, tmp_path, clock
+):
     target = tmp_path / "there"
-    moved = held.io.move_to(target, exclude=["diary"], embedder=letters)
+    moved = two_projects.io.move_to(target, exclude=["diary"], embedder=letters)
     assert (moved.added, moved.redacted) == (4, 0)
     assert moved.frame["project"].to_list() == [None, "api"]
     with opened(target, clock) as there:
@@ -88,38 +92,38 @@ def test_what_is_not_excluded_goes_and_a_second_time_adds_nothing(held, tmp_path
             "Deploys"
         )
         texts = frame.height
-    assert held.at(viewer="agent:x").io.synced().is_empty()
-    synced = held.io.synced().row(0, named=True)
+    assert two_projects.at(viewer="agent:x").io.synced().is_empty()
+    synced = two_projects.io.synced().row(0, named=True)
     assert synced["target"] == str(target)
     assert (synced["memories"], synced["added"], synced["left_out"]) == (4, 4, 1)
-    head = held.io.store.journal.head
-    again = held.io.move_to(target, exclude=["diary"], embedder=letters)
-    assert (again.added, again.edges, held.io.store.journal.head) == (0, 0, head)
-    held.remember("A new rule", project="api")
-    assert held.io.move_to(target, exclude=["diary"], embedder=letters).added == 1
-    assert held.io.synced()["added"].to_list() == [4, 1]
+    head = two_projects.io.store.journal.head
+    again = two_projects.io.move_to(target, exclude=["diary"], embedder=letters)
+    assert (again.added, again.edges, two_projects.io.store.journal.head) == (0, 0, head)
+    two_projects.remember("A new rule", project="api")
+    assert two_projects.io.move_to(target, exclude=["diary"], embedder=letters).added == 1
+    assert two_projects.io.synced()["added"].to_list() == [4, 1]
     with opened(target, clock) as there:
         assert there.memories.height == texts + 1
-    assert "synced" in held.log["kind"].to_list()
+    assert "synced" in two_projects.log["kind"].to_list()
 
 
-def test_edges_between_projects_come_once_both_are_there(held, tmp_path, clock):
-    held.io.move_to(tmp_path / "there", exclude=[None], embedder=letters)
+def test_edges_between_projects_come_once_both_are_there(two_projects, tmp_path, clock):
+    two_projects.io.move_to(tmp_path / "there", exclude=[None], embedder=letters)
     with opened(tmp_path / "there", clock) as there:
         assert there.edges.filter(relation="relates-to").height == 2
 
 
-def test_a_lab_goes_whole_where_nothing_is_excluded(held, tmp_path, clock):
-    assert held.io.move_to(tmp_path / "there", embedder=letters).added == 6
+def test_a_lab_goes_whole_where_nothing_is_excluded(two_projects, tmp_path, clock):
+    assert two_projects.io.move_to(tmp_path / "there", embedder=letters).added == 6
     with opened(tmp_path / "there", clock) as there:
         same = ["text", "kind", "project", "status", "visibility", "created"]
-        assert there.memories.select(same).equals(held.memories.select(same))
+        assert there.memories.select(same).equals(two_projects.memories.select(same))
 
 
 def test_secrets_are_redacted_on_the_way_and_embedded_without_them(
-    held, unscreened, tmp_path, clock
+    two_projects, unscreened, tmp_path, clock
 ):
-    unscreened(held, f"the key is {KEY}", project="api")
+    unscreened(two_projects, f"the key is {KEY}", project="api")
     sent = []
 
     def embed(texts):
@@ -127,71 +131,81 @@ def test_secrets_are_redacted_on_the_way_and_embedded_without_them(
         return letters(texts)
 
     embed.__qualname__ = "letters"
-    assert held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=embed).redacted == 1
+    assert (
+        two_projects.io.move_to(tmp_path / "there", exclude=["diary"], embedder=embed).redacted == 1
+    )
     assert KEY not in "".join(sent)
     with opened(tmp_path / "there", clock) as there:
         assert not there.memories.filter(pl.col("text").str.contains(KEY)).height
         assert there.memories.filter(pl.col("text").str.contains("REDACTED")).height == 1
 
 
-def test_a_move_that_stopped_goes_on(held, tmp_path, clock, monkeypatch):
+def test_a_move_that_stopped_goes_on(two_projects, tmp_path, clock, monkeypatch):
     load, calls = storing.load_bundle, []
 
-    def second_fails(*given, **named):
-        calls.append(given)
+    def second_fails(*options, **names):
+        calls.append(options)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return load(*given, **named)
+        return load(*options, **names)
 
     with monkeypatch.context() as patched:
         patched.setattr(storing, "load_bundle", second_fails)
         with pytest.raises(KeyboardInterrupt):
-            held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
+            two_projects.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
     with opened(tmp_path / "there", clock) as there:
         assert there.memories["project"].to_list() == [None]
-    assert held.io.synced().is_empty(), "what did not go whole is not marked"
-    assert held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters).added == 3
+    assert two_projects.io.synced().is_empty(), "what did not go whole is not marked"
+    assert (
+        two_projects.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters).added == 3
+    )
 
 
-def test_the_target_decides_what_it_remembers(held, tmp_path, clock):
+def test_the_target_decides_what_to_store(two_projects, tmp_path, clock):
     with opened(tmp_path / "there", clock) as there:
         there.policies.use('(pack careful) (setting consent "needed")')
         there.agents.switch_on("api")
     with pytest.raises(MemoryOff, match="no project"):
-        held.io.move_to(tmp_path / "there", embedder=letters)
+        two_projects.io.move_to(tmp_path / "there", embedder=letters)
     with opened(tmp_path / "there", clock) as there:
         assert not there.memories.height
-    assert held.io.move_to(tmp_path / "there", exclude=[None, "diary"], embedder=letters).added == 3
+    assert (
+        two_projects.io.move_to(tmp_path / "there", exclude=[None, "diary"], embedder=letters).added
+        == 3
+    )
 
 
-def test_what_cannot_be_moved(disk, held, tmp_path):
+def test_moves_that_are_refused(disk, two_projects, tmp_path):
     with pytest.raises(memlab.errors.UnknownName, match="Did you mean diary"):
-        held.io.move_to(tmp_path / "there", exclude=["dairy"])
+        two_projects.io.move_to(tmp_path / "there", exclude=["dairy"])
     with pytest.raises(memlab.InputError, match="names of projects"):
-        held.io.preview([3])
+        two_projects.io.preview([3])
     assert not (tmp_path / "there").exists()
     with disk() as lab, pytest.raises(memlab.InputError, match="is this lab"):
         lab.io.move_to(lab.io.store.folder)
     with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab):
         lab.io.move_to(tmp_path / "there")
     with pytest.raises(ReadOnlyLab):
-        held.at(viewer="agent:x").io.move_to(tmp_path / "there")
-    assert held.at(viewer="agent:x").io.preview().frame.filter(project="api")["private"].item() == 0
+        two_projects.at(viewer="agent:x").io.move_to(tmp_path / "there")
+    assert (
+        two_projects.at(viewer="agent:x").io.preview().frame.filter(project="api")["private"].item()
+        == 0
+    )
 
 
-def test_a_purge_leaves_no_project_in_a_mark(held, tmp_path):
-    held.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
-    held.purge(project="diary")
+def test_a_purge_leaves_no_project_in_a_mark(two_projects, tmp_path):
+    two_projects.io.move_to(tmp_path / "there", exclude=["diary"], embedder=letters)
+    two_projects.purge(project="diary")
     assert "diary" not in str(
-        [event.body for event in held.io.store.journal.events(kinds=("synced",))]
+        [event.body for event in two_projects.io.store.journal.events(kinds=("synced",))]
     )
 
 
 def test_from_the_command_line(json_of, run):
     json_of("remember", "a.memlab", "Deploys go out on Tuesdays", "--project", "api")
     json_of("remember", "a.memlab", "Dear diary", "--project", "diary")
-    seen = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
-    assert (seen["memories"], [row["would_go"] for row in seen["projects"]]) == (1, [True, False])
+    data = json_of("upkeep", "move", "a.memlab", "b.memlab", "--exclude", "diary", "--preview")
+    assert (data["memories"], [row["would_go"] for row in data["projects"]]) == (1, [True, False])
     assert run("upkeep", "move", "a.memlab", "b.memlab", "--preview").stdout.startswith(
         "2 memories of 2 projects would move"
     )

@@ -85,7 +85,7 @@ def test_a_lab_that_may_not_be_written_exports_and_does_not_load(disk, tmp_path)
             lab.upkeep.operations.run('(remember "x")')
 
 
-def test_what_is_loaded_renders(lab, tmp_path, trigrams, clock):
+def test_the_load_report_renders(lab, tmp_path, trigrams, clock):
     lab.remember("<b>tabs</b>")
     path = lab.io.export(tmp_path / "<i>.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
@@ -119,5 +119,5 @@ def test_an_import_and_a_run_stand_in_the_log(lab, tmp_path, trigrams, clock):
     with memlab.open(embedder=trigrams, clock=clock) as other:
         other.load(path)
         other.upkeep.operations.run("(get-policy)")
-        told = other.log.filter(other.log["kind"].is_in(["import", "run"]))
-        assert told.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]
+        rows = other.log.filter(other.log["kind"].is_in(["import", "run"]))
+        assert rows.select("kind", "memories").rows() == [("import", [1, 2]), ("run", [])]

@@ -15,8 +15,8 @@ SHORT = ("I like tea.", "ok thanks!", "The boiler is in the cellar.")
 QUESTION = "Who serviced the boiler, and what was the bill?"
 
 
-def filled(path=None, **given):
-    lab = memlab.open(path, clock=ManualClock("2026-01-01"), **given)
+def filled(path=None, **options):
+    lab = memlab.open(path, clock=ManualClock("2026-01-01"), **options)
     lab.remember(
         [{"text": text, "speaker": "Ann", "session": "s"} for text in (*SHORT, LONG)], chain=True
     )
@@ -55,11 +55,11 @@ class TestShown:
             assert ANSWER in hit.passage
             assert hit.passage in LONG
             assert len(hit.passage) < len(LONG) / 4
-            shown = html_of(hits)
-            inside = shown[shown.index("<mark>") + 6 : shown.index("</mark>")]
+            html = html_of(hits)
+            inside = html[html.index("<mark>") + 6 : html.index("</mark>")]
             assert "&lt;b&gt;ninety&lt;/b&gt;" in inside
-            assert "<b>" not in shown
-            assert "<gate>" not in shown
+            assert "<b>" not in html
+            assert "<gate>" not in html
 
     def test_a_short_text_and_one_without_a_word_of_the_question_have_none(self):
         with filled() as lab:
@@ -85,7 +85,7 @@ class TestGone:
         with memlab.open(tmp_path / "lab", clock=ManualClock("2026-01-01")) as lab:
             assert scores(lab) == after
 
-    def test_what_is_private_moves_nothing_for_others(self):
+    def test_private_texts_change_nothing_for_others(self):
         with filled() as lab, filled() as other:
             other.remember([{"text": LONG, "visibility": "private", "creator": "Bob"}])
             assert scores(lab.at(viewer="Eve")) == scores(other.at(viewer="Eve"))

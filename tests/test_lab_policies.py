@@ -47,7 +47,7 @@ class TestPinning:
         lab.policies.pin(SLOT, 3)
         assert lab.policies.pins[SLOT].source == SHORT
 
-    def test_what_is_pinned_is_neither_installed_nor_rolled_back(self, lab):
+    def test_pinned_slots_are_neither_installed_nor_rolled_back(self, lab):
         lab.policies.install(SLOT, LONG)
         lab.policies.pin(SLOT)
         for change in (
@@ -82,7 +82,7 @@ class TestPinning:
         pack = load_pack("associative").with_policy(SLOT, load_pack("cascade").policies[SLOT])
         assert lab.policies.use(pack).policies[SLOT].hash == pinned.hash
 
-    def test_it_is_there_after_reopening(self, disk):
+    def test_installed_policies_survive_reopening(self, disk):
         with disk() as lab:
             lab.policies.install(SLOT, LONG)
             lab.policies.pin(SLOT)
@@ -154,7 +154,7 @@ class TestRollingBackPacks:
         with pytest.raises(UnknownName):
             lab.policies.rollback(to="nothing")
 
-    def test_it_survives_reopening(self, disk):
+    def test_pins_survive_reopening(self, disk):
         with disk() as lab:
             lab.policies.install(SLOT, LONG)
             before = lab.policies.pack.hash
@@ -210,7 +210,7 @@ class TestEvents:
         lab.feedback(memory, "success")
         assert "pack" not in last(lab).body
 
-    def test_what_the_first_version_wrote_still_opens(self, lab):
+    def test_a_lab_of_the_first_version_opens(self, lab):
         """Events without the hashes of today, and without probes."""
         lab.remember("the goat is in the garden")
         lab.recall("goat")
@@ -304,7 +304,7 @@ class TestLooking:
         assert page.count("<tr>") == len(SLOTS) + 1
         assert page.count(">pinned<") == 1
 
-    def test_it_lists_the_slots(self, lab):
+    def test_the_accessor_lists_the_slots(self, lab):
         assert list(lab.policies) == list(SLOTS)
         assert SLOT in lab.policies
         assert len(lab.policies) == len(SLOTS)
@@ -336,10 +336,10 @@ class TestAttribution:
         hit = lab.recall("text", limit=1)[0]
         lab.policies.rollback(SLOT)
         lab.feedback(hit, "fail")
-        found = lab.policies.attribution().frame
-        assert found["recalls"].to_list() == [0, 3, 1, 0]
-        assert found["success"].to_list() == [0, 3, 0, 0]
-        assert found["fail"].to_list() == [0, 0, 1, 0]
+        frame = lab.policies.attribution().frame
+        assert frame["recalls"].to_list() == [0, 3, 1, 0]
+        assert frame["success"].to_list() == [0, 3, 0, 0]
+        assert frame["fail"].to_list() == [0, 0, 1, 0]
         whole = lab.policies.attribution("spread").frame
         assert whole.select("recalls", "success", "fail").rows() == [(4, 3, 1)]
 

@@ -66,7 +66,7 @@ WORDS = (
 
 
 def contents(file: Path) -> bytes:
-    """The bytes of a file, and what they decode to where they are compressed or lie in pages."""
+    """Return the bytes of a file, and their decompressed content."""
     data = file.read_bytes()
     if file.suffix == ".parquet":
         return data + str(pl.read_parquet(io.BytesIO(data)).to_dict(as_series=False)).encode()
@@ -74,33 +74,33 @@ def contents(file: Path) -> bytes:
         with np.load(io.BytesIO(data)) as arrays:
             return data + b"".join(arrays[name].tobytes() for name in arrays)
     if file.suffix == ".db":
-        found = [data]
+        results = [data]
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
             for (table,) in connection.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             ).fetchall():
                 for row in connection.execute(f"SELECT * FROM {table}"):
-                    found += [
+                    results += [
                         value if isinstance(value, bytes) else str(value).encode() for value in row
                     ]
-        return b"\n".join(found)
+        return b"\n".join(results)
     return data
 
 
 def traces(folder: Path, words=WORDS) -> set[str]:
-    """Which words occur in any file below ``folder``, in any case, and in which."""
-    found = set()
+    """Return the words that occur in any file below ``folder``, in any case, with the files."""
+    unique = set()
     for file in folder.rglob("*"):
         if file.is_file():
             held = contents(file).lower()
-            found |= {
+            unique |= {
                 f"{word} in {file.relative_to(folder)}" for word in words if word.encode() in held
             }
-    return found
+    return unique
 
 
 def fill(lab, *, clock=None) -> None:
-    """A lab in which memory 1, and its correction 4, are to go; they have been everywhere."""
+    """Fill a lab in which memory 1 and its correction 4, used everywhere, are to be purged."""
     lab.remember(TEXT, **FIELDS)
     lab.remember("A fair in the town", tags=["town"], context=f"before that: {TEXT}. So he said.")
     lab.remember("Nothing of the sort", tags=["other"])
@@ -121,7 +121,7 @@ def folder(tmp_path):
 
 
 def everywhere(lab, monkeypatch):
-    """Snapshots, sealed slates, backups."""
+    """Write snapshots, sealed slates and backups."""
     monkeypatch.setattr("memlab.kernel.storage.store._SEAL_EVERY", 2)
     lab.slates().collect()
     assert lab.io.store.journal.segments()
@@ -154,7 +154,7 @@ def test_no_byte_is_left(disk, folder, monkeypatch):
         assert traces(folder) == set()
 
 
-def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
+def test_a_purged_row_keeps_its_numbers_and_a_tombstone(disk):
     with disk() as lab:
         fill(lab)
         before = lab.memories
@@ -182,7 +182,7 @@ def test_what_stays_is_the_row_its_numbers_and_a_tombstone(disk):
         assert "acmeproj" not in str(decisions.to_dicts())
 
 
-def test_what_tells_of_it_and_stays_is_named(lab):
+def test_remaining_traces_are_listed(lab):
     lab.remember("one")
     lab.edit(1, text="two")
     lab.remember("a summary of two")
@@ -202,8 +202,8 @@ def test_the_lab_goes_on(lab):
     edges = lab.edges.filter((pl.col("source").is_in([2, 3])) & (pl.col("to_kind") == "tag"))
     lab.purge(1)
     lab.purge(4)
-    kept = ["source", "to", "relation", "weight", "created", "edge"]
-    assert lab.edges.filter(pl.col("to_kind") == "tag").select(kept).equals(edges.select(kept))
+    texts = ["source", "to", "relation", "weight", "created", "edge"]
+    assert lab.edges.filter(pl.col("to_kind") == "tag").select(texts).equals(edges.select(texts))
     assert lab.recall("fair in the town").ids
     assert lab.recall("xylophonist quokkas", status=["purged", "active"]).frame.height
     lab.graph.stats(progress=False)
@@ -222,12 +222,14 @@ def texts_of_the_past(lab):
 def test_a_recall_of_the_past_knows_it_no_more(lab):
     fill(lab)
     pack = memlab.load_pack("cascade")
-    asked = lab.slates().decisions.collect().to_dicts()
-    assert lab.policies.recall_again(asked[1], pack) is not None
+    logged_queries = lab.slates().decisions.collect().to_dicts()
+    assert lab.policies.recall_again(logged_queries[1], pack) is not None
     assert "xylophon" in texts_of_the_past(lab)
     lab.purge([1, 4])
-    assert lab.policies.recall_again(asked[0], pack) is None  # the question itself was the text
-    assert lab.policies.recall_again(asked[1], pack) is not None
+    assert (
+        lab.policies.recall_again(logged_queries[0], pack) is None
+    )  # the question itself was the text
+    assert lab.policies.recall_again(logged_queries[1], pack) is not None
     assert "xylophon" not in texts_of_the_past(lab)
 
 
@@ -244,7 +246,7 @@ def test_a_lab_of_the_past_that_is_open_knows_it_no_more(lab):
 # -- the questions ------------------------------------------------------------------------------------------------
 
 
-def asked(lab):
+def logged_queries(lab):
     return lab.slates().decisions.collect()["query"].to_list()
 
 
@@ -260,7 +262,7 @@ def test_a_question_that_quotes_a_part_goes_and_one_that_another_memory_explains
     for question in (*quoting, *staying):
         lab.recall(question)
     done = lab.purge(1)
-    assert asked(lab) == ["", "", "", *staying]
+    assert logged_queries(lab) == ["", "", "", *staying]
     assert done.questions == 3
     assert done.frame.filter(what="questions")["count"].item() == 3
 
@@ -286,16 +288,16 @@ def test_a_session_goes_with_the_questions_that_were_asked_in_it(disk, folder):
         assert done.ids == (1, 4)
         assert done.found.is_empty()
         assert traces(folder) == set()
-        assert asked(lab) == ["", "", "fair", "fair", ""]
+        assert logged_queries(lab) == ["", "", "fair", "fair", ""]
 
 
-def test_what_one_creator_wrote_goes_with_what_was_asked_as_this_viewer(lab):
+def test_a_creators_memories_are_purged_with_the_queries_of_that_viewer(lab):
     lab.remember("Fennel tops for the rabbit", creator="agent:coder")
     lab.remember("Hay for the rabbit", creator="agent:vet")
     lab.recall("the rabbit", viewer="agent:coder")
     lab.recall("the rabbit", viewer="agent:vet")
     assert lab.purge(creator="agent:coder").ids == (1,)
-    assert asked(lab) == ["", "the rabbit"]
+    assert logged_queries(lab) == ["", "the rabbit"]
     assert "agent:coder" not in str(lab.slates().decisions.collect().to_dicts())
 
 
@@ -304,7 +306,7 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         lab.facts.add("Adele Quuxley", "likes", "goat cheese")
         lab.facts.add("A. Quuxley", "lives in", "Ostend")
         lab.facts.add("Bob", "likes", "tea")
-        lab.remember("Somebody saw Adele Quuxley at the fair")
+        lab.remember("Someone saw Adele Quuxley at the fair")
         lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Della"])
         lab.facts.entities.merge("A. Quuxley", "Adele Quuxley")
         lab.facts.add("della", "speaks", "Dutch")
@@ -318,7 +320,7 @@ def test_a_subject_goes_under_all_its_names(disk, folder):
         assert done.found.rows() == [
             ("a name", "memory 4", 1, "contains it too, and was not purged")
         ]
-        assert asked(lab) == ["", "what does Bob like"]
+        assert logged_queries(lab) == ["", "what does Bob like"]
         assert "Bob" in lab.facts.entities.frame()["name"].to_list()
         live = content_of(lab.io.store.state)
     with disk() as lab:
@@ -332,7 +334,7 @@ def test_names_narrow_each_other(lab):
     lab.recall("which", project="web", session="monday")
     lab.recall("which", project="api", session="monday")
     assert lab.purge(project="web", session="monday").ids == (1,)
-    assert asked(lab) == ["", "which"]
+    assert logged_queries(lab) == ["", "which"]
     assert lab.slates().decisions.collect()["project"].to_list() == ["web", "api"]
     assert lab.purge(project="web", session="monday").ids == ()
     assert lab.purge(session="monday").ids == (3,)
@@ -341,7 +343,7 @@ def test_names_narrow_each_other(lab):
             lab.purge(**wrong)
 
 
-def test_what_is_overdue(lab, clock):
+def test_overdue_deletions(lab, clock):
     lab.remember(["a", "b", "c"])
     lab.forget(1, how="delete")
     clock.advance(days=29)
@@ -383,7 +385,7 @@ def test_twice_is_once(lab):
         {"memory": 1, "session": "x"},
     ],
 )
-def test_it_is_said_exactly_what_is_to_go(lab, wrong):
+def test_a_preview_lists_exactly_what_is_purged(lab, wrong):
     lab.remember("a", project="x")
     with pytest.raises(InputError, match="exactly one"):
         lab.purge(**wrong)
@@ -556,32 +558,32 @@ def test_a_mirror_that_cannot_be_written_or_is_not_there_is_told_and_reached_lat
 
 @pytest.mark.parametrize("kind", ["db", "free", "parquet", "npz", "zip", "txt", "json", "msgpack"])
 def test_a_search_finds_a_part_of_a_text_and_a_name_in_every_form(tmp_path, kind):
-    held = f"he said: {TEXT[10:]} \u2026"
+    text = f"he said: {TEXT[10:]} \u2026"
     file = tmp_path / f"held.{'db' if kind == 'free' else kind}"
     if file.suffix == ".db":
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete=OFF")
             connection.execute("CREATE TABLE note (id INTEGER PRIMARY KEY, said TEXT, town TEXT)")
-            connection.execute("INSERT INTO note VALUES (7, ?, 'acmeproj')", (held,))
+            connection.execute("INSERT INTO note VALUES (7, ?, 'acmeproj')", (text,))
             if kind == "free":
                 connection.execute("DELETE FROM note")
     elif kind == "parquet":
-        pl.DataFrame({"acmeproj": [held], "name": [["acmeproj"]]}).write_parquet(file)
+        pl.DataFrame({"acmeproj": [text], "name": [["acmeproj"]]}).write_parquet(file)
     elif kind == "npz":
-        np.savez_compressed(file, said=np.array([held, "acmeproj"]))
+        np.savez_compressed(file, said=np.array([text, "acmeproj"]))
     elif kind == "zip":
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as opened:
-            opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{held}"}}')
+            opened.writestr("a.json", f'{{"acmeproj": 1, "of": "acmeproj", "said": "{text}"}}')
     else:
-        value = {"acmeproj": 1, "of": "acmeproj", "said": held}
+        value = {"acmeproj": 1, "of": "acmeproj", "said": text}
         file.write_bytes(
             msgspec.msgpack.encode(value) if kind == "msgpack" else msgspec.json.encode(value)
         )
     (tmp_path / "keys.json").write_text('{"acmeproj": 1, "sedan": "acmeprojects"}')
     stays = pl.DataFrame({"id": [2], "text": ["nothing of the sort"]})
     done = search_files([tmp_path], search_terms({4: TEXT}, ["acmeproj"], stays, ()))
-    assert {found.file for found in done.traces} == {file}
-    what = {found.what for found in done.traces}
+    assert {trace.file for trace in done.traces} == {file}
+    what = {trace.what for trace in done.traces}
     assert what == ({"text of memory 4"} if kind == "free" else {"text of memory 4", "a name"})
     assert (done.files, done.opaque) == (2, 0)
     same = pl.DataFrame({"id": [2], "text": [f"as he says: {TEXT}"]})
@@ -695,7 +697,7 @@ def test_killed_at_any_moment(disk, folder, monkeypatch, delay):
     assert traces(folder) == set()
 
 
-def test_who_writes_a_snapshot_meanwhile_is_waited_for(disk, monkeypatch):
+def test_a_purge_waits_for_the_writer_of_a_snapshot(disk, monkeypatch):
     monkeypatch.setattr("memlab.subjects.purge.purge.PURGE_TIMEOUT", 0.1)
     with disk() as lab, disk() as other:
         lab.remember("a")
@@ -792,8 +794,8 @@ def test_after_any_corrections_the_fold_of_a_prefix_and_the_rest_is_the_fold_of_
                     list(purged)
                 ).not_()
                 lived &= pl.col("source").is_in(list(purged)).not_()
-                kept = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
-                assert lab.edges.select(kept).equals(edges.filter(lived).select(kept))
+                texts = ["edge", "source", "relation", "weight", "reinforcements", "created", "to"]
+                assert lab.edges.select(texts).equals(edges.filter(lived).select(texts))
             elif verb != "restore" and {"purged", "deleted"} & {
                 status,
                 lab[stands_for(lab, id)].status,

@@ -1,4 +1,4 @@
-"""Quarantine: all that came from one place leaves recall by one event, what it displaced comes back, and back again."""
+"""Quarantine: one event hides all memories of a source and restores what they displaced; another reverses it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def statuses(lab):
 
 
 def as_it_was(lab):
-    """Every memory but when it was last changed, and every edge."""
+    """Return every memory without the time of its last change, and every edge."""
     return lab.memories.drop("changed").to_dicts(), lab.edges.to_dicts()
 
 
 def fact(lab, value, **fields):
-    """What the user prefers: a fact that has one value at a time."""
+    """State the user's preference: a fact that has one value at a time."""
     about = {"subject": "Robin", "predicate": "prefers:theme", "value": value}
     return lab.remember(f"Robin prefers the theme {value}", **about, **fields)
 
 
 @pytest.fixture
 def facts(trigrams, clock):
-    """A fact, and what a web page said of it later."""
+    """Return a lab with a fact, and what a web page said about it later."""
     with memlab.open(embedder=trigrams, clock=clock, pack="factgraph") as lab:
         fact(lab, "dark", session="talk")
         clock.advance(days=1)
@@ -53,7 +53,7 @@ def facts(trigrams, clock):
         ({"source": "user-edit"}, ()),
     ],
 )
-def test_what_came_from_a_session_a_creator_or_a_source_leaves_recall(lab, chosen, ids):
+def test_memories_of_a_session_a_creator_or_a_source_leave_recall(lab, chosen, ids):
     lab.remember("tabs, not spaces", session="talk")
     lab.remember("tabs are bad", session="web")
     lab.remember("tabs are evil", session="web", creator="agent:web")
@@ -75,7 +75,7 @@ def test_since_goes_by_when_it_was_written_and_not_by_what_the_writer_says(lab, 
     assert statuses(lab) == ["active", "quarantined", "quarantined"]
 
 
-def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab):
+def test_deleted_memories_stay_deleted_and_other_inactive_ones_are_quarantined(lab):
     for text in ("a", "b", "c"):
         lab.remember(text, session="web")
     lab.forget(1, how="delete")
@@ -91,7 +91,7 @@ def test_what_is_deleted_stays_so_and_what_is_out_of_use_otherwise_goes_too(lab)
 # -- what comes back ------------------------------------------------------------------------------------------------
 
 
-def test_what_was_superseded_by_it_alone_holds_again(facts):
+def test_a_memory_superseded_only_by_a_quarantined_one_is_active_again(facts):
     was = facts.at("2026-03-01T12:00:00").memories.row(0, named=True)
     assert statuses(facts) == ["superseded", "staged"]
     done = facts.forget(session="web", how="quarantine")
@@ -101,7 +101,7 @@ def test_what_was_superseded_by_it_alone_holds_again(facts):
     assert facts.facts.frame(at="2026-03-03")["value"].to_list() == ["dark"]
 
 
-def test_what_something_else_superseded_since_stays_superseded(facts):
+def test_a_memory_superseded_by_another_since_stays_superseded(facts):
     fact(facts, "grey", session="talk", confidence=0.95)
     done = facts.forget(session="web", how="quarantine")
     assert statuses(facts) == ["superseded", "quarantined", "staged"]
@@ -132,7 +132,7 @@ def test_a_chain_over_two_sessions_is_undone_when_both_are_out(facts):
 
 @pytest.fixture
 def herd(trigrams, clock):
-    """Old talk of two sorts, each in a summary; a web page is part of the first."""
+    """Return a lab of two kinds of old messages, each in a summary; a web page is part of the first."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         goats = [
             {"text": f"The goat on meadow {n} wants hay", "session": "web" if n > 7 else "talk"}
@@ -196,7 +196,7 @@ def test_single_memories_are_restored_and_release_leaves_them_alone(lab):
     assert statuses(lab) == ["active", "active"]
 
 
-def test_what_is_purged_meanwhile_displaces_nothing_again(facts):
+def test_a_memory_purged_meanwhile_displaces_nothing_on_release(facts):
     done = facts.forget(session="web", how="quarantine")
     facts.purge(2)
     assert facts.restore(quarantine=done).ids == ()
@@ -216,13 +216,13 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     assert hits[0].id == planted.id
     lab.feedback(hits[0], "success")
     seen = lab.forget(how="quarantine", session="web", dry_run=True)
-    shown = seen.shown.filter(pl.col("probe").not_())
-    assert shown.select("decision", "query", "position", "memory_id", "outcome").rows() == [
+    rows = seen.shown.filter(pl.col("probe").not_())
+    assert rows.select("decision", "query", "position", "memory_id", "outcome").rows() == [
         (hits.decision, "tabs for what?", 1, 4, "success")
     ]
-    asked = seen.replay.row(0, named=True)
-    assert (asked["decision"], asked["left"], len(asked["came"])) == (hits.decision, [4], 1)
-    assert asked["overlap"] == pytest.approx(2 / 3)
+    row = seen.replay.row(0, named=True)
+    assert (row["decision"], row["left"], len(row["came"])) == (hits.decision, [4], 1)
+    assert row["overlap"] == pytest.approx(2 / 3)
     assert seen.event is None
     assert statuses(lab) == ["active"] * 4
     done = lab.forget(session="web", how="quarantine")
@@ -230,7 +230,7 @@ def test_the_result_says_which_recalls_showed_it_and_what_they_answer_without(la
     assert done.shown.equals(seen.shown)
     assert {*lab.recall("tabs for what?", limit=3, log=False).ids} == {
         *hits.ids[:3],
-        *asked["came"],
+        *row["came"],
     } - {4}
 
 
@@ -250,9 +250,9 @@ def test_only_the_newest_are_asked_again_and_none_that_the_log_cannot_repeat(lab
     )
     last = lab.recall("tabs").decision
     assert lab.forget(session="web", dry_run=True, replay=0, how="quarantine").replay.height == 0
-    asked = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
-    assert asked["decision"].to_list()[-1] == last
-    assert asked["overlap"].to_list() == [None, 0.0]
+    replay = lab.forget(session="web", dry_run=True, replay=2, how="quarantine").replay
+    assert replay["decision"].to_list()[-1] == last
+    assert replay["overlap"].to_list() == [None, 0.0]
 
 
 def test_edges_and_contributions_are_told(lab):
@@ -269,7 +269,7 @@ def test_edges_and_contributions_are_told(lab):
     assert lab.edges.height == 2
 
 
-def test_it_is_shown_in_a_notebook(facts):
+def test_the_result_renders_in_a_notebook(facts):
     facts.recall(facts[2].text)
     done = facts.forget(session="web", reason="<b>a page</b>", how="quarantine")
     assert "1 memories left recall, 1 back in use, shown 1 times in 1 recalls" in repr(done)
@@ -281,7 +281,7 @@ def test_it_is_shown_in_a_notebook(facts):
 
 
 @pytest.mark.parametrize(
-    ("given", "error"),
+    ("arguments", "error"),
     [
         ({}, InputError),
         ({"since": "2026-01-01"}, InputError),
@@ -296,10 +296,10 @@ def test_it_is_shown_in_a_notebook(facts):
         ({"session": "web", "reason": "the key is AKIAIOSFODNN7EXAMPLE"}, PrivacyError),
     ],
 )
-def test_bad_calls_change_nothing(lab, given, error):
+def test_bad_calls_change_nothing(lab, arguments, error):
     lab.remember("tabs", session="web")
     with pytest.raises(error):
-        lab.upkeep.review.quarantine(**given)
+        lab.upkeep.review.quarantine(**arguments)
     assert statuses(lab) == ["active"]
 
 

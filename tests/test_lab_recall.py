@@ -118,7 +118,7 @@ class TestAskingAgain:
             == first.slate.ids.tolist()
         )
 
-    def test_what_a_log_cannot_hold_is_refused_by_name(self, noted):
+    def test_a_value_that_the_log_cannot_store_is_refused_by_name(self, noted):
         shout = pl.col("text").map_batches(
             lambda texts: texts.str.to_uppercase() != "", return_dtype=pl.Boolean
         )
@@ -163,7 +163,7 @@ class TestDiversity:
 
     @pytest.fixture
     def echo(self, lab):
-        """Three echoes of one note, and another note that is worth less."""
+        """Return a lab with three echoes of one note, and another note with a lower score."""
         lab.remember(
             [
                 {"text": "The deploy failed on Monday", "importance": 0.9},
@@ -221,25 +221,25 @@ class TestDiversity:
 
 class TestSimilar:
     def test_the_nearest_but_itself(self, noted):
-        found = noted.graph.similar(1, limit=3)
-        assert found["memory_id"][0] == 2
-        assert found["rank"].to_list() == [1, 2, 3]
-        assert 1 not in found["memory_id"]
+        hits = noted.graph.similar(1, limit=3)
+        assert hits["memory_id"][0] == 2
+        assert hits["rank"].to_list() == [1, 2, 3]
+        assert 1 not in hits["memory_id"]
         vectors = noted.io.store.state.vectors.take().astype(float)
         norms = np.linalg.norm(vectors, axis=1)
         expected = vectors @ vectors[0] / (norms * norms[0])
-        assert found["similarity"].to_list() == pytest.approx(
-            expected[found["memory_id"].to_numpy() - 1].tolist()
+        assert hits["similarity"].to_list() == pytest.approx(
+            expected[hits["memory_id"].to_numpy() - 1].tolist()
         )
-        assert found["similarity"].is_sorted(descending=True)
+        assert hits["similarity"].is_sorted(descending=True)
 
-    def test_it_reads_and_writes_nothing(self, noted):
+    def test_a_preview_reads_and_writes_nothing(self, noted):
         before = noted.io.store.journal.head, noted.memories
         noted.graph.similar(1)
         assert noted.io.store.journal.head == before[0]
         assert noted.memories.equals(before[1])
 
-    def test_what_recall_does_not_admit_is_left_out(self, noted):
+    def test_a_memory_that_recall_does_not_admit_is_left_out(self, noted):
         noted.forget(2)
         assert 2 not in noted.graph.similar(1)["memory_id"]
         assert noted.graph.similar(2)["memory_id"].to_list()[0] == 1
@@ -255,14 +255,14 @@ class TestSimilar:
 
     def test_alone(self, lab):
         lab.remember("one")
-        found = lab.graph.similar(1)
-        assert found.height == 0
-        assert found.schema["similarity"] == pl.Float64()
+        hits = lab.graph.similar(1)
+        assert hits.height == 0
+        assert hits.schema["similarity"] == pl.Float64()
 
     @pytest.mark.parametrize(
         ("memory", "more"), [(9, {}), (True, {}), (1, {"limit": 0}), (1, {"limit": 2.5})]
     )
-    def test_what_is_wrong_is_said(self, noted, memory, more):
+    def test_errors_say_what_is_wrong(self, noted, memory, more):
         with pytest.raises(memlab.InputError, match=r"memory|limit"):
             noted.graph.similar(memory, **more)
 

@@ -20,15 +20,15 @@ from memlab.subjects.io.reembedding import Reembedding
 
 WORDS = "apple bridge candle desert engine forest garden harbour island jacket kettle ladder market needle orchard"
 TEXTS = [
-    f"The {one} is behind the {other}, said {name}"
-    for one in WORDS.split()
+    f"The {word} is behind the {other}, said {name}"
+    for word in WORDS.split()
     for other, name in zip(WORDS.split(), "ABCDE", strict=False)
 ]
 SAID = [f"Ida: {text}" if row % 3 else text for row, text in enumerate(TEXTS)]
 
 
 def initials(texts):
-    """Another embedder of as many dimensions as ``letters``: the products of one with the other would be numbers."""
+    """Embed in the dimensions of ``letters`` by another model, so that mixed products would be numbers."""
     out = np.zeros((len(texts), 32))
     for row, text in enumerate(texts):
         for word in text.lower().split():
@@ -38,14 +38,14 @@ def initials(texts):
 
 
 class Gate:
-    """``initials``, which waits for the gate once it is shut; it counts the texts that it saw."""
+    """The embedder ``initials`` with a gate: while it is shut, calls wait. It counts the texts."""
 
     def __init__(self):
         self.open = threading.Event()
         self.open.set()
         self.failing = False
         self.waits = threading.Event()
-        """Somebody is at the gate, with texts at hand."""
+        """Set when a thread waits at the gate with its texts."""
         self.seen = []
 
     def __call__(self, texts):
@@ -58,22 +58,22 @@ class Gate:
         return initials(texts)
 
 
-def named(embed):
+def name_embedder(embed):
     return load_embedder(embed, name="test gate")
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Batches of sixteen texts, in pieces of eight."""
+    """Use batches of sixteen texts, in pieces of eight."""
     monkeypatch.setattr(stores, "_EMBED_AT_ONCE", 16)
     monkeypatch.setattr(stores, "_EMBED_PIECE", 8)
 
 
 @pytest.fixture
 def shut():
-    """An embedder whose gate is shut, and the gate."""
+    """Return an embedder whose gate is shut, and the gate."""
     gate = Gate()
-    embedder = named(gate)
+    embedder = name_embedder(gate)
     gate.open.clear()
     yield embedder, gate
     gate.open.set()
@@ -91,7 +91,7 @@ def filled(path, clock, texts=TEXTS):
 
 
 def contents(lab):
-    """All that scores are made of."""
+    """Return all data that scores depend on."""
     with lab.io.store.reading() as state:
         blocks = {first + row: vector.tolist() for first, matrix in lab.io.store.journal.vectors(state.fingerprint)
                   for row, vector in enumerate(matrix)}  # fmt: skip
@@ -120,17 +120,21 @@ def scores(lab):
 @pytest.mark.parametrize("way", ["thread", "foreground", "again"])
 def test_the_end_is_that_of_the_foreground_to_the_bit(tmp_path, clock, small, way):
     with memlab.open(
-        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+        filled(tmp_path / "one", clock), embedder=name_embedder(initials), clock=clock, reembed=True
     ) as lab:
         wanted, ranked = contents(lab), scores(lab)
     path = filled(tmp_path / "two", clock)
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         if way == "thread":
             while not lab.io.reembedding().finished:
                 threading.Event().wait(0.01)
         elif way == "foreground":
             assert lab.io.reembed()
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed=way == "again") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed=way == "again"
+    ) as lab:
         assert lab.io.reembedding() == Reembedding(len(TEXTS), len(TEXTS))
         assert contents(lab) == wanted
         assert scores(lab) == ranked
@@ -177,8 +181,8 @@ def test_the_newest_come_first_and_a_timeout_ends_it(tmp_path, clock, small, shu
         assert lab.io.reembed(timeout=0)
 
 
-def test_nobody_mixes_two_models(tmp_path, clock, small, shut):
-    """One who had the lab open is told; one who comes with either model sees only vectors of that which is in use."""
+def test_vectors_of_two_models_are_never_mixed(tmp_path, clock, small, shut):
+    """A writer with the lab open is told; a writer with either model sees only vectors of the one in use."""
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as before:
@@ -210,7 +214,7 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
         sys.path[:0] = {[str(Path(__file__).parent)]!r}
         import memlab
         from memlab.kernel.storage import store as stores
-        from test_lab_reembedding import initials, named
+        from test_lab_reembedding import initials, name_embedder
         stores._EMBED_AT_ONCE, stores._EMBED_PIECE = 16, 8
         calls = []
         def dying(texts):
@@ -218,24 +222,24 @@ def test_a_killed_process_goes_on_where_it_was(tmp_path, clock, small):
             if len(texts) == 8 and len(calls) > 6:
                 os._exit(9)
             return initials(texts)
-        lab = memlab.open({str(path)!r}, embedder=named(dying), reembed="background")
+        lab = memlab.open({str(path)!r}, embedder=name_embedder(dying), reembed="background")
         lab.io.reembed()
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], check=False, capture_output=True
     )
     assert done.returncode == 9, done.stderr.decode()
-    with memlab.open(path, embedder=named(initials), clock=clock, read_only=True) as lab:
+    with memlab.open(path, embedder=name_embedder(initials), clock=clock, read_only=True) as lab:
         assert 0 < lab.io.reembedding().done < 75
     # no word of reembed: it goes on by itself
-    with memlab.open(path, embedder=named(initials), clock=clock) as lab:
+    with memlab.open(path, embedder=name_embedder(initials), clock=clock) as lab:
         while not lab.io.reembedding().finished:
             threading.Event().wait(0.01)
-        found = contents(lab)
+        content = contents(lab)
     with memlab.open(
-        filled(tmp_path / "one", clock), embedder=named(initials), clock=clock, reembed=True
+        filled(tmp_path / "one", clock), embedder=name_embedder(initials), clock=clock, reembed=True
     ) as lab:
-        assert found == contents(lab)
+        assert content == contents(lab)
 
 
 def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock, small, shut):
@@ -247,18 +251,20 @@ def test_a_snapshot_in_between_and_what_is_remembered_meanwhile(tmp_path, clock,
         gate.open.set()
     with memlab.open(path, embedder=embedder, clock=clock) as lab:
         assert lab.io.reembed()
-        found = contents(lab)
+        content = contents(lab)
         again = lab.io.backup(tmp_path / "backup").path
     with memlab.open(path, embedder=embedder, clock=clock) as lab:
-        assert contents(lab) == found
+        assert contents(lab) == content
     with memlab.open(again, embedder=embedder, clock=clock, read_only=True) as lab:
-        assert contents(lab)["vectors"] == found["vectors"]
-    assert found["vectors"] == embedder.encode([*SAID, "A quince hangs over the fence"]).tolist()
+        assert contents(lab)["vectors"] == content["vectors"]
+    assert content["vectors"] == embedder.encode([*SAID, "A quince hangs over the fence"]).tolist()
 
 
 def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         assert lab.io.reembed()
         journal = lab.io.store.journal
         whole = np.array(contents(lab)["vectors"])
@@ -271,14 +277,14 @@ def test_the_past_knows_no_vector_that_came_later(tmp_path, clock, small):
             state = State(PROJECTIONS)
             state.fold(journal.events(upto=event.seq), journal)
             going_on.fold(journal.events(after=going_on.seq, upto=event.seq), journal)
-            for one in (state, going_on):
-                assert one.unembedded == left
+            for item in (state, going_on):
+                assert item.unembedded == left
                 assert (
-                    one.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)
+                    item.vectors.take() == np.where(np.arange(75)[:, None] < left, 0, whole)
                 ).all()
 
 
-def test_who_sees_a_part_of_the_lab_sees_the_same(tmp_path, clock, small, shut):
+def test_a_viewer_sees_the_same_memories_after_the_change(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
@@ -305,7 +311,9 @@ def test_the_past_of_a_former_embedder_is_refused(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:
         head = lab.io.store.journal.head
-    with memlab.open(path, embedder=named(initials), clock=clock, reembed="background") as lab:
+    with memlab.open(
+        path, embedder=name_embedder(initials), clock=clock, reembed="background"
+    ) as lab:
         assert lab.io.reembed()
         with pytest.raises(EmbedderMismatch):
             lab.at(event=head)
@@ -346,7 +354,7 @@ def test_an_embedder_that_fails_is_told_of_and_asked_again(tmp_path, clock, smal
         assert lab.io.reembedding().error is None
 
 
-def test_what_is_linked_later_waits_for_the_vectors(tmp_path, clock, small, shut):
+def test_a_memory_linked_later_waits_for_its_vector(tmp_path, clock, small, shut):
     embedder, gate = shut
     path = filled(tmp_path / "lab", clock, [*TEXTS, "The heating is set to nineteen degrees"])
     with memlab.open(path, embedder=embedder, clock=clock, reembed="background") as lab:
@@ -363,14 +371,14 @@ def test_back_and_forth_and_an_empty_lab(tmp_path, clock, small):
     path = filled(tmp_path / "lab", clock)
     with memlab.open(path, embedder=letters, clock=clock) as lab:
         before = contents(lab)["vectors"]
-    memlab.open(path, embedder=named(initials), clock=clock, reembed="background").close()
+    memlab.open(path, embedder=name_embedder(initials), clock=clock, reembed="background").close()
     with memlab.open(path, embedder=letters, clock=clock, reembed="background") as lab:
         assert lab.io.reembed()
         assert contents(lab)["vectors"] == before
     with memlab.open(tmp_path / "empty", embedder=letters, clock=clock) as lab:
         assert lab.io.reembedding().finished
     with memlab.open(
-        tmp_path / "empty", embedder=named(initials), clock=clock, reembed="background"
+        tmp_path / "empty", embedder=name_embedder(initials), clock=clock, reembed="background"
     ) as lab:
         assert lab.io.reembed()
         lab.remember("a quince")

@@ -46,8 +46,8 @@ def test_off_for_all(noted, clock):
     with noted.agents.turns() as turns:
         turns.offer("deploys")
         assert turns.wait(30)
-        found = turns.offer("deploys")
-        assert (len(found), found.notes) == (0, (hits.off,))
+        offer = turns.offer("deploys")
+        assert (len(offer), offer.notes) == (0, (hits.off,))
         assert turns.wait(30)
     assert noted.io.store.journal.head - head <= 1, "nothing is logged but the run of an operation"
     noted.agents.switch_on()
@@ -82,7 +82,7 @@ def test_off_for_a_project(noted, tmp_path):
     }, "a question of the past is asked again as it was"
 
 
-def test_what_is_there_can_be_looked_at_and_corrected(noted):
+def test_stored_memories_can_be_read_and_corrected(noted):
     hits = noted.recall("deploys")
     noted.agents.switch_off()
     assert noted.memories.height == 3
@@ -93,7 +93,7 @@ def test_what_is_there_can_be_looked_at_and_corrected(noted):
     assert noted.memories["status"].to_list() == ["superseded", "forgotten", "purged", "active"]
 
 
-def test_it_is_logged_reversible_and_in_the_past(noted, clock):
+def test_a_switch_is_logged_reversible_and_visible_in_the_past(noted, clock):
     then = noted.io.store.journal.head
     clock.advance(hours=1)
     assert noted.agents.switch_off("api", reason="moved").rows() == [
@@ -101,7 +101,7 @@ def test_it_is_logged_reversible_and_in_the_past(noted, clock):
     ]
     noted.agents.switch_off("api", reason="again")
     noted.agents.switch_on()
-    assert noted.io.store.journal.head == then + 1, "what is so already is not written"
+    assert noted.io.store.journal.head == then + 1, "an unchanged switch is not written"
     noted.agents.switch_off()
     assert noted.agents.switched_off()["project"].to_list() == [None, "api"]
     noted.agents.switch_on()
@@ -114,7 +114,7 @@ def test_it_is_logged_reversible_and_in_the_past(noted, clock):
     assert noted.at(event=then).recall("deploys", project="api").off is None
 
 
-def test_it_holds_when_the_lab_is_opened_again_and_for_every_viewer(disk):
+def test_a_switch_survives_reopening_and_applies_to_every_viewer(disk):
     with disk() as lab:
         lab.remember("deploys go out on Tuesdays", project="api")
         lab.agents.switch_off("api")
@@ -146,10 +146,10 @@ def test_a_purged_projects_name_is_gone_from_it(noted):
     assert "web" not in str(noted.agents.switched_off().rows())
 
 
-@pytest.mark.parametrize("given", [{"project": ""}, {"reason": "AKIAIOSFODNN7EXAMPLE"}])
-def test_what_cannot_be_a_project_or_reason(lab, given):
+@pytest.mark.parametrize("arguments", [{"project": ""}, {"reason": "AKIAIOSFODNN7EXAMPLE"}])
+def test_invalid_projects_and_reasons(lab, arguments):
     with pytest.raises((memlab.InputError, memlab.errors.PrivacyError)):
-        lab.agents.switch_off(**given)
+        lab.agents.switch_off(**arguments)
 
 
 def test_from_the_command_line(tmp_path, run, json_of):
@@ -168,7 +168,7 @@ def test_from_the_command_line(tmp_path, run, json_of):
 
 
 def elsewhere(host="vectors.example.com"):
-    """An embedder that says where it sends texts, and keeps what it was sent."""
+    """Return an embedder that names the host it sends texts to, and records them."""
 
     def embed(texts):
         embed.sent += texts
@@ -303,7 +303,7 @@ def test_the_setting_changes_no_pack_that_does_not_give_it():
 
 
 @pytest.mark.parametrize("remote", [7, "", "a\nb"])
-def test_what_cannot_be_a_place(remote):
+def test_invalid_hosts(remote):
     embedder = elsewhere(remote)
     with pytest.raises(memlab.InputError, match="remote is the host or service"):
         memlab.open(embedder=embedder)

@@ -26,14 +26,14 @@ def cascade(trigrams, clock):
         yield lab
 
 
-def taken(turns, *contexts):
-    """What comes up for each context, by the ids that the turn after it gives."""
-    found = []
+def offered_ids(turns, *contexts):
+    """Return the ids that are offered for each context in the turn after it."""
+    results = []
     turns.offer(contexts[0])
     for context in (*contexts[1:], "zzzz qqqq"):
         assert turns.wait(30)
-        found.append([hit.id for hit in turns.offer(context)])
-    return found
+        results.append([hit.id for hit in turns.offer(context)])
+    return results
 
 
 def test_results_of_a_turn_are_ready_at_the_next(cascade):
@@ -47,23 +47,23 @@ def test_results_of_a_turn_are_ready_at_the_next(cascade):
     assert [hit.score for hit in second] == sorted((hit.score for hit in second), reverse=True)
 
 
-def test_it_says_what_recall_would(cascade):
+def test_an_offer_equals_a_recall(cascade):
     plain = cascade.recall("the bakery opens at noon", log=False).ids
-    assert taken(cascade.agents.turns(), "the bakery opens at noon") == [list(plain)]
+    assert offered_ids(cascade.agents.turns(), "the bakery opens at noon") == [list(plain)]
 
 
-def test_what_came_up_does_not_come_up_twice_on_one_topic(cascade):
-    assert taken(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
+def test_a_memory_is_not_offered_twice_on_the_same_topic(cascade):
+    assert offered_ids(cascade.agents.turns(), *["the bakery opens at six"] * 3)[1:] == [[], []]
 
 
 def test_a_new_topic_clears_what_came_up(cascade):
     bakery, deploys = "the bakery opens at six", "deploys go out on Tuesdays"
     a, b = cascade.io.embedder.encode([bakery, deploys]).astype(float)
     assert a @ b / (a @ a * (b @ b)) ** 0.5 < 0.3, "the two contexts are two topics"
-    found = taken(cascade.agents.turns(), bakery, bakery, deploys, bakery)
-    assert found[1] == []
-    assert found[0] == found[3]
-    assert set(found[2]) <= {3, 4}
+    result = offered_ids(cascade.agents.turns(), bakery, bakery, deploys, bakery)
+    assert result[1] == []
+    assert result[0] == result[3]
+    assert set(result[2]) <= {3, 4}
 
 
 def test_the_turn_says_where_a_topic_begins(cascade):
@@ -86,29 +86,35 @@ def test_how_near_a_topic_is_is_a_setting(trigrams, clock):
         pack = f'(pack mine "Topics." :inherits cascade) (setting topic-closeness {closeness})'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
             lab.remember(NOTES, linking="off")
-            found = taken(lab.agents.turns(), "the bakery opens at six", "the bakery opens at noon")
-            assert (sorted(found[0]), sorted(found[1])) == ([1, 2], again)
+            result = offered_ids(
+                lab.agents.turns(), "the bakery opens at six", "the bakery opens at noon"
+            )
+            assert (sorted(result[0]), sorted(result[1])) == ([1, 2], again)
 
 
-def test_a_verifier_lets_through_what_it_accepts_and_its_verdict_counts(cascade):
+def test_a_verifier_filters_the_offer_and_its_verdict_is_recorded(cascade):
     turns = cascade.agents.turns(verifier=lambda hits: [hit for hit in hits if "six" in hit.text])
-    assert taken(turns, "the bakery opens at six") == [[1]]
+    assert offered_ids(turns, "the bakery opens at six") == [[1]]
     assert cascade.memories["confidence"].round(12).to_list()[:2] == [0.82, 0.78]
-    assert taken(cascade.agents.turns(verifier=verifiers.overlap), "when does the bakery open?")[0]
+    assert offered_ids(
+        cascade.agents.turns(verifier=verifiers.overlap), "when does the bakery open?"
+    )[0]
 
 
 def test_two_agents_do_not_share_what_came_up(cascade):
     one, two = cascade.agents.turns(), cascade.agents.turns()
-    assert taken(one, "the bakery opens at six") == taken(two, "the bakery opens at six")
+    assert offered_ids(one, "the bakery opens at six") == offered_ids(
+        two, "the bakery opens at six"
+    )
 
 
 def test_filters_are_those_of_recall(cascade):
     cascade.remember("the bakery is closed", season="holidays", linking="off")
-    assert 5 not in taken(cascade.agents.turns(), "the bakery is closed")[0]
-    assert 5 in taken(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
-    assert taken(cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery") == [
-        [2]
-    ]
+    assert 5 not in offered_ids(cascade.agents.turns(), "the bakery is closed")[0]
+    assert 5 in offered_ids(cascade.agents.turns(season="holidays"), "the bakery is closed")[0]
+    assert offered_ids(
+        cascade.agents.turns(limit=1, where=pl.col("text") == NOTES[1]), "the bakery"
+    ) == [[2]]
 
 
 def test_the_agent_never_waits_and_the_newest_context_wins(cascade):
@@ -126,7 +132,7 @@ def test_the_agent_never_waits_and_the_newest_context_wins(cascade):
     turns.offer(contexts[0])
     assert begun.wait(30)
     offered = [turns.offer(context) for context in contexts[1:]]
-    assert [len(one) for one in offered] == [0, 0, 0]
+    assert [len(item) for item in offered] == [0, 0, 0]
     assert not turns.wait(0)
     gate.set()
     assert turns.wait(30)
@@ -175,9 +181,9 @@ def test_a_faulty_verifier_is_said_and_changes_nothing(cascade, how):
     with cascade.agents.turns(verifier=verifier) as turns:
         turns.offer("the bakery opens at six")
         assert turns.wait(30)
-        found = turns.offer("and on")
-    assert sorted(hit.id for hit in found) == [1, 2], "what its recall showed comes up unverified"
-    assert said in found.notes[0]
+        offer = turns.offer("and on")
+    assert sorted(hit.id for hit in offer) == [1, 2], "what its recall showed comes up unverified"
+    assert said in offer.notes[0]
     assert cascade.memories["confidence"].to_list() == before
     assert cascade.upkeep.review.gaps().is_empty()
 
@@ -193,9 +199,9 @@ def test_a_verifier_that_hangs_holds_up_nothing(cascade):
     turns = cascade.agents.turns(verifier=hangs, patience=0.05)
     turns.offer("the bakery opens at six")
     assert turns.wait(30)
-    found = turns.offer("deploys go out on Tuesdays")
-    assert "no verdict within 0.05 s" in found.notes[0]
-    assert {1, 2} == {hit.id for hit in found}
+    offer = turns.offer("deploys go out on Tuesdays")
+    assert "no verdict within 0.05 s" in offer.notes[0]
+    assert {1, 2} == {hit.id for hit in offer}
     assert turns.wait(30)
     assert "has not answered for recall" in turns.offer("and on").notes[0]
     assert len(asked) == 1, "it is not asked again before it has answered"
@@ -250,8 +256,8 @@ def test_turns_that_are_left_end_their_thread(cascade):
 
 def test_without_a_verifier_all_that_is_shown_comes_up_and_nothing_changes(cascade):
     cascade.remember("zebra bakery noon", linking="off")
-    found = taken(cascade.agents.turns(verifier=None), "the bakery opens at noon")[0]
-    assert found == list(cascade.recall("the bakery opens at noon", log=False).ids)
+    result = offered_ids(cascade.agents.turns(verifier=None), "the bakery opens at noon")[0]
+    assert result == list(cascade.recall("the bakery opens at noon", log=False).ids)
     assert cascade.memories["confidence"].unique().to_list() == [0.8]
 
 
@@ -280,7 +286,7 @@ def test_a_context_has_a_text(cascade):
         cascade.agents.turns().offer(" ")
 
 
-def test_it_is_a_frame_and_renders_what_was_said_as_text(cascade):
+def test_an_offer_is_a_frame_and_renders_as_text(cascade):
     cascade.remember("<script>the bakery opens</script>", linking="off")
     turns = cascade.agents.turns()
     turns.offer("the bakery opens")
@@ -297,5 +303,5 @@ def test_a_lab_that_is_only_read_has_turns_too(disk):
         lab.remember(NOTES, linking="off")
     with disk(read_only=True) as lab:
         assert sorted(
-            taken(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]
+            offered_ids(lab.agents.turns(verifier=verifiers.overlap), "the bakery opens at six")[0]
         ) == [1, 2]

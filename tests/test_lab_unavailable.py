@@ -16,7 +16,7 @@ AWAY = r"Memory is unavailable: .*agent.memlab is out of reach \(.*\). Nothing w
 
 @pytest.fixture
 def share(tmp_path):
-    """A disk that can be taken away."""
+    """Return a disk that can be taken away."""
     folder = tmp_path / "share"
     folder.mkdir()
     return folder
@@ -32,7 +32,7 @@ def opened(path, **more):
 
 
 def away(path):
-    """Moves the lab away; gives what brings it back."""
+    """Move the lab away; return a function that brings it back."""
     there = path.with_name("away")
     path.rename(there)
     return lambda: there.rename(path)

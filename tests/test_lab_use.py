@@ -34,9 +34,7 @@ def confidence(lab):
 
 
 class TestVerdict:
-    def test_what_passes_keeps_its_access_and_gains_confidence_and_the_rest_loses_both(
-        self, cascade, clock
-    ):
+    def test_accepted_results_gain_confidence_and_rejected_ones_lose_it(self, cascade, clock):
         hits = cascade.recall("the bakery opens", limit=3)
         clock.advance(hours=2)
         verified = cascade.agents.verify(hits, [hits[0], hits[1].id])
@@ -56,7 +54,7 @@ class TestVerdict:
             hits = cascade.recall("the bakery opens", limit=3)
             cascade.agents.verify(hits, [1, 2])
             edge = cascade.edges.filter(relation="relates-to").to_dicts()
-            assert [(one["source"], one["target"]) for one in edge] == [(1, 2)]
+            assert [(item["source"], item["target"]) for item in edge] == [(1, 2)]
             assert edge[0]["weight"] == pytest.approx(min(1.0, 0.1 * count))
             assert edge[0]["reinforcements"] == count - 1
 
@@ -68,8 +66,8 @@ class TestVerdict:
         a, b, c = hits.ids[:3]
         cascade.agents.verify(hits, says, relations={(c, a): "contradicts"})
         between = cascade.edges.filter(pl.col("relation") != "has-tag")
-        found = set(between.select("source", "target", "relation").rows())
-        assert found == {
+        unique = set(between.select("source", "target", "relation").rows())
+        assert unique == {
             (a, b, "supersedes"),
             (c, a, "contradicts"),
             (min(b, c), max(b, c), "relates-to"),
@@ -137,7 +135,7 @@ class TestVerdict:
                 assert lab.agents.relationships()["helpful"].to_list() == [2]
 
     @pytest.mark.parametrize(
-        ("arguments", "said"),
+        ("arguments", "message"),
         [
             ({"accepted": [4]}, "no hit of this recall.*4"),
             ({"accepted": [1], "rejected": [1]}, "Memory 1 is both"),
@@ -148,10 +146,10 @@ class TestVerdict:
             ({"accepted": lambda hits: ["x"]}, "x"),
         ],
     )
-    def test_bad_input_changes_nothing(self, cascade, arguments, said):
+    def test_bad_input_changes_nothing(self, cascade, arguments, message):
         hits = cascade.recall("the bakery opens at", limit=3, where=pl.col("id") < 4)
         head = cascade.io.store.journal.head
-        with pytest.raises(memlab.InputError, match=said):
+        with pytest.raises(memlab.InputError, match=message):
             cascade.agents.verify(hits, **arguments)
         assert cascade.io.store.journal.head == head
 
@@ -163,7 +161,7 @@ class TestVerdict:
 
 
 class TestOverlap:
-    def test_what_holds_the_words_of_the_question_passes(self, cascade):
+    def test_a_memory_with_the_words_of_the_query_passes(self, cascade):
         hits = cascade.recall("when does the bakery open?", limit=4)
         passing = {hit.id for hit in verifiers.overlap(hits).accepted}
         coverage = dict(
@@ -178,7 +176,7 @@ class TestOverlap:
             hits = lab.recall("the bakery opens with tabs")
             assert verifiers.overlap(hits).accepted == []
 
-    def test_what_a_trigger_called_passes(self, cascade):
+    def test_a_triggered_memory_passes(self, cascade):
         cascade.remember("never log secrets", kind="negative", triggers=["print("], linking="off")
         hits = cascade.recall("print(value) then")
         assert 5 in [hit.id for hit in verifiers.overlap(hits).accepted]

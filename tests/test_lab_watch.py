@@ -43,7 +43,7 @@ class Seen:
 
 
 @pytest.fixture
-def seen():
+def notices():
     return Seen()
 
 
@@ -55,7 +55,7 @@ def replaced(path, text):
 
 
 def settled(watch):
-    """What looks in a row find: two, or more where the file is empty."""
+    """Check the file until nothing changes: twice, or more often if the file is empty."""
     return next(filter(None, (watch.look() for _ in range(30))), None)
 
 
@@ -63,15 +63,15 @@ class TestSaving:
     @pytest.mark.parametrize(
         "save", [lambda path, text: path.write_text(text), replaced], ids=["in place", "replaced"]
     )
-    def test_a_save_decides_the_next_recall(self, lab, file, seen, save):
+    def test_a_save_decides_the_next_recall(self, lab, file, notices, save):
         lab.remember(["short", "a rather longer text than the other"])
-        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=notices) as watch:
             assert lab.recall("text")[0].id == 2
             save(file, SHORT)
-            assert seen.next().outcome == "live"
+            assert notices.next().outcome == "live"
             assert lab.recall("text")[0].id == 1
             save(file, LONG)
-            assert seen.next().outcome == "live"
+            assert notices.next().outcome == "live"
             assert lab.recall("text")[0].id == 2
             assert watch.error is None
         history = lab.policies.history(SLOT)
@@ -83,61 +83,61 @@ class TestSaving:
             "saved mine.hy",
         ]
 
-    def test_a_pack(self, lab, file, seen):
+    def test_a_pack(self, lab, file, notices):
         file.write_text(PACK)
-        with lab.policies.watch(file, every=0.01, on_change=seen):
+        with lab.policies.watch(file, every=0.01, on_change=notices):
             assert (lab.policies.pack.name, lab.policies.pack.count("seeds")) == ("mine", 3)
             file.write_text(PACK.replace("3", "4"))
-            change = seen.next()
+            change = notices.next()
             assert (change.outcome, change.hash) == ("live", lab.policies.pack.hash)
             assert lab.policies.pack.count("seeds") == 4
 
-    def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, seen):
-        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+    def test_a_broken_save_leaves_the_last_good_one_live(self, lab, file, notices):
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=notices) as watch:
             before = lab.policies.pack.hash
             file.write_text(BROKEN)
-            change = seen.next()
+            change = notices.next()
             assert (change.outcome, lab.policies.pack.hash) == ("error", before)
             assert isinstance(watch.error, PolicyError)
             assert "mine.hy, recall-score" in str(change.error)
             assert "line 2, column 6" in str(change.error)
             assert "Did you mean length" in repr(change)
             file.write_text(LONG)
-            assert seen.next().outcome == "same"
+            assert notices.next().outcome == "same"
             assert (watch.error, lab.policies.pack.hash) == (None, before)
 
-    def test_a_deleted_file_is_told_and_may_come_back(self, lab, file, seen):
-        with lab.policies.watch(file, SLOT, every=0.01, on_change=seen) as watch:
+    def test_a_deleted_file_is_told_and_may_come_back(self, lab, file, notices):
+        with lab.policies.watch(file, SLOT, every=0.01, on_change=notices) as watch:
             file.unlink()
-            assert seen.next().outcome == "error"
+            assert notices.next().outcome == "error"
             assert "mine.hy is not there" in str(watch.error)
             assert lab.policies[SLOT].source == LONG
             file.write_text(SHORT)
-            assert seen.next().outcome == "live"
+            assert notices.next().outcome == "live"
             assert watch.error is None
 
-    def test_two_files_for_two_slots(self, lab, file, tmp_path, seen):
+    def test_two_files_for_two_slots(self, lab, file, tmp_path, notices):
         other = tmp_path / "other.hy"
         other.write_text("(fn [similarity] similarity)")
         with (
-            lab.policies.watch(file, SLOT, every=0.01, on_change=seen),
+            lab.policies.watch(file, SLOT, every=0.01, on_change=notices),
             lab.policies.watch(other, "seed-score", every=0.01),
         ):
             file.write_text(SHORT)
-            seen.next()
+            notices.next()
             assert lab.policies[SLOT].source == SHORT
             assert lab.policies["seed-score"].source == other.read_text()
 
 
 class TestLooking:
-    """One look at a time."""
+    """One check at a time."""
 
     @pytest.fixture
     def watch(self, lab, file):
         with lab.policies.watch(file, SLOT, every=NEVER, on_change=lambda change: None) as watch:
             yield watch
 
-    def test_what_is_still_being_written_is_let_finish(self, lab, file, watch):
+    def test_a_file_that_is_still_being_written_is_not_read(self, lab, file, watch):
         for end in range(1, len(SHORT)):
             file.write_text(SHORT[:end])
             assert watch.look() is None
@@ -172,7 +172,7 @@ class TestLooking:
         assert settled(watch).outcome == "same"
         assert lab.io.store.journal.head == head
 
-    def test_nor_does_one_after_something_else_was_installed_by_hand(self, lab, file, watch):
+    def test_a_save_after_a_manual_installation_is_not_installed(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
         file.write_text(f"; a remark\n{LONG}")
         assert settled(watch).outcome == "same"
@@ -180,7 +180,7 @@ class TestLooking:
         file.write_text("(fn [access] access)")
         assert settled(watch).outcome == "live"
 
-    def test_what_is_live_already_is_not_installed_again(self, lab, file, watch):
+    def test_the_active_policy_is_not_installed_again(self, lab, file, watch):
         lab.policies.install(SLOT, SHORT)
         file.write_text(SHORT)
         head = lab.io.store.journal.head
@@ -188,7 +188,7 @@ class TestLooking:
         assert lab.io.store.journal.head == head
 
     @pytest.mark.parametrize(
-        ("content", "error", "said"),
+        ("content", "error", "message"),
         [
             (b"", PolicyError, "empty"),
             (b"\xff\xfe", InputError, "not UTF-8"),
@@ -196,12 +196,12 @@ class TestLooking:
             (b'(fn [length] (if (= "AKIAIOSFODNN7EXAMPLE" "a") length 0))', PrivacyError, "secret"),
         ],
     )
-    def test_what_cannot_be_a_policy(self, lab, file, watch, content, error, said):
+    def test_invalid_policies_are_reported(self, lab, file, watch, content, error, message):
         before = lab.policies.pack.hash
         file.write_bytes(content)
         change = settled(watch)
         assert isinstance(change.error, error)
-        assert said in str(watch.error)
+        assert message in str(watch.error)
         assert lab.policies.pack.hash == before
 
     def test_a_file_that_is_emptied_before_it_is_written_is_let_finish(self, file, watch):
@@ -230,7 +230,7 @@ class TestLooking:
             assert lab.policies.pack.count("seeds") == 3
             assert lab.policies[SLOT].hash == load_pack("memlab").policies[SLOT].hash
 
-    def test_what_is_not_the_files_fault_is_tried_again(self, disk, file):
+    def test_a_failure_outside_the_file_is_retried(self, disk, file):
         told = []
         with (
             disk() as lab,
@@ -247,7 +247,7 @@ class TestLooking:
             assert lab.policies[SLOT].source == SHORT
             assert [change.outcome for change in told] == ["error", "live"]
 
-    def test_it_tells_what_it_saw(self, file, watch):
+    def test_the_watch_reports_what_it_saw(self, file, watch):
         file.write_text(BROKEN)
         settled(watch)
         assert watch.frame["outcome"].to_list() == ["live", "error"]
@@ -264,7 +264,7 @@ class TestStarting:
             lab.policies.watch(file, SLOT)
         assert lab.policies.pack.hash == before
 
-    def test_what_does_not_exist(self, lab, file):
+    def test_files_that_do_not_exist(self, lab, file):
         with pytest.raises(InputError, match=r"is not there. Did you mean mine\.hy"):
             lab.policies.watch(file.with_name("mime.hy"), SLOT)
         with pytest.raises(UnknownName, match="Did you mean recall-score"):
@@ -280,7 +280,7 @@ class TestStarting:
         with disk(read_only=True) as lab, pytest.raises(ReadOnlyLab, match="read_only"):
             lab.policies.watch(file, SLOT)
 
-    def test_what_is_live_already_makes_no_event(self, lab, file):
+    def test_an_active_policy_writes_no_event(self, lab, file):
         lab.policies.install(SLOT, LONG)
         head = lab.io.store.journal.head
         with lab.policies.watch(file, SLOT, every=NEVER) as watch:
@@ -334,12 +334,12 @@ class TestStopping:
         assert not watch.active
 
 
-def test_saves_while_another_thread_recalls(disk, file, seen):
+def test_saves_while_another_thread_recalls(disk, file, notices):
     """Whatever the moment of a swap: a recall is decided by what was saved, and its event names it."""
     sources = [LONG, SHORT, "(fn [access] access)"]
     with disk() as lab:
         lab.remember(["short", "a rather longer text than the other"])
-        with lab.policies.watch(file, SLOT, every=0.001, on_change=seen):
+        with lab.policies.watch(file, SLOT, every=0.001, on_change=notices):
             known, stop, slates, failed = {lab.policies[SLOT].hash}, threading.Event(), [], []
 
             def recall():
@@ -354,7 +354,7 @@ def test_saves_while_another_thread_recalls(disk, file, seen):
             recalling.start()
             for turn in range(1, 13):
                 replaced(file, sources[turn % 3])
-                known.add(seen.next().hash)
+                known.add(notices.next().hash)
             stop.set()
             recalling.join()
         assert not failed
@@ -413,16 +413,16 @@ watch.stop()
 def test_a_callback_that_fails_does_not_end_the_watch(lab, tmp_path):
     file = tmp_path / "mine.hy"
     file.write_text("(fn [similarity] similarity)")
-    told: queue.Queue[int] = queue.Queue()
+    result: queue.Queue[int] = queue.Queue()
 
     def fails_once_it_is_live(change):
-        told.put(told.qsize())
+        result.put(result.qsize())
         if file.read_text() != "(fn [similarity] similarity)":
             raise KeyError("mine")
 
     watch = lab.policies.watch(file, "recall-score", every=0.01, on_change=fails_once_it_is_live)
     for text in ("(fn [recency] recency)", "(fn [importance] importance)"):
         file.write_text(text)
-        told.get(timeout=60)
+        result.get(timeout=60)
     assert watch.active
     assert lab.policies["recall-score"].inputs == ("importance",)

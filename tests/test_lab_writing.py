@@ -35,16 +35,16 @@ def joined(lab: memlab.Lab) -> list[tuple[int, int, str]]:
 
 
 class TestAdmit:
-    def test_it_says_why_and_how_sure_it_is(self, lab: memlab.Lab) -> None:
+    def test_admission_gives_its_reason_and_confidence(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
-        found = lab.agents.admit("I prefer tabs, thanks")
-        assert (found.worth, found.admitted, found.reasons, found.confidence) == (
+        decision = lab.agents.admit("I prefer tabs, thanks")
+        assert (decision.worth, decision.admitted, decision.reasons, decision.confidence) == (
             0.8,
             True,
             ("tells-preference",),
             0.8,
         )
-        assert (found.pack, found.pack_hash, found.threshold) == (
+        assert (decision.pack, decision.pack_hash, decision.threshold) == (
             "companion",
             lab.policies.pack.hash,
             0.5,
@@ -55,13 +55,13 @@ class TestAdmit:
             ("asks-plainly",),
             1.0,
         )
-        assert found.frame.height == 1
+        assert decision.frame.height == 1
 
     def test_an_extract_pattern_wins_over_a_skip_pattern(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
-        found = lab.agents.admit("Please note: my name is Ada. What is yours?")
-        assert found.admitted
-        assert found.reasons == ("tells-identity", "asks-plainly")
+        decision = lab.agents.admit("Please note: my name is Ada. What is yours?")
+        assert decision.admitted
+        assert decision.reasons == ("tells-identity", "asks-plainly")
 
     def test_nothing_is_written(self, lab: memlab.Lab) -> None:
         head = lab.io.store.journal.head
@@ -106,7 +106,7 @@ class TestAdmit:
 
 
 class TestHear:
-    def test_what_is_not_worth_it_is_not_stored(self, lab: memlab.Lab) -> None:
+    def test_an_utterance_below_the_threshold_is_not_stored(self, lab: memlab.Lab) -> None:
         lab.policies.use("companion")
         heard = lab.agents.observe("Hello there!")
         assert not heard
@@ -124,7 +124,7 @@ class TestHear:
         assert lab.memories["kind"].to_list() == ["preference", "correction", "goal"]
         assert lab.memories["provenance"].to_list() == ["user-stated", "user-corrected", "inferred"]
 
-    def test_what_is_given_stays(self, lab: memlab.Lab) -> None:
+    def test_explicit_fields_are_kept(self, lab: memlab.Lab) -> None:
         heard = lab.agents.observe(
             "I prefer tea", kind="trait", provenance="observed", tags=["drinks"], at="2026-01-01"
         )
@@ -139,28 +139,28 @@ class TestHear:
 
 
 class TestWhoseMemoriesAreCompared:
-    """``admit`` reads the nearest memory that whoever will see the new one sees: nobody else's private ones count."""
+    """``admit`` reads the nearest memory that every viewer of the new one can see: private ones of others do not count."""
 
     NEW = '(pack news "What is near something known is not new." :inherits {}) (setting admit-threshold 0.5)'
     ADMIT = "(defpolicy admit [nearest] (if (> nearest 0.95) 0 1))"
     SAID = "I like my tea with a slice of lemon"
 
     @pytest.mark.parametrize("pack", ["memlab", "workbench"])
-    @pytest.mark.parametrize("known", ["private", "project"])
-    @pytest.mark.parametrize("said", ["private", "project", None])
+    @pytest.mark.parametrize("stored", ["private", "project"])
+    @pytest.mark.parametrize("utterance", ["private", "project", None])
     @pytest.mark.parametrize("creator", ["agent:a", "agent:b", "user", None])
     def test_a_private_utterance_is_compared_with_its_creators_own(
-        self, lab: memlab.Lab, pack: str, known: str, said: str | None, creator: str | None
+        self, lab: memlab.Lab, pack: str, stored: str, utterance: str | None, creator: str | None
     ) -> None:
         lab.policies.use(self.NEW.format(pack) + self.ADMIT)
-        lab.remember(self.SAID, creator="agent:a", visibility=known, linking="off")
-        given = {"creator": creator, "visibility": said}
-        fields = {name: value for name, value in given.items() if value is not None}
+        lab.remember(self.SAID, creator="agent:a", visibility=stored, linking="off")
+        arguments = {"creator": creator, "visibility": utterance}
+        fields = {name: value for name, value in arguments.items() if value is not None}
         heard = lab.agents.observe(self.SAID, linking="off", **fields)
-        sees = known == "project" or (creator == "agent:a" and said == "private")
+        sees = stored == "project" or (creator == "agent:a" and utterance == "private")
         assert (heard.memory is None) == sees
 
-    def test_what_the_pack_makes_private_is_compared_with_the_creators_own(
+    def test_an_utterance_the_pack_makes_private_is_compared_with_its_creators_own(
         self, lab: memlab.Lab
     ) -> None:
         lab.policies.use(self.NEW.format("workbench") + self.ADMIT)
@@ -219,7 +219,7 @@ class TestLimits:
         assert len(few) == 10
         few.remember([{"text": "goats", **self.AGENT}] * 3)
 
-    def test_what_is_merged_was_not_written(self, few: memlab.Lab) -> None:
+    def test_a_merged_memory_was_not_written(self, few: memlab.Lab) -> None:
         same = '(fn [pair/similarity] (if (> pair/similarity 0.999) "duplicate" "none"))'
         few.policies.install("link", same, reason="")
         few.policies.install("resolve", '(fn [pair/rank] "merge")', reason="")
@@ -238,7 +238,7 @@ class TestLimits:
 
 
 class TestLater:
-    def test_it_is_linked_soon_and_the_caller_does_not_wait(self, lab: memlab.Lab) -> None:
+    def test_a_memory_is_linked_in_the_background(self, lab: memlab.Lab) -> None:
         lab.policies.use(LATER)
         added = lab.remember(["goats by the sea", "goats by the lake"])
         assert added.outcomes["why"].to_list() == ["new, and waits to be linked"] * 2
@@ -294,7 +294,7 @@ class TestLater:
         assert (1, 2, "supersedes") in joined(lab)
         assert [hit.id for hit in lab.recall("goats")] == [1]
 
-    def test_what_was_forgotten_meanwhile_is_left_alone(self, lab: memlab.Lab) -> None:
+    def test_a_memory_forgotten_meanwhile_is_not_linked(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", NEAR, reason="")
         link_by_hand(lab)
         lab.remember(["goats", "goats", "goats"], linking="later")
@@ -302,7 +302,7 @@ class TestLater:
         lab.graph.link_waiting()
         assert joined(lab) == [(3, 1, "similar-to")]
 
-    def test_what_is_left_at_closing_is_linked_after_the_next_opening(self, disk: Any) -> None:
+    def test_links_pending_at_closing_are_made_after_the_next_opening(self, disk: Any) -> None:
         with disk() as lab:
             lab.policies.use(LATER)
             link_by_hand(lab)
@@ -344,7 +344,7 @@ class TestLater:
 
 
 def once(lab: memlab.Lab) -> None:
-    """No edge is there twice, and the marks of the link events ascend."""
+    """Check that no edge exists twice, and that the marks of the link events ascend."""
     assert lab.edges.select("source", "target", "relation").is_unique().all()
     marks = [event.body["upto"] for event in lab.io.store.journal.events(kinds=("link",))]
     assert marks == sorted(set(marks))

@@ -42,7 +42,7 @@ MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
 
 @cache
 def imports(module: str) -> tuple[tuple[str, str], ...]:
-    """The modules of memlab that a module imports, each with the name that is taken from it."""
+    """Return the modules of memlab that a module imports, each with the imported name."""
     return tuple(_imports(module))
 
 
@@ -61,17 +61,17 @@ def _imports(module: str) -> Iterator[tuple[str, str]]:
 
 
 def package_of(module: str) -> str:
-    """What may share private names: a package of memlab, or the folder of a subject."""
+    """Return what may share private names: a package of memlab, or the folder of a subject."""
     home = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
     parts = home.split(".")
     return ".".join(parts[: 4 if parts[1:3] == ["kernel", "verbs"] else 3])
 
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Modules left once those that nothing imports, and those that import nothing, are taken away again and again."""
-    left = {module: set(found) for module, found in graph.items()}
+    """Return the modules in cycles: those left after removing, repeatedly, modules without importers or imports."""
+    left = {module: set(value) for module, value in graph.items()}
     while True:
-        imported = {found for others in left.values() for found in others}
+        imported = {other for others in left.values() for other in others}
         ends = {module for module, others in left.items() if not others or module not in imported}
         if not ends:
             return sorted([module, *sorted(others)] for module, others in left.items())
@@ -82,7 +82,7 @@ def private(name: str) -> bool:
     return name.startswith("_") and not name.endswith("__")
 
 
-def test_every_package_stands_in_a_layer():
+def test_every_package_is_in_a_layer():
     contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
         "importlinter"
     ]
@@ -144,7 +144,7 @@ def test_a_subject_is_named_in_at_most_three_files_outside_its_folder(subject):
     assert set(naming) - {"kernel/former_paths.py"} <= allowed
 
 
-def test_no_slot_of_a_subject_stands_in_the_kernel():
+def test_no_slot_of_a_subject_is_in_the_kernel():
     """What packs decide of ``attribution`` and ``context`` is declared in their folders.
 
     Settings are the kernel's: a slate lists them in the order in which they are declared.
@@ -169,19 +169,19 @@ def test_a_lab_imports_extensions_for_type_checkers_alone():
     """What they offer is made by its name, so that a lab opens without their modules."""
     tree = ast.parse(MODULES["memlab.subjects.lab"].read_text(encoding="utf-8"))
     types = {
-        one
+        item
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-        for one in ast.walk(node)
+        for item in ast.walk(node)
     }
-    found = {
+    results = {
         node.module.split(".")[2]
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         and node not in types
         and (node.module or "").startswith("memlab.subjects.")
     }
-    assert found & EXTENSIONS == set()
+    assert results & EXTENSIONS == set()
 
 
 def test_a_lab_opens_without_the_verbs_of_extensions():
@@ -195,14 +195,14 @@ def test_a_lab_opens_without_the_verbs_of_extensions():
 
 
 def test_nothing_private_of_another_package_is_imported():
-    found = [
+    results = [
         f"{module} imports {name or 'all'} of {other}"
         for module in MODULES
         for other, name in imports(module)
         if package_of(other) != package_of(module)
         and (private(name) or any(map(private, other.split("."))))
     ]
-    assert found == []
+    assert results == []
 
 
 def test_every_folder_of_modules_is_a_package():

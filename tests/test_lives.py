@@ -18,7 +18,7 @@ def test_a_life(number):
 
 def test_lives_of_purges_and_entities_alone():
     """Names, texts and beginnings of texts coincide, and what is purged was merged, split, imported and clustered."""
-    kept = {
+    expected = {
         "remember",
         "fact",
         "entity",
@@ -29,7 +29,7 @@ def test_lives_of_purges_and_entities_alone():
         "consolidate",
         "load",
     }
-    without = set(life.VERBS) - kept - {"purge", "conversation", "verify"} | {"kill", "reopen"}
+    without = set(life.VERBS) - expected - {"purge", "conversation", "verify"} | {"kill", "reopen"}
     for number in range(4):
         lived = life.live(f"purge-{number}", range(25), without=without)
         assert lived.troubles == [], "\n".join(lived.said)

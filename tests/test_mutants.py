@@ -1,4 +1,4 @@
-"""The campaign of mutants: how code is found and changed, and which tests a mutant is run against."""
+"""The campaign of mutants: locating and changing code, and the tests that run for a mutant."""
 
 from pathlib import Path
 
@@ -69,13 +69,13 @@ def test_code_is_found_by_its_shape_within_a_function(function, old, new, line):
     assert line in changed(function, old, new).splitlines()
 
 
-def test_one_of_several_matches_is_chosen_by_its_number():
+def test_nth_chooses_among_several_matches():
     assert "min((0), inner(2))" in changed("Store.other", "inner(2)", "0", nth=1)
     assert "min(inner(2), (0))" in changed("Store.other", "inner(2)", "0", nth=2)
 
 
 @pytest.mark.parametrize(
-    ("function", "old", "new", "said"),
+    ("function", "old", "new", "message"),
     [
         ("Store.other", "inner(2)", "0", "2 times"),
         ("Store.other", "inner(3)", "0", "no code such as"),
@@ -85,8 +85,8 @@ def test_one_of_several_matches_is_chosen_by_its_number():
         ("Store.admits", "kept.sort(); return kept", "pass", "several statements"),
     ],
 )
-def test_a_mutant_that_cannot_be_applied_says_why(function, old, new, said):
-    with pytest.raises(MutantError, match=said):
+def test_a_mutant_that_cannot_be_applied_says_why(function, old, new, message):
+    with pytest.raises(MutantError, match=message):
         changed(function, old, new)
 
 
@@ -112,7 +112,7 @@ def test_a_function_is_named_by_its_module_and_what_is_around_it():
 
 @pytest.fixture
 def reach(tmp_path):
-    """Three tests: one narrow and one broad that reach ``f``, and one of the same file that does not."""
+    """Write three tests: a narrow and a broad one that reach ``f``, and another of the same file without it."""
     tests = [
         "tests/a.py::narrow",
         "tests/a.py::beside",
@@ -120,8 +120,8 @@ def reach(tmp_path):
         "tests/b.py::broad[2]",
     ]
     reached = np.array([[1, 0, 0], [0, 1, 0], [1, 1, 1], [1, 1, 1]], dtype=bool)
-    made = ReachMap(tests, np.array([0.1, 0.1, 0.1, 0.1]), ["m:f", "m:g", "n:h"], reached)
-    made.save(tmp_path / "map.npz")
+    result = ReachMap(tests, np.array([0.1, 0.1, 0.1, 0.1]), ["m:f", "m:g", "n:h"], reached)
+    result.save(tmp_path / "map.npz")
     return ReachMap.load(tmp_path / "map.npz")
 
 

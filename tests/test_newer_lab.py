@@ -35,7 +35,7 @@ with memlab.open(sys.argv[1]) as lab:
 
 @pytest.fixture(scope="module")
 def later(tmp_path_factory):
-    """The folder of an unpacked wheel of a later version: another number, another format of the journal."""
+    """Return the folder of an unpacked wheel with a later version and a later format of the journal."""
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("hatchling, which builds the wheel, is not installed: pip install hatchling")
     tree, built = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
@@ -89,7 +89,7 @@ def test_a_lab_of_a_later_memlab_is_refused_with_one_sentence_and_not_touched(la
         for path in folder.rglob("*")
         if path.is_file() and "lock" not in path.name
     }
-    said = (
+    text = (
         f"{folder} has format {VERSION + 1}, written by memlab {LATER}. This is memlab {memlab.__version__}, which "
         f"reads formats up to {VERSION}. Upgrade memlab."
     )
@@ -104,10 +104,10 @@ def test_a_lab_of_a_later_memlab_is_refused_with_one_sentence_and_not_touched(la
     for call in calls:
         with pytest.raises(NewerLab) as caught:
             call()
-        assert str(caught.value) == said
+        assert str(caught.value) == text
     with (
         memlab.open(tmp_path / "other.memlab") as lab,
-        pytest.raises(NewerLab, match=re.escape(said)),
+        pytest.raises(NewerLab, match=re.escape(text)),
     ):
         lab.load(folder)
     assert files == {path: path.read_bytes() for path in files}
@@ -148,10 +148,10 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
     for read_only in (True, False):
         with pytest.raises(NewerLab) as caught:
             memlab.open(folder, read_only=read_only)
-        said = str(caught.value)
+        text = str(caught.value)
         assert re.fullmatch(
             rf"Event \d+ \(use\) is written in the vocabulary of policies {POLICY_FORMAT + 1}, and memlab "
             rf'{memlab.__version__} reads vocabularies up to {POLICY_FORMAT}\. There is no setting "moon-phase"\. '
             r"Upgrade memlab\.",
-            said,
-        ), said
+            text,
+        ), text

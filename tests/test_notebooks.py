@@ -23,7 +23,7 @@ SHORTER = {
         "queries, pool, head = 1200, 20, 5": "queries, pool, head = 600, 20, 5",
     },
 }
-"""What stands in a notebook, and what takes its place."""
+"""Texts of a notebook that vary, and their replacements."""
 
 
 def test_there_are_notebooks():

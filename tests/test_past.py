@@ -13,7 +13,7 @@ WORDS = ["goat", "sea", "bakery", "tabs", "deploy", "review", "swim", "village",
 
 @pytest.fixture
 def lived(lab, clock):
-    """A lab in which much happened between its recalls, and the decisions of those recalls."""
+    """Return a lab with many changes between its recalls, and the decisions of those recalls."""
     dice = np.random.default_rng(3)
     decisions = []
     for day in range(12):
@@ -52,7 +52,7 @@ def test_the_order_of_asking_does_not_matter(lived):
     forward, backward, pack = past(lab), past(lab), memlab.load_pack("cascade")
     there = [forward.recall(decision, pack).frame for decision in decisions]
     back = [backward.recall(decision, pack).frame for decision in reversed(decisions)]
-    assert all(one.equals(two) for one, two in zip(there, reversed(back), strict=True))
+    assert all(item.equals(two) for item, two in zip(there, reversed(back), strict=True))
 
 
 def test_nothing_is_written(lived):
@@ -88,9 +88,9 @@ def test_probes_are_marked_and_last(trigrams):
         lab.remember([f"goat number {number}" for number in range(9)])
         hits = lab.recall("goat")
         assert [hit.probe for hit in hits] == [False, False, True]
-        shown = lab.slates().exposures.collect()
-        assert shown["probe"].to_list() == [False, False, True]
-        probability = shown["propensity"][2]
+        table = lab.slates().exposures.collect()
+        assert table["probe"].to_list() == [False, False, True]
+        probability = table["propensity"][2]
         pool = lab.slates().candidates.collect()
         assert (
             pool.filter(pl.col("memory_id") == hits[2].id)["propensity"].item() == probability < 1

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture
 def folder(name, tmp_path):
-    """A copy of the lab that the version wrote."""
+    """Copy the lab that the version wrote."""
     target = tmp_path / "agent.memlab"
     with zipfile.ZipFile(LABS / f"{name}.zip") as packed:
         packed.extractall(target)
@@ -30,46 +30,46 @@ def folder(name, tmp_path):
 
 
 @pytest.fixture
-def said(name):
-    """What the version said of it."""
+def report(name):
+    """Return what the version reported about the lab."""
     return json.loads((LABS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def opened(folder, **more):
-    """The lab a day after its last event: under the pack companion it has forgotten all within the year."""
+def open_later(folder, **more):
+    """Open the lab a day after its last event, because the pack companion forgets everything within a year."""
     return memlab.open(folder, clock=memlab.ManualClock("2026-01-06"), **more)
 
 
 def rows_of(frame, *, like):
-    """The rows of a frame as JSON has them, in the columns that the version knew."""
+    """Return the rows of a frame as JSON has them, in the columns of the older version."""
     columns = list(like[0])
     return json.loads(json.dumps(frame.select(columns).to_dicts(), default=datetime.isoformat))
 
 
-def check_same(lab, said):
-    """The lab is what the version that wrote it says."""
-    assert rows_of(lab.memories, like=said["memories"]) == said["memories"]
-    edges = rows_of(lab.edges, like=said["edges"])
+def check_same(lab, report):
+    """Check the lab against the report of the version that wrote it."""
+    assert rows_of(lab.memories, like=report["memories"]) == report["memories"]
+    edges = rows_of(lab.edges, like=report["edges"])
     # the column tags had no edges yet
-    if not any(edge["relation"] == "has-tag" for edge in said["edges"]):
+    if not any(edge["relation"] == "has-tag" for edge in report["edges"]):
         edges = [edge for edge in edges if edge["relation"] != "has-tag"]
-    assert edges == said["edges"]
-    assert lab.policies.pack.name == said["pack"]
-    assert said["pack_hash"] in lab.io.store.versions.pack_hashes
+    assert edges == report["edges"]
+    assert lab.policies.pack.name == report["pack"]
+    assert report["pack_hash"] in lab.io.store.versions.pack_hashes
     slates = lab.slates()
     for table in ("decisions", "candidates", "exposures", "feedback"):
-        assert getattr(slates, table).collect().height == said["counts"][table], table
+        assert getattr(slates, table).collect().height == report["counts"][table], table
 
 
-def test_it_is_read_as_it_was_and_nothing_is_changed(folder, said):
+def test_an_earlier_format_is_read_without_a_change(folder, report):
     before = (folder / "journal.db").read_bytes()
     number, _ = format_of(folder)
     assert number < VERSION
-    with opened(folder, read_only=True) as lab:
-        check_same(lab, said)
+    with open_later(folder, read_only=True) as lab:
+        check_same(lab, report)
         assert {
-            query: sorted(hit.id for hit in lab.recall(query)) for query in said["recalled"]
-        } == said["recalled"]
+            query: sorted(hit.id for hit in lab.recall(query)) for query in report["recalled"]
+        } == report["recalled"]
         assert lab.log["event"].to_list() == list(range(1, lab.io.store.journal.head + 1))
         past = lab.at(event=lab.io.store.journal.head - 1)
         assert past.memories["text"].to_list() == lab.memories["text"].to_list()[:-1]
@@ -77,32 +77,32 @@ def test_it_is_read_as_it_was_and_nothing_is_changed(folder, said):
     assert format_of(folder) == (number, None)
 
 
-def test_it_is_written_on_and_opened_again(folder, said):
-    with opened(folder) as lab:
-        check_same(lab, said)
+def test_an_earlier_format_can_be_written_and_reopened(folder, report):
+    with open_later(folder) as lab:
+        check_same(lab, report)
         assert format_of(folder) == (VERSION, memlab.__version__)
         assert lab.io.check().sound
         new = lab.remember("The heating is broken", project="home")
-        assert new.id == said["counts"]["memories"] + 1
+        assert new.id == report["counts"]["memories"] + 1
         assert new.id in [hit.id for hit in lab.recall("Is the heating broken?", limit=3)]
         lab.feedback(lab.recall("How long does the build take?", limit=3)[0], "success")
         lab.edit(1, text="Ana likes black tea")
         after = lab.memories
         lab.io.snapshot()
-    with opened(folder) as lab:
+    with open_later(folder) as lab:
         assert lab.memories.equals(after)
         assert lab.io.check().sound
         assert lab.purge(new.id)
     assert memlab.check(folder).sound
 
 
-def test_the_journal_alone_is_enough(folder, said):
-    """Snapshots of earlier formats are left aside; what they hold stands in the journal."""
-    for kept in sorted(folder.rglob("*"), reverse=True):
-        if kept.name != "journal.db":
-            kept.rmdir() if kept.is_dir() else kept.unlink()
-    with opened(folder, read_only=True) as lab:
-        check_same(lab, said)
+def test_the_journal_alone_is_enough(folder, report):
+    """Snapshots of earlier formats are ignored; their content is in the journal."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.name != "journal.db":
+            path.rmdir() if path.is_dir() else path.unlink()
+    with open_later(folder, read_only=True) as lab:
+        check_same(lab, report)
 
 
 def test_the_file_is_small_and_in_the_state_in_which_it_was_closed(folder, name):

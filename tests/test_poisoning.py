@@ -1,4 +1,4 @@
-"""The attacks of tests/campaigns/poisoning.py in short: what a quarantine gives back, and what it cannot."""
+"""The attacks of tests/campaigns/poisoning.py in short: what a quarantine restores, and what it cannot."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def month():
 
 
 @pytest.mark.parametrize("pack", memlab.packs())
-def test_what_is_found_out_at_once_leaves_no_trace_in_any_answer(trigrams, pack):
-    month = poisoning.Month(1, days=5, projects=1, questions_per_day=2, found=poisoning.BEGINS)
+def test_an_attack_detected_at_once_leaves_no_trace_in_any_answer(trigrams, pack):
+    month = poisoning.Month(1, days=5, projects=1, questions_per_day=2, detected=poisoning.BEGINS)
     clean = month.lived(pack, embedder=trigrams, logged=False)
     after = month.lived(pack, ATTACKS, quarantined=True, embedder=trigrams, logged=False)
     assert after.heads == clean.heads
@@ -49,8 +49,8 @@ def test_a_pack_that_reinforces_nothing_answers_so_even_where_the_planted_were_r
     assert after.heads == clean.heads
 
 
-def test_what_was_decided_in_the_presence_of_what_was_planted_stays(month, trigrams):
-    """Facts that were told while a planted one stood for the true one have no edge to it; all are there again."""
+def test_decisions_made_while_planted_memories_were_present_stay(month, trigrams):
+    """Facts told while a planted one replaced the true one have no edge to it, so all of them are restored."""
     after = month.lived(
         "factgraph", ["near_duplicates"], quarantined=True, embedder=trigrams, logged=False
     )
@@ -59,7 +59,7 @@ def test_what_was_decided_in_the_presence_of_what_was_planted_stays(month, trigr
     assert after.touched == 0
 
 
-def test_what_was_not_stored_because_it_was_planted_before_is_lost(month, trigrams):
+def test_a_statement_not_stored_because_of_a_planted_duplicate_is_lost(month, trigrams):
     after = month.lived(
         "workbench", ["foretold"], quarantined=True, embedder=trigrams, logged=False
     )

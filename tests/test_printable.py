@@ -1,4 +1,4 @@
-"""Nothing that a memory holds steers the terminal of whoever looks at it: every command, every representation."""
+"""No text of a memory can control the reader's terminal: every command, every representation."""
 
 import ast
 import json
@@ -25,18 +25,18 @@ ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_a_printable_text_has_no_control_character_and_json_keeps_its_value(text):
     assert not ACTIVE.search(printable(text))
     assert printable(printable(text)) == printable(text)
-    told = json_safe(json.dumps(text, ensure_ascii=False))
-    assert not ACTIVE.search(told)
-    assert json.loads(told) == text
+    result = json_safe(json.dumps(text, ensure_ascii=False))
+    assert not ACTIVE.search(result)
+    assert json.loads(result) == text
 
 
 @pytest.mark.parametrize("text", ["two\nlines\tand a tab", "שלום \u200f", "👩\u200d🔬 naïve"])
-def test_what_steers_nothing_stays(text):
+def test_harmless_characters_stay(text):
     assert printable(text) == text
 
 
 def fill(lab):
-    """Hostile text wherever a caller may put any."""
+    """Fill every field that a caller may set with hostile text."""
     words = {
         "speaker": EVIL,
         "title": EVIL,
@@ -168,7 +168,7 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
     (tmp_path / "evil.hy").write_text(
         f'(remember "told {EVIL}" "no kind" {EVIL})', encoding="utf-8"
     )
-    said = ""
+    text = ""
     forgetting = [
         ("forget", [LAB, "--how", "quarantine", "--creator", f"who {EVIL}"]),
         ("restore", [LAB, "--quarantine", 1]),
@@ -192,8 +192,8 @@ def test_no_command_prints_what_steers_a_terminal(run, tmp_path):
                 else done.output
             )
             assert not ACTIVE.search(shown), (name, more)
-            said += "" if more else done.output
-    assert said.count("owned") > 10
+            text += "" if more else done.output
+    assert text.count("owned") > 10
 
 
 def test_only_one_place_of_the_command_line_prints():
@@ -226,7 +226,7 @@ RENDERED = {"Report", "Stats"}
 
 
 def is_made_printable(value):
-    """Whether a returned expression is a call of ``printable``, or a text of the source that needs none."""
+    """Return whether a returned expression is a call of ``printable``, or a text of the source that needs none."""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return not ACTIVE.search(value.value)
     return getattr(getattr(value, "func", None), "id", "") == "printable"
@@ -240,10 +240,10 @@ def test_every_class_that_says_how_it_is_shown_makes_it_printable():
         for found in ast.walk(ast.parse(source)) if re.search("def __(repr|str)__", source) else ():
             for method in found.body if isinstance(found, ast.ClassDef) else ():
                 if isinstance(method, ast.FunctionDef) and method.name in ("__repr__", "__str__"):
-                    given = [
+                    values = [
                         node.value for node in ast.walk(method) if isinstance(node, ast.Return)
                     ]
-                    if not all(map(is_made_printable, given)):
+                    if not all(map(is_made_printable, values)):
                         raw.add(found.name)
     assert raw == OF_NUMBERS | RENDERED | {"Hit"}
 
@@ -269,7 +269,7 @@ def test_a_report_is_shown_without_control_characters(part, width):
         assert "owned" in told
 
 
-def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path):
+def test_results_of_the_verbs_are_shown_without_control_characters(lab, tmp_path):
     fill(lab)
     hits, about = lab.recall(f"first {EVIL}", limit=3), f"Ada {EVIL}"
     with pytest.raises(memlab.InputError) as refused:
@@ -316,9 +316,9 @@ def test_what_the_verbs_return_is_shown_without_control_characters(lab, tmp_path
         ),
         *(lab.upkeep.operations.run('(recall "first" 2)'), lab.purge(2, reason=EVIL)),
     ]
-    for one in shown:
-        for told in (repr(one), str(one)):
-            assert not ACTIVE.search(told), type(one)
+    for item in shown:
+        for told in (repr(item), str(item)):
+            assert not ACTIVE.search(told), type(item)
     assert "owned" in str(lab.facts.narrative(about))
     assert not ACTIVE.search(lab.facts.narrative(about).text)
     assert isinstance(hits.slate.frame, pl.DataFrame)

@@ -1,4 +1,4 @@
-"""What a purge takes for a trace of what is gone, and what it says of a difference."""
+"""Which strings a purge treats as traces of a purged text, and how it reports a difference."""
 
 import numpy as np
 import polars as pl
@@ -26,7 +26,7 @@ def test_a_name_that_is_a_key_of_what_the_journal_holds_is_no_trace(disk, tmp_pa
     def traces(name):
         return search_files([tmp_path], search_terms({}, [name], nothing, ())).traces
 
-    assert {found.what for found in traces("harbour")} == {"a name"}
+    assert {trace.what for trace in traces("harbour")} == {"a name"}
     assert traces("columns") == []
 
 
@@ -40,5 +40,5 @@ def test_of_memories_whose_uses_differ_the_first_is_named(trigrams):
                 assert [hit.id for hit in lab.recall("about the sea", limit=1)] == [2]
             return lab.io.store.state
 
-    told = find_differences(state(False), state(True), np.array([], dtype=np.int64))
-    assert "1 memories differ in uses, the first of them memory 2." in told
+    result = find_differences(state(False), state(True), np.array([], dtype=np.int64))
+    assert "1 memories differ in uses, the first of them memory 2." in result

@@ -22,6 +22,6 @@ def test_a_text_across_the_parts_in_which_a_large_file_is_read_is_found(tmp_path
     file = tmp_path / "broken.zip"
     file.write_bytes(bytes(16_000_000 - 10) + text + bytes(100))
     done = search_files([tmp_path], search_terms({1: text.decode()}, [], STAYS, ()))
-    assert [(found.what, found.part, found.count) for found in done.traces] == [
+    assert [(trace.what, trace.part, trace.count) for trace in done.traces] == [
         ("text of memory 1", "free bytes", 1)
     ]

@@ -13,7 +13,7 @@ TOLD = Field("name", held="reference", shared=True)
 
 @pytest.fixture
 def sightings():
-    kind = EventType("sightings/seen", "Somebody was seen.", {"seen": SEEN, "told": TOLD})
+    kind = EventType("sightings/seen", "A person was seen.", {"seen": SEEN, "told": TOLD})
     memlab.extend(Extension("sightings", "1.0", events=(kind,)))
     yield
     forget_extension("sightings")

@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands there."""
+"""The README's examples run unchanged."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_the_first_example_ranks_as_its_comments_say(folder):
     assert names["swapped"][0].text == "The user indents with tabs"
 
 
-def test_the_example_with_own_data_loads_what_it_finds(folder):
+def test_the_example_with_own_data_loads_a_folder(folder):
     (folder / "chats.jsonl").write_text('{"text": "We decided that the login uses passkeys."}\n')
     assert [hit.text for hit in _run(OWN_DATA)["lab"].recall("login?")] == [
         "We decided that the login uses passkeys."

@@ -1,4 +1,4 @@
-"""The reference has an entry for every public name, and every entry says in its first line what it is about."""
+"""The reference has an entry for every public name, and the first line of every entry describes it."""
 
 import contextlib
 import dataclasses
@@ -55,8 +55,8 @@ INTERNAL = {
 """What tools get from ``lab.io.store``; and pathlib's Path, whose name a class within memlab has too."""
 
 
-def found(dotted):
-    """The object that a dotted name stands for."""
+def find_object(dotted):
+    """Return the object with a dotted name."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         try:
@@ -70,20 +70,20 @@ def found(dotted):
 def entries():
     for name in DIRECTIVES:
         with contextlib.suppress(MissingExtra):  # an adapter of a framework that is not installed
-            yield name, found(name)
+            yield name, find_object(name)
 
 
 ENTRIES = dict(entries())
 
 
 def members(cls):
-    """The public methods and properties of a class, as they stand there."""
+    """Return the public methods and properties that a class defines."""
     for name, value in vars(cls).items():
         function = next(
             (
-                one
-                for one in (getattr(value, part, None) for part in ("fget", "func", "__func__"))
-                if one
+                item
+                for item in (getattr(value, part, None) for part in ("fget", "func", "__func__"))
+                if item
             ),
             value,
         )
@@ -92,7 +92,7 @@ def members(cls):
 
 
 def classes():
-    """The public classes of memlab by name."""
+    """Return the public classes of memlab by name."""
     for file in sorted(Path(memlab.__file__).parent.rglob("*.py")):
         parts = file.relative_to(Path(memlab.__file__).parents[1]).with_suffix("").parts
         if "__main__" not in parts:
@@ -101,15 +101,15 @@ def classes():
             except MissingExtra:
                 continue
             own = (
-                one
-                for one in vars(module).values()
-                if getattr(one, "__module__", "") == module.__name__
+                var
+                for var in vars(module).values()
+                if getattr(var, "__module__", "") == module.__name__
             )
-            yield from ((one.__name__, one) for one in own if inspect.isclass(one))
+            yield from ((item.__name__, item) for item in own if inspect.isclass(item))
 
 
 def returned():
-    """The classes that ``Lab`` returns, and what those return."""
+    """Return the classes that ``Lab`` returns, and the classes that those return."""
     by_name = dict(classes())
     todo, seen = [Lab, Attribution, Explanation, PolicyDiff, Watch, Why], set()
     while todo:
@@ -180,7 +180,7 @@ def test_every_column_of_a_lab_is_documented():
 
 
 def attributes(cls):
-    """The names in the section ``Attributes`` of a docstring; none without one."""
+    """Return the names in the section ``Attributes`` of a docstring, empty without one."""
     match = re.search(
         r"^Attributes\n-+\n(.*?)(?=\n\n\S|\Z)", inspect.getdoc(cls) or "", flags=re.M | re.S
     )
@@ -239,11 +239,11 @@ def test_the_columns_of_stats_and_metrics_are_documented():
         name: f"``{name}``: {', '.join(frame.columns)} " for name, frame in stats.frames.items()
     }
     assert [name for name, line in lines.items() if line not in listed] == []
-    told = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
+    text = re.sub(r" \([^()]*\)", "", re.sub(r"\s+", " ", inspect.getdoc(type(metrics))))
     assert [
         name
         for name in metrics.frame["metric"]
-        if not re.search(rf"(?<![\w-]){name}(?![\w-])", told)
+        if not re.search(rf"(?<![\w-]){name}(?![\w-])", text)
     ] == []
     frames = metrics.frame, metrics.contexts, metrics.memories
-    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in told] == []
+    assert [frame.columns for frame in frames if f": {', '.join(frame.columns)}." not in text] == []

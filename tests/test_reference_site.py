@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def list_methods(cls):
-    """The methods of a class itself whose names have no underscore in front."""
+    """Return the public methods that a class defines itself."""
     return {
         name
         for name, member in cls.members.items()

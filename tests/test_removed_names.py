@@ -1,4 +1,4 @@
-"""A public name that was removed says what to use instead; one that never was is any missing attribute."""
+"""A removed public name says what to use instead; a name that never existed is any missing attribute."""
 
 import pytest
 

@@ -19,7 +19,7 @@ def test_a_former_name_of_a_lab_names_the_new_one(lab, name):
     assert name not in dir(lab)
 
 
-def test_what_is_no_name_is_an_attribute_error(lab):
+def test_an_unknown_name_is_an_attribute_error(lab):
     with pytest.raises(AttributeError, match="Lab has no attribute 'remember_all'"):
         lab.remember_all  # noqa: B018
     assert not hasattr(lab.agents("coder"), "remember_all")
@@ -33,9 +33,9 @@ def test_former_names_do_what_they_did(lab):
         ) == (1, 2)
         assert tuple(lab.remember_many(rows=["tea"]).ids) == (3,)
         assert tuple(lab.agent("coder").remember_many(["coffee"]).ids) == (4,)
-        assert [one.memory for one in lab.feedback_many([{"memory": 1, "outcome": "success"}])] == [
-            1
-        ]
+        assert [
+            item.memory for item in lab.feedback_many([{"memory": 1, "outcome": "success"}])
+        ] == [1]
         assert lab.delete(3).frame["status"].to_list() == ["deleted"]
         assert 4 not in lab.viewed_by("agent:tester").memories["id"].to_list()
         assert lab.pack.hash == lab.policies.pack.hash
@@ -55,15 +55,15 @@ class TestOneVerbForSeveral:
         assert tuple(lab.remember(iter(["coffee"])).ids) == (4,)
         assert tuple(lab.remember(lab.memories.select("text").head(1)).ids) == (5,)
 
-    @pytest.mark.parametrize("given", [{"kind": "fact"}, {"at": "2026-01-01"}])
-    def test_several_say_their_own_fields(self, lab, given):
+    @pytest.mark.parametrize("arguments", [{"kind": "fact"}, {"at": "2026-01-01"}])
+    def test_several_say_their_own_fields(self, lab, arguments):
         for verb in (lab.remember, lab.agents("coder").remember):
             with pytest.raises(InputError, match="take no fields or at="):
-                verb(["tabs"], **given)
+                verb(["tabs"], **arguments)
         assert lab.memories.is_empty()
 
     @pytest.mark.parametrize("wrong", [3, None, b"tabs", {"text": "tabs"}])
-    def test_what_is_neither_is_told(self, lab, wrong):
+    def test_an_unknown_argument_is_reported(self, lab, wrong):
         with pytest.raises(InputError, match="text is a text or"):
             lab.remember(wrong)
 
@@ -71,14 +71,14 @@ class TestOneVerbForSeveral:
         lab.remember(["tabs", "tea"])
         assert lab.feedback(1, "success").memory == 1
         rows = [{"memory": 1, "outcome": "fail"}, {"memory": 2, "reward": 1.0}]
-        assert [one.memory for one in lab.feedback(rows)] == [1, 2]
+        assert [item.memory for item in lab.feedback(rows)] == [1, 2]
         with pytest.raises(InputError, match="take no other arguments"):
             lab.feedback(rows, "success")
 
 
 class TestForget:
     @pytest.fixture
-    def kept(self, lab):
+    def three_notes(self, lab):
         lab.remember(
             [
                 {"text": text, "project": "api", "session": "web"}
@@ -88,35 +88,37 @@ class TestForget:
         return lab
 
     @pytest.mark.parametrize(
-        ("how", "given", "status"),
+        ("how", "arguments", "status"),
         [
             ("forget", {}, "forgotten"),
             ("delete", {}, "deleted"),
             ("deprecate", {"reason": "wrong"}, "deprecated"),
         ],
     )
-    def test_each_way_has_a_status_and_restore_is_its_inverse(self, kept, how, given, status):
-        before = kept.memories.select("id", "status")
-        assert kept.forget([1, 2], how=how, **given).ids == (1, 2)
-        assert kept.memories["status"].to_list() == [status, status, "active"]
-        assert {hit.id for hit in kept.recall("tabs spaces tea")} == {3}
-        kept.restore([1, 2])
-        assert kept.memories.select("id", "status").equals(before)
+    def test_each_way_has_a_status_and_restore_is_its_inverse(
+        self, three_notes, how, arguments, status
+    ):
+        before = three_notes.memories.select("id", "status")
+        assert three_notes.forget([1, 2], how=how, **arguments).ids == (1, 2)
+        assert three_notes.memories["status"].to_list() == [status, status, "active"]
+        assert {hit.id for hit in three_notes.recall("tabs spaces tea")} == {3}
+        three_notes.restore([1, 2])
+        assert three_notes.memories.select("id", "status").equals(before)
 
-    def test_a_project_is_deleted_and_brought_back(self, kept):
-        assert kept.forget(project="api", how="delete").ids == (1, 2, 3)
-        assert kept.restore(project="api").ids == (1, 2, 3)
+    def test_a_project_is_deleted_and_brought_back(self, three_notes):
+        assert three_notes.forget(project="api", how="delete").ids == (1, 2, 3)
+        assert three_notes.restore(project="api").ids == (1, 2, 3)
 
-    def test_a_quarantine_by_its_result_or_its_event(self, kept):
-        done = kept.forget(how="quarantine", session="web", reason="odd", progress=False)
-        assert set(kept.memories["status"]) == {"quarantined"}
-        kept.restore(quarantine=done)
-        event = kept.forget(how="quarantine", session="web", progress=False).event
-        kept.restore(quarantine=event)
-        assert set(kept.memories["status"]) == {"active"}
+    def test_a_quarantine_by_its_result_or_its_event(self, three_notes):
+        done = three_notes.forget(how="quarantine", session="web", reason="odd", progress=False)
+        assert set(three_notes.memories["status"]) == {"quarantined"}
+        three_notes.restore(quarantine=done)
+        event = three_notes.forget(how="quarantine", session="web", progress=False).event
+        three_notes.restore(quarantine=event)
+        assert set(three_notes.memories["status"]) == {"active"}
 
     @pytest.mark.parametrize(
-        ("given", "said"),
+        ("arguments", "message"),
         [
             ({}, "takes memories"),
             ({"how": "deprecate", "reason": "x"}, "takes memories"),
@@ -128,14 +130,14 @@ class TestForget:
             ({"memory": 1, "how": "hide"}, "hide"),
         ],
     )
-    def test_what_does_not_go_together_is_refused(self, kept, given, said):
-        with pytest.raises(InputError, match=said):
-            kept.forget(**given)
-        assert set(kept.memories["status"]) == {"active"}
+    def test_incompatible_arguments_are_refused(self, three_notes, arguments, message):
+        with pytest.raises(InputError, match=message):
+            three_notes.forget(**arguments)
+        assert set(three_notes.memories["status"]) == {"active"}
 
-    def test_restore_takes_one_of_three(self, kept):
+    def test_restore_takes_one_of_three(self, three_notes):
         with pytest.raises(InputError, match="takes one of"):
-            kept.restore(1, quarantine=3)
+            three_notes.restore(1, quarantine=3)
 
 
 def test_a_viewer_of_the_past(lab):
@@ -179,10 +181,10 @@ class TestCommands:
         assert len(json_of("release", filled, event)["changed"]) == 3
         assert json_of("use", filled, "cascade")["pack"] == "cascade"
         assert json_of("check", filled)["sound"]
-        made = json_of("backup", filled)["path"]
+        path = json_of("backup", filled)["path"]
         assert (
-            json_of("restore", filled, made).keys()
-            == json_of("upkeep", "restore", filled, made).keys()
+            json_of("restore", filled, path).keys()
+            == json_of("upkeep", "restore", filled, path).keys()
         )
         assert run("deprecate", filled).exit_code == 2
 

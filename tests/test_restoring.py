@@ -25,8 +25,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def made(opened):
-    """Three memories, and a backup of the first two."""
+def write_lab(opened):
+    """Write three memories, and a backup of the first two."""
     with opened() as lab:
         lab.remember(["Ana likes tea", "the deploy failed"])
         lab.io.backup()
@@ -35,15 +35,15 @@ def made(opened):
 
 @pytest.fixture
 def folder(disk, tmp_path):
-    made(disk)
+    write_lab(disk)
     return tmp_path / "agent.memlab"
 
 
 @pytest.fixture(scope="module")
 def left(trigrams, tmp_path_factory):
-    """A lab with a write-ahead log that a killed process left."""
+    """Write a lab with a write-ahead log, as a killed process leaves it."""
     path = tmp_path_factory.mktemp("killed") / "agent.memlab"
-    made(
+    write_lab(
         functools.partial(
             memlab.open, path, embedder=trigrams, clock=memlab.ManualClock("2026-03-01T12:00:00")
         )
@@ -56,7 +56,7 @@ def left(trigrams, tmp_path_factory):
 
 @pytest.fixture
 def killed(left, tmp_path):
-    """A copy of it, where ``disk`` opens it."""
+    """Copy the killed lab to the path where ``disk`` opens it."""
     return Path(shutil.copytree(left, tmp_path / "agent.memlab"))
 
 
@@ -84,9 +84,9 @@ def test_acknowledged_events_that_are_gone_are_told_until_they_are_settled(kille
             lab = disk()
         with lab:
             lab.remember("it goes on")
-    found = memlab.check(killed)
-    assert not found.sound
-    assert "lost" in found.frame["state"].to_list()
+    report = memlab.check(killed)
+    assert not report.sound
+    assert "lost" in report.frame["state"].to_list()
     done = memlab.restore(killed)
     assert (done.backup, done.replaced) == (None, None)  # the journal holds more than the backup
     assert memlab.check(killed).sound
@@ -146,7 +146,7 @@ def test_the_backup_that_is_named_is_taken(folder, disk):
         assert lab.remember("another way").id == 3
 
 
-def test_what_the_journal_knows_of_copies_is_carried_over(folder, disk, tmp_path):
+def test_records_of_copies_in_the_journal_are_carried_over(folder, disk, tmp_path):
     with disk() as lab:
         lab.io.backup(tmp_path / "elsewhere")
         lab.io.export(tmp_path / "export.jsonl")
@@ -177,7 +177,7 @@ def test_a_backup_from_before_a_purge_is_refused(folder, disk, tmp_path):
         memlab.restore(folder, tmp_path / "kept aside")
 
 
-def test_one_from_before_a_purge_that_is_put_back_by_hand_is_told(folder, disk):
+def test_a_journal_from_before_a_purge_restored_by_hand_is_reported(folder, disk):
     before = (folder / "journal.db").read_bytes()
     with disk() as lab:
         lab.purge(1)
@@ -186,7 +186,7 @@ def test_one_from_before_a_purge_that_is_put_back_by_hand_is_told(folder, disk):
         disk().close()
 
 
-def test_whoever_had_the_lab_open_must_open_it_again(folder, disk):
+def test_other_open_handles_must_open_the_restored_lab_again(folder, disk):
     [backup] = (folder / "backups").iterdir()
     with disk() as lab:
         memlab.restore(folder, backup)
@@ -194,16 +194,16 @@ def test_whoever_had_the_lab_open_must_open_it_again(folder, disk):
             lab.remember("into a file without a name")
 
 
-def test_a_journal_put_back_beside_what_was_made_of_a_later_one(folder, disk):
+def test_a_restored_journal_next_to_derived_files_of_a_later_one(folder, disk):
     """The texts of an undone history were shown in the place of what the journal held."""
     [backup] = (folder / "backups").iterdir()
     with disk() as lab:
         lab.remember([f"undone {number}" for number in range(5)])
         lab.io.snapshot()
     shutil.copyfile(backup / "journal.db", folder / "journal.db")
-    with pytest.warns(memlab.DamageWarning) as told:
+    with pytest.warns(memlab.DamageWarning) as caught:
         lab = disk()
-    assert [str(warning.message).partition(": ")[2][:10] for warning in told] == [
+    assert [str(warning.message).partition(": ")[2][:10] for warning in caught] == [
         "events 4 t",
         "The snapsh",
     ]

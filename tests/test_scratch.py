@@ -11,7 +11,7 @@ LARGE = 10_000
 
 
 @pytest.mark.parametrize("size", [0, 5, LARGE])
-def test_it_is_zeros_of_the_size_and_type_asked_for(size):
+def test_scratch_arrays_are_zeros_of_the_requested_size_and_type(size):
     with zeros(size, np.int32) as lent:
         assert lent.shape == (size,)
         assert lent.dtype == np.int32
@@ -30,7 +30,7 @@ def test_a_block_within_a_block_has_its_own():
         assert not np.shares_memory(outer, inner)
 
 
-def test_what_was_left_by_an_error_is_not_lent_again():
+def test_an_array_left_by_an_error_is_not_reused():
     def spoil():
         with zeros(LARGE, np.uint8) as lent:
             lent[:] = 7

@@ -32,13 +32,13 @@ def tables(lab):
     ]
 
 
-def alike(one, other):
-    return all(a.equals(b) for a, b in zip(one, other, strict=True))
+def alike(first, second):
+    return all(a.equals(b) for a, b in zip(first, second, strict=True))
 
 
 @pytest.fixture
 def folder(disk, tmp_path):
-    """A closed lab of seven recalls, none of them sealed."""
+    """Return a closed lab of seven recalls, none of them sealed."""
     with disk() as lab:
         lab.remember(SAID)
         ask(lab)
@@ -57,8 +57,8 @@ def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
         assert lab.io.store.seal(every=3) == 6
         assert alike(tables(lab), before)
         assert all(
-            same_slates(one, two)
-            for one, two in zip(slates, read_slates(lab.io.store.journal), strict=True)
+            same_slates(slate, two)
+            for slate, two in zip(slates, read_slates(lab.io.store.journal), strict=True)
         )
         assert lab.recall("goat", log=False).ids
         ask(lab, ["goat", "salt"])
@@ -72,10 +72,10 @@ def test_sealed_or_not_the_tables_and_the_slates_are_the_same(disk, folder):
 
 def test_estimates_are_the_same_to_the_last_digit(disk, folder):
     def concluded(lab):
-        found = memlab.evaluate(
+        evaluation = memlab.evaluate(
             lab.slates(), ["memlab", pl.col("similarity")], missing="censor", cluster="decision"
         )
-        return repr(found.to_dict())
+        return repr(evaluation.to_dict())
 
     with disk() as lab:
         ask(lab, QUERIES * 6)
@@ -84,7 +84,7 @@ def test_estimates_are_the_same_to_the_last_digit(disk, folder):
         assert concluded(lab) == before
 
 
-def test_the_digest_stands_in_the_chain_and_the_journal_keeps_no_copy(disk, folder):
+def test_the_digest_is_in_the_hash_chain_and_the_journal_keeps_no_copy(disk, folder):
     with disk() as lab:
         lab.io.store.seal(every=7)
         (event,) = lab.io.store.journal.events(kinds=("seal",))
@@ -100,7 +100,7 @@ def test_a_lab_in_memory_keeps_its_slates():
         assert lab.io.store.seal(every=1) == 0
 
 
-def test_what_was_sealed_is_asked_again_explained_and_seen_by_its_asker(disk, folder):
+def test_sealed_recalls_are_repeated_explained_and_visible_to_their_viewer(disk, folder):
     with disk() as lab:
         hits = lab.recall("goat", viewer="ana")
         own, pack = tables(lab.at(viewer="ana")), memlab.load_pack("workbench")
@@ -163,11 +163,11 @@ def test_killed_anywhere_nothing_is_lost(disk, clock, folder, tmp_path, act, fir
             break
         killed += 1
         with memlab.open(copy, embedder=lab.io.embedder, clock=clock) as again:
-            found = tables(again)
-            assert [frame.height for frame in found] == [frame.height for frame in whole]
-            assert found[2].equals(whole[2])
+            contents = tables(again)
+            assert [frame.height for frame in contents] == [frame.height for frame in whole]
+            assert contents[2].equals(whole[2])
             if act == "seal":
-                assert alike(found, whole)
+                assert alike(contents, whole)
         assert memlab.check(copy).sound
     assert killed
 
@@ -192,9 +192,9 @@ def test_a_damaged_segment_is_told_and_the_lab_still_opens(disk, folder, harm):
     change(folder, f"{harm} {'AND' if 'WHERE' in harm else 'WHERE'} upto = {first}")
     with disk() as lab:
         with pytest.warns(DamageWarning, match="evidence is lost"):
-            found = tables(lab)
-        assert found[0].height == 4
-        assert alike(found, [frame.filter(pl.col("decision") > first) for frame in whole])
+            contents = tables(lab)
+        assert contents[0].height == 4
+        assert alike(contents, [frame.filter(pl.col("decision") > first) for frame in whole])
         with pytest.warns(DamageWarning):
             assert "evidence is lost" in repr(lab.slates())
         assert lab.recall("goat").ids
@@ -232,7 +232,7 @@ def test_a_restored_backup_has_what_was_sealed(disk, folder):
         assert alike(tables(lab), whole)
 
 
-def test_what_earlier_versions_sealed_is_a_cache_that_goes(disk, folder):
+def test_slates_sealed_by_earlier_versions_are_a_cache_that_is_removed(disk, folder):
     (folder / "slates" / "slates-000000000000-000000000003").mkdir(parents=True)
     with disk() as lab:
         assert tables(lab)[0].height == 7
@@ -249,7 +249,7 @@ def test_a_purge_changes_the_question_and_no_segment(disk, folder):
         assert done.slates == done.questions == 1
         assert lab.io.store.journal.segments() == digests
         after = tables(lab)
-        assert all(one.equals(two) for one, two in zip(before[1:], after[1:], strict=True))
+        assert all(item.equals(two) for item, two in zip(before[1:], after[1:], strict=True))
         assert after[0]["query"].to_list()[:7] == before[0]["query"].to_list()[:7]
         assert after[0]["query"].to_list()[-1] == ""
         assert done.found.is_empty()
@@ -261,7 +261,7 @@ def test_a_purge_changes_the_question_and_no_segment(disk, folder):
 
 @pytest.fixture
 def old(disk, folder, clock):
-    """An open lab with 42 recalls, of which 40 are sealed and older than those that follow."""
+    """Return an open lab with 42 recalls, the 40 older ones sealed."""
     with disk() as lab:
         ask(lab, QUERIES * 5)
         lab.io.store.seal(every=10)
@@ -294,7 +294,7 @@ def test_a_lab_says_how_long_it_keeps_its_log(old, disk):
     assert old.upkeep.thin().frame["act"].unique().to_list() == ["drop"]
 
 
-def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
+def test_a_thinned_log_is_refused_by_name(old, folder):
     policies = {"by score": pl.col("score"), "same": "memlab"}
     before = memlab.evaluate(
         old.slates(), policies["by score"], missing="censor", cluster="decision"
@@ -302,14 +302,14 @@ def test_a_thinned_log_is_refused_by_name_and_keeps_what_it_says(old, folder):
     whole = tables(old)
     done = old.upkeep.thin(full_days=5, consent=True)
     assert done.done
-    found = tables(old)
-    assert found[2].equals(whole[2])
-    assert found[3].equals(whole[3])
+    contents = tables(old)
+    assert contents[2].equals(whole[2])
+    assert contents[3].equals(whole[3])
     after = memlab.evaluate(
         old.slates(), policies["by score"], missing="censor", cluster="decision"
     )
-    assert [repr(one.to_dict()["policies"]) for one in (after,)] == [
-        repr(one.to_dict()["policies"]) for one in (before,)
+    assert [repr(item.to_dict()["policies"]) for item in (after,)] == [
+        repr(item.to_dict()["policies"]) for item in (before,)
     ]
     refused = memlab.evaluate(
         old.slates(),

@@ -73,8 +73,8 @@ def test_the_examples_are_right():
         desk = Desk()
         call, given = example(desk)
         try:
-            made = call(**given)
-            end = getattr(made, "stop", None) or getattr(made, "close", None)
+            answer = call(**given)
+            end = getattr(answer, "stop", None) or getattr(answer, "close", None)
             if callable(end):
                 end()
         except memlab.MemlabError:

@@ -66,10 +66,10 @@ def content_of(lab):
 def test_two_stores_on_one_folder_and_a_third_that_folds_all_at_once_agree(tmp_path_factory, story):
     folder = tmp_path_factory.mktemp("store") / "lab"
     embed = {"embedder": lambda texts: [[1.0, len(text), text.count("a")] for text in texts]}
-    with memlab.open(folder, **embed) as one, memlab.open(folder, **embed) as other:
+    with memlab.open(folder, **embed) as lab, memlab.open(folder, **embed) as other:
         for number, (which, what) in enumerate(story):
-            do((one, other)[which], what, number)
-        first, second = content_of(one), content_of(other)
+            do((lab, other)[which], what, number)
+        first, second = content_of(lab), content_of(other)
     with memlab.open(folder, **embed) as afresh:
         assert first == second == content_of(afresh)
 
@@ -98,17 +98,17 @@ def test_an_interrupt_while_a_snapshot_is_written_loses_no_word(disk, monkeypatc
 
 @pytest.mark.parametrize("where", ["exclusive", "reading", "writing"])
 def test_a_block_that_an_interrupt_left_open_holds_up_nobody(where):
-    """The interrupt falls on the way out of a block, before its lock is given back, and its traceback is kept."""
+    """The interrupt occurs at the end of a block, before its lock is released, and its traceback is kept alive."""
     code = getattr(Store, where).__wrapped__.__code__
-    seen: set[tuple[int, int]] = set()
+    unique: set[tuple[int, int]] = set()
 
     def inside(frame, event, argument):
         # the line of a ``with``, on the way out
-        if event == "line" and (id(frame), frame.f_lineno) in seen:
-            seen.clear()
+        if event == "line" and (id(frame), frame.f_lineno) in unique:
+            unique.clear()
             sys.settrace(None)
             raise KeyboardInterrupt
-        seen.add((id(frame), frame.f_lineno))
+        unique.add((id(frame), frame.f_lineno))
         return inside
 
     with memlab.open() as lab:

@@ -18,7 +18,7 @@ SECRET = {"visibility": "private", "creator": "ann"}
 
 @pytest.fixture
 def farm(lab: memlab.Lab) -> memlab.Lab:
-    """1 and 3 are everybody's, 2 is Ann's, 4 is Bob's."""
+    """Return a lab in which memories 1 and 3 are public, 2 is Ann's and 4 is Bob's."""
     lab.remember("The goat eats hay", creator="bob", tags=["farm"])
     lab.remember("The goat of Ann eats gold", tags=["gold"], **SECRET)
     lab.remember("The horse eats oats", creator="bob")
@@ -50,7 +50,7 @@ class TestView:
         with pytest.raises(UnknownName):
             view[2]
 
-    def test_it_goes_on_with_the_lab(self, farm: memlab.Lab) -> None:
+    def test_a_view_follows_the_lab(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         farm.remember("The mule eats thistles", **SECRET)
         farm.remember("The sheep eats clover")
@@ -58,9 +58,7 @@ class TestView:
         assert view.memories["id"].to_list() == [1, 3, 4, 6]
         assert view[3].tags == ("new",)
 
-    def test_what_is_made_public_is_seen_and_what_is_made_private_is_not(
-        self, farm: memlab.Lab
-    ) -> None:
+    def test_visibility_follows_changes_to_public_and_private(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         farm.edit(2, visibility="project")
         assert view[2].text == "The goat of Ann eats gold"
@@ -68,7 +66,7 @@ class TestView:
         farm.edit(2, visibility="private")
         assert view.memories["id"].to_list() == [1, 3, 4]
 
-    def test_what_is_forgotten_together_with_a_hidden_memory_is_forgotten_for_the_viewer(
+    def test_memories_forgotten_with_a_hidden_one_are_forgotten_for_the_viewer(
         self, farm: memlab.Lab
     ) -> None:
         view = farm.at(viewer="bob")
@@ -93,7 +91,7 @@ class TestView:
         heavy = pl.col("importance") >= pl.col("importance").max()
         assert set(farm.recall("goat", viewer="bob", where=heavy, log=False).ids) == {1, 3, 4}
 
-    def test_it_is_read_and_never_written(self, farm: memlab.Lab, tmp_path: Path) -> None:
+    def test_a_view_is_read_only(self, farm: memlab.Lab, tmp_path: Path) -> None:
         view, head = farm.at(viewer="bob"), farm.log.height
         with pytest.raises(ReadOnlyLab, match='as "bob" sees it'):
             view.remember("x")
@@ -111,7 +109,7 @@ class TestView:
         assert view.recall("goat").decision is None
         assert farm.log.height == head
 
-    def test_nobody_looks_through_anothers_view(self, farm: memlab.Lab) -> None:
+    def test_a_view_cannot_be_opened_for_another_viewer(self, farm: memlab.Lab) -> None:
         view = farm.at(viewer="bob")
         assert view.at(viewer="bob") is view
         with pytest.raises(InputError, match="original lab"):
@@ -160,8 +158,10 @@ class TestDecisions:
     ) -> None:
         lab.policies.use("workbench")
         lab.remember("The build fails without a cache", **SECRET)
-        kept = lab.remember("The build fails without a cache", visibility="project", creator="ann")
-        assert kept.id == 2
+        result = lab.remember(
+            "The build fails without a cache", visibility="project", creator="ann"
+        )
+        assert result.id == 2
 
     def test_a_session_goes_on_from_what_is_seen(self, lab: memlab.Lab) -> None:
         for row in ({}, SECRET, {}):
@@ -190,7 +190,7 @@ class TestVisibilityOfAPack:
             ("team", ["team", "team", "project"]),
         ],
     )
-    def test_it_is_that_of_what_says_none(
+    def test_the_default_visibility_without_a_policy(
         self, lab: memlab.Lab, setting: str, expected: list[str]
     ) -> None:
         lab.policies.use(
@@ -203,7 +203,7 @@ class TestVisibilityOfAPack:
         lab.remember("d", creator="user", visibility="team")
         assert lab.memories["visibility"][3] == "team"
 
-    def test_a_pack_that_does_not_say_is_what_it_was(self) -> None:
+    def test_a_pack_without_the_policy_behaves_as_before(self) -> None:
         assert memlab.load_pack("memlab").settings["visibility"] == "project"
         named = memlab.load_pack(
             '(require memlab.dialect *)\n(pack memlab)\n(setting visibility "project")'
@@ -211,7 +211,7 @@ class TestVisibilityOfAPack:
         assert named.hash == memlab.load_pack("memlab").hash
 
 
-def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(trigrams) -> None:
+def test_only_a_viewers_own_recalls_strengthen_edges(trigrams) -> None:
     with memlab.open(pack="associative", embedder=trigrams) as lab:
         own = {"creator": "ann", "visibility": "private"}
         rows = [{"text": f"the secret of the {name}", **own} for name in ("north", "south", "west")]
@@ -219,8 +219,8 @@ def test_what_a_viewer_recalls_together_grows_together_and_nothing_else_does(tri
         lab.graph.link(1, 2, "relates-to", weight=0.3)
         lab.graph.link(2, 3, "relates-to", weight=0.3)
         lab.graph.link(4, 5, "relates-to", weight=0.3)
-        shown = lab.recall("what of the harbour?", viewer="bob", limit=2)
-        assert {4, 5} <= set(shown.ids)
+        hits = lab.recall("what of the harbour?", viewer="bob", limit=2)
+        assert {4, 5} <= set(hits.ids)
         weights = lab.edges.filter(relation="relates-to").select("source", "weight").rows()
         assert weights == [(1, 0.3), (2, 0.3), (4, pytest.approx(0.35))]
 
@@ -229,8 +229,8 @@ class TestPurge:
     """What a purge leaves of a logged recall tells the asker nothing of what others keep private."""
 
     @pytest.fixture
-    def asked(self, lab: memlab.Lab) -> memlab.Lab:
-        """The same recall by each, and what each then says was not found; the memory that answers is purged."""
+    def purge_after_recalls(self, lab: memlab.Lab) -> memlab.Lab:
+        """Run the same recall as each viewer, with the gaps that each sees; purge the memory that answers."""
         lab.remember("In Ghent Zanzibarov keeps 17 quokkas", creator="bob", project="zoo")
         lab.remember("Ann also saw Zanzibarov with 17 quokkas", project="zoo", **SECRET)
         lab.remember("The horse eats oats", creator="bob")
@@ -243,24 +243,28 @@ class TestPurge:
     def questions(self, lab: memlab.Lab) -> list[tuple[str, str]]:
         return lab.slates().decisions.select("query", "project").collect().rows()
 
-    def test_what_a_hidden_memory_says_keeps_no_question(self, asked: memlab.Lab) -> None:
-        for viewer, kept in {"bob": False, "dora": False, "ann": True}.items():
-            ((question, project),) = self.questions(asked.at(viewer=viewer))
-            assert (question != "", project == "zoo") == (kept, kept), viewer
-            gaps = asked.at(viewer=viewer).upkeep.review.gaps()
+    def test_a_query_that_quotes_a_hidden_memory_is_hidden(
+        self, purge_after_recalls: memlab.Lab
+    ) -> None:
+        for viewer, value in {"bob": False, "dora": False, "ann": True}.items():
+            ((question, project),) = self.questions(purge_after_recalls.at(viewer=viewer))
+            assert (question != "", project == "zoo") == (value, value), viewer
+            gaps = purge_after_recalls.at(viewer=viewer).upkeep.review.gaps()
             # the second was asked by nobody in particular, and what it says all may see
-            assert [snippet != "" for snippet in gaps["snippet"]] == [kept, False], viewer
-            assert [project == "zoo" for project in gaps["project"]] == [kept, False], viewer
-        assert [question != "" for question, _ in self.questions(asked)] == [
+            assert [snippet != "" for snippet in gaps["snippet"]] == [value, False], viewer
+            assert [project == "zoo" for project in gaps["project"]] == [value, False], viewer
+        assert [question != "" for question, _ in self.questions(purge_after_recalls)] == [
             False,
             True,
             False,
             True,
         ]
 
-    def test_the_recall_of_the_purged_lab_is_the_same_without_it(self, asked: memlab.Lab) -> None:
-        assert asked.recall("quokkas", viewer="bob").ids == (3,)
-        assert 2 in asked.recall("quokkas", viewer="ann").ids
+    def test_the_recall_of_the_purged_lab_is_the_same_without_it(
+        self, purge_after_recalls: memlab.Lab
+    ) -> None:
+        assert purge_after_recalls.recall("quokkas", viewer="bob").ids == (3,)
+        assert 2 in purge_after_recalls.recall("quokkas", viewer="ann").ids
 
 
 class TestDifferential:
@@ -273,7 +277,7 @@ class TestDifferential:
     @pytest.mark.parametrize(
         ("seed", "pack"), [(1, "associative"), pytest.param(2, "cascade", marks=pytest.mark.slow)]
     )
-    def test_what_somebody_keeps_private_changes_nothing(self, seed: int, pack: str) -> None:
+    def test_private_memories_of_others_change_nothing(self, seed: int, pack: str) -> None:
         """The short form of tests/campaigns/fuzz_viewer.py."""
         report = Report()
         with warnings.catch_warnings():

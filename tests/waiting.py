@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 def until(happened: Callable[[], bool], *, seconds: float = 60) -> bool:
-    """Whether it happened within so many seconds."""
+    """Return whether a condition became true within ``seconds``."""
     stop = time.monotonic() + seconds
     while time.monotonic() < stop:
         if happened():

@@ -1,1 +1,1 @@
-"""The golden record: what labs of every pack hold and answer, as digests that are compared after a change."""
+"""The golden record: digests of the content and results of labs of every pack."""

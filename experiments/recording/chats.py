@@ -1,4 +1,4 @@
-"""The labs of the data part: chats that are not in the repository, of which only digests and sums are kept."""
+"""Build the labs of the data part: chats outside the repository, stored as digests and sums only."""
 
 from __future__ import annotations
 
@@ -19,35 +19,36 @@ LOCOMO = ("conv-26", "conv-30", "conv-41", "conv-42", "conv-43")
 BEAM = (3, 5)
 
 CHATS: dict[str, Callable[[str, Path], Any]] = {}
-"""By name: a context manager that takes the name of a pack and the data folder, and gives the lab."""
+"""Builders by name: context managers that take a pack and the data folder, and return the lab."""
 
 
 @cache
 def _locomo(folder: Path) -> dict[str, LabelledConversation]:
     return {
-        one.conversation.name: one for one in read_locomo(folder / "locomo" / "locomo-dev5.json")
+        entry.conversation.name: entry
+        for entry in read_locomo(folder / "locomo" / "locomo-dev5.json")
     }
 
 
-def _asked(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
-    """Turns and questions of a chat, then the same texts as memories that are linked."""
+def _ask_and_link(labelled: LabelledConversation, pack: str) -> Iterator[Built]:
+    """Yield the turns and questions of a chat, then the same texts as linked memories."""
     talk = labelled.conversation
     clock = memlab.ManualClock(talk.end + timedelta(days=1))
     with memlab.open(pack=pack, clock=clock) as lab:
         conversation(lab, talk)
         ask_labelled(lab, labelled, max(1, len(labelled.questions) // 12))
-        said = [{**row, "kind": "context", "project": "linked"} for row in talk.rows()]
-        linked = lab.remember(said, chain=True, linking="now")
+        turns = [{**row, "kind": "context", "project": "linked"} for row in talk.rows()]
+        linked = lab.remember(turns, chain=True, linking="now")
         clock.advance(days=20)
         done = lab.upkeep.maintain(progress=False)
-        beside = {"linked": linked.outcomes.to_dicts(), "upkeep": done.counts.to_dicts()}
-        yield Built(lab, labelled.questions[1].text, (4, 17), beside)
+        extra = {"linked": linked.outcomes.to_dicts(), "upkeep": done.counts.to_dicts()}
+        yield Built(lab, labelled.questions[1].text, (4, 17), extra)
 
 
 def _add(name: str, read: Callable[[Path], LabelledConversation]) -> None:
     @contextmanager
     def build(pack: str, folder: Path) -> Iterator[Built]:
-        yield from _asked(read(folder), pack)
+        yield from _ask_and_link(read(folder), pack)
 
     CHATS[name] = build
 

@@ -1,4 +1,4 @@
-"""The labs of the public part: each is built under a pack, by public verbs, with a manual clock and fixed seeds."""
+"""Build the labs of the public part with public verbs, a manual clock and fixed seeds."""
 
 from __future__ import annotations
 
@@ -24,27 +24,28 @@ __all__ = ["LABS", "Built", "ask_labelled"]
 
 @dataclass(frozen=True)
 class Built:
-    """A lab as it was built: what is asked of its context, ids to purge, and values of its own to record."""
+    """A built lab: the task of its context, ids to purge, and additional values to record."""
 
     lab: memlab.Lab
     task: str
     purge: tuple[int, ...]
-    beside: dict[str, Any]
+    extra: dict[str, Any]
     session: str | None = None
 
 
 Build = Callable[[str, Path], Iterator[Built]]
 LABS: dict[str, Callable[[str, Path], Any]] = {}
-"""By name: a context manager that takes the name of a pack and a folder, and gives the lab."""
+"""Builders by name: context managers that take a pack and a folder, and return the lab."""
 
 
-def _named(build: Build) -> Build:
+def _register(build: Build) -> Build:
+    """Register a builder under its name."""
     LABS[build.__name__] = contextmanager(build)
     return build
 
 
 def ask_labelled(lab: memlab.Lab, labelled: LabelledConversation, every: int) -> None:
-    """Ask one question in ``every`` and judge what is shown: evidence is a success, the best other a failure."""
+    """Recall every ``every``-th question; evidence is a success, the best other result a failure."""
     for question in labelled.questions[::every]:
         hits = lab.recall(question.text, project=labelled.conversation.name)
         judged = [(hit, "success") for hit in hits if hit.ref in question.evidence]
@@ -55,9 +56,9 @@ def ask_labelled(lab: memlab.Lab, labelled: LabelledConversation, every: int) ->
 # -- the bundled conversation -----------------------------------------------------------------------------------------
 
 
-@_named
+@_register
 def demo(pack: str, folder: Path) -> Iterator[Built]:
-    """The conversation of ``memlab demo`` with half of its questions, answered by their evidence."""
+    """Yield the demo's conversation with half of its questions and feedback by evidence."""
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     clock = memlab.ManualClock(talk.end + timedelta(days=1))
@@ -83,32 +84,32 @@ _STEPS = (
     "delete rollback pin close_gap edit snapshot switch run mirror recall verify look remember agent load recall "
     "feedback"
 )
-"""The verbs of one life, in an order of their own, so that a verb that is added elsewhere changes none of them."""
+"""The verbs of one run in a fixed order, so that a new verb elsewhere does not change the run."""
 
 
-@_named
+@_register
 def life(pack: str, folder: Path) -> Iterator[Built]:
-    """Verbs of ``tests/campaigns/lives.py``, each with dice of its own, on a lab on the disk; refusals are recorded."""
+    """Yield a lab on disk after random verbs of ``tests/campaigns/lives.py``; refusals are recorded."""
     words, clock = Words(random.Random("golden")), memlab.ManualClock("2026-03-01T12:00:00")
     files = folder / "files"
     files.mkdir()
-    said = []
+    steps = []
     with memlab.open(folder / "lab.memlab", pack=pack, embedder=letters, clock=clock) as lab:
         for number, name in enumerate(_STEPS.split()):
             dice = random.Random(f"golden:{number}")
             clock.advance(hours=dice.choice([0, 1, 30]))
             try:
                 VERBS[name][1](lab, dice, words, files)
-                said.append(name)
+                steps.append(name)
             except memlab.MemlabError as error:
-                said.append(f"{name}: {type(error).__name__} {error}")
+                steps.append(f"{name}: {type(error).__name__} {error}")
             lab.graph.link_waiting()
-        shown = {
-            "steps": [one.replace(str(folder), "FOLDER") for one in said],
+        results = {
+            "steps": [step.replace(str(folder), "FOLDER") for step in steps],
             "log": lab.log.to_dicts(),
         }
-        kept = lab.memories.filter(~lab.memories["status"].is_in(["purged"]))["id"].to_list()
-        yield Built(lab, words.text(random.Random("task")), tuple(kept[:2]), shown)
+        present = lab.memories.filter(~lab.memories["status"].is_in(["purged"]))["id"].to_list()
+        yield Built(lab, words.text(random.Random("task")), tuple(present[:2]), results)
 
 
 # -- imports ----------------------------------------------------------------------------------------------------------
@@ -164,9 +165,9 @@ def _ask(lab: memlab.Lab, clock: memlab.ManualClock) -> None:
             lab.feedback(hit, "success" if hit.text in useful else "fail")
 
 
-@_named
+@_register
 def table(pack: str, folder: Path) -> Iterator[Built]:
-    """A CSV file of notes that conflict, repeat and quote one another, linked while it is read."""
+    """Yield a lab of a CSV file with conflicting, repeated and quoting notes, linked while read."""
     clock = memlab.ManualClock("2026-06-01T08:00:00")
     start = datetime(2026, 2, 1, 9, tzinfo=UTC)
     path = folder / "notes.csv"
@@ -197,17 +198,17 @@ def table(pack: str, folder: Path) -> Iterator[Built]:
         edited = lab.edit(
             4, text="We deploy with canaries, never in place.", reason="decided in May"
         )
-        beside = {
+        extra = {
             "loaded": loaded.frame.to_dicts(),
             "guessed": str(loaded.guessed),
             "edited": edited.id,
         }
-        yield Built(lab, "Prepare the release of the team", (6, 12), beside)
+        yield Built(lab, "Prepare the release of the team", (6, 12), extra)
 
 
-@_named
+@_register
 def chat(pack: str, folder: Path) -> Iterator[Built]:
-    """An export as ChatGPT writes it, with what is extracted of it, and its statements observed one by one."""
+    """Yield a lab of a ChatGPT export with extraction; its statements are observed one by one."""
     start = datetime(2026, 2, 1, 9, tzinfo=UTC).timestamp()
     talks = []
     for day in range(3):
@@ -216,9 +217,14 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
         for number, (_, text) in enumerate(_TOLD[day::3]):
             for role, words in (("user", text), ("assistant", f"Noted. {_TOLD[number][1]}")):
                 key = f"{role}-{day}-{number}"
-                said = {"content_type": "text", "parts": [words]}
+                content = {"content_type": "text", "parts": [words]}
                 at = start + 86400 * (7 * day + number)
-                message = {"id": key, "author": {"role": role}, "create_time": at, "content": said}
+                message = {
+                    "id": key,
+                    "author": {"role": role},
+                    "create_time": at,
+                    "content": content,
+                }
                 tree[key] = {"id": key, "parent": last, "message": message}
                 last = key
         talks.append(
@@ -240,16 +246,16 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
         admitted = []
         for _, text in _TOLD:
             clock.advance(hours=2)
-            seen = lab.agents.observe(text, project="assistant", linking="now")
-            admitted.append([seen.memory and seen.memory.id, str(seen.admission)])
+            observed = lab.agents.observe(text, project="assistant", linking="now")
+            admitted.append([observed.memory and observed.memory.id, str(observed.admission)])
         _ask(lab, clock)
-        beside = {
+        extra = {
             "loaded": loaded.frame.to_dicts(),
             "extracted": extracted.frame.to_dicts(),
             "committed": committed.outcomes.to_dicts(),
             "admitted": admitted,
         }
-        yield Built(lab, "Where do I live and what may I eat?", (1, 54), beside)
+        yield Built(lab, "Where do I live and what may I eat?", (1, 54), extra)
 
 
 # -- generated labs ---------------------------------------------------------------------------------------------------
@@ -257,9 +263,9 @@ def chat(pack: str, folder: Path) -> Iterator[Built]:
 _WORLD = World("golden", seed=5, days=20, projects=3, messages_per_day=6, questions_per_day=2)
 
 
-@_named
+@_register
 def simulated(pack: str, folder: Path) -> Iterator[Built]:
-    """Twenty simulated days under the pack, with probes, late feedback and weekly upkeep, and a challenger."""
+    """Yield twenty simulated days with probes, late feedback, weekly maintenance and a challenger."""
     with live(
         _WORLD, pack=pack, challengers=["workbench" if pack == "memlab" else "memlab"], every_days=7
     ) as lived:
@@ -277,9 +283,9 @@ _AGENTS = (
 _VIEWERS = ("agent:tutor", "agent:coder", "agent:guest", "user")
 
 
-@_named
+@_register
 def agents(pack: str, folder: Path) -> Iterator[Built]:
-    """Four agents of three roles in two projects; what each of them may do, and what each viewer sees."""
+    """Yield four agents of three roles in two projects, with their rights and visible memories."""
     events = World(
         "crew", seed=9, days=12, projects=2, messages_per_day=6, questions_per_day=2
     ).events()
@@ -292,7 +298,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
         ]
 
         def attempt(what: str, verb: Callable[[], Any]) -> Any:
-            """Do it, and note what came of it."""
+            """Call a verb, and record its result or refusal."""
             try:
                 result = verb()
             except memlab.MemlabError as error:
@@ -308,13 +314,13 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
             agent = crew[number % len(crew)]
             if isinstance(event, QuestionEvent):
                 hits = attempt(
-                    f"{agent.name} recalls", lambda one=agent, text=event.text: one.recall(text)
+                    f"{agent.name} recalls", lambda view=agent, text=event.text: view.recall(text)
                 )
                 if hits:
                     outcome = "success" if number % 3 else "fail"
                     attempt(
                         f"{agent.name} judges",
-                        lambda one=agent, hit=hits[0], how=outcome: one.feedback(hit, how),
+                        lambda view=agent, hit=hits[0], how=outcome: view.feedback(hit, how),
                     )
             elif isinstance(event, MessageEvent):
                 fields: dict[str, Any] = {"kind": event.kind, "importance": event.importance}
@@ -328,7 +334,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
                     fields["visibility"] = "project"
                 attempt(
                     f"{agent.name} remembers",
-                    lambda one=agent, text=event.text, more=fields: one.remember(text, **more),
+                    lambda view=agent, text=event.text, more=fields: view.remember(text, **more),
                 )
         lab.agents.observe(
             "I prefer short answers in the morning.",
@@ -340,7 +346,7 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
             for agent in crew[:2]:
                 attempt(
                     f"{agent.name} edits {number}",
-                    lambda one=agent, at=number: one.edit(at, importance=0.7),
+                    lambda view=agent, at=number: view.edit(at, importance=0.7),
                 )
             attempt(f"guest forgets {number}", lambda at=number: crew[3].forget(at))
         attempt("chief forgets", lambda: crew[2].forget([2, 5]))
@@ -348,12 +354,12 @@ def agents(pack: str, folder: Path) -> Iterator[Built]:
         attempt("guest recalls while off", lambda: crew[3].recall("launch"))
         attempt("user remembers while off", lambda: lab.remember("Beta waits.", project="beta"))
         lab.agents.switch_on("beta")
-        seen = {viewer: lab.at(viewer=viewer).memories["id"].to_list() for viewer in _VIEWERS}
+        visible = {viewer: lab.at(viewer=viewer).memories["id"].to_list() for viewer in _VIEWERS}
         contexts = {agent.name: agent.context("Plan the launch", log=False).text for agent in crew}
-        beside = {
+        extra = {
             "done": done,
-            "seen": seen,
+            "seen": visible,
             "contexts": contexts,
             "relationships": lab.agents.relationships().to_dicts(),
         }
-        yield Built(lab, "Plan the launch", (7, 8), beside)
+        yield Built(lab, "Plan the launch", (7, 8), extra)

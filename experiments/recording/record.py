@@ -1,4 +1,4 @@
-"""The record as files: one JSON line a thing, the sums of floats beside it, and the log of its changes."""
+"""Read, compare and write the record: one JSON line per item, sums of floats, and changes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,19 @@ __all__ = [
 RECORD, SUMS, CHANGES = "golden.jsonl", "golden-sums.parquet", "golden-changes.md"
 
 _NUMERIC = ("numpy", "polars", "scipy", "scikit-learn")
-"""Packages that round: another version is another machine."""
+"""Packages that affect rounding: another version counts as another machine."""
 
 
 def describe_machine() -> str:
-    """Return what rounds floats here: processor, BLAS kernel, vector units, platform, versions of packages."""
+    """Return what determines rounding: processor, BLAS kernel, platform, package versions."""
     from numpy._core import _multiarray_umath as built
     from threadpoolctl import threadpool_info
 
     kernels = sorted(
-        {f"{one['internal_api']} {one.get('architecture', '')}" for one in threadpool_info()}
+        {
+            f"{library['internal_api']} {library.get('architecture', '')}"
+            for library in threadpool_info()
+        }
     )
     units = [name for name, there in sorted(built.__cpu_features__.items()) if there]
     processor = platform.processor() or platform.machine()
@@ -61,7 +64,7 @@ def describe_machine() -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the record: ``parts`` has for each part its exact digest, and that of its floats to the bit."""
+    """One line of the record: for each part its exact digest, and the digest of its float bits."""
 
     name: str
     rows: int
@@ -72,7 +75,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Record:
-    """All lines by name, in their order, and the machines that wrote them by the digest of their description."""
+    """All lines by name in their order, and the machines that wrote them by digest."""
 
     lines: Mapping[str, Line]
     machines: Mapping[str, str]
@@ -80,61 +83,61 @@ class Record:
 
 @dataclass(frozen=True)
 class Change:
-    """A line that differs: which parts, and how each differs."""
+    """A line that differs: its changed parts and their differences."""
 
     name: str
     parts: Mapping[str, str]
 
     def __str__(self) -> str:
-        shown = [f"    {part}: {how}" for part, how in islice(self.parts.items(), 12)]
+        lines_of_parts = [f"    {part}: {how}" for part, how in islice(self.parts.items(), 12)]
         more = [f"    and {len(self.parts) - 12} more parts"] if len(self.parts) > 12 else []
-        return "\n".join([self.name, *shown, *more])
+        return "\n".join([self.name, *lines_of_parts, *more])
 
 
-def line_of(thing: Thing, machine: str) -> Line:
-    """Return the line of a thing as computed on a machine."""
-    parts = {name: (part.exact, part.bits) for name, part in thing.parts.items()}
-    sums = {name: part.sums() for name, part in thing.parts.items() if len(part.floats)}
-    return Line(thing.name, thing.rows, parts, digest(machine.encode()), sums)
+def line_of(item: Thing, machine: str) -> Line:
+    """Return the line of an item as computed on a machine."""
+    parts = {name: (part.exact, part.bits) for name, part in item.parts.items()}
+    sums = {name: part.sums() for name, part in item.parts.items() if len(part.floats)}
+    return Line(item.name, item.rows, parts, digest(machine.encode()), sums)
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------
 
 
 def compare(
-    record: Record, things: Mapping[str, Thing], machine: str, expected: Iterable[str]
+    record: Record, items: Mapping[str, Thing], machine: str, expected: Iterable[str]
 ) -> list[Change]:
-    """Return what differs between the record and things computed here.
+    """Return the differences between the record and items computed here.
 
-    ``expected`` are the names of the record that should have been computed; those that were not are changes.
+    ``expected`` are the recorded names that should have been computed; missing ones are changes.
     """
     here = digest(machine.encode())
     changes = [
         Change(name, {"(thing)": "is in the record and was not made"})
         for name in expected
-        if name not in things
+        if name not in items
     ]
-    for name, thing in things.items():
+    for name, item in items.items():
         if (line := record.lines.get(name)) is None:
             changes.append(Change(name, {"(thing)": "was made and is not in the record"}))
-        elif parts := _changed_parts(line, thing, to_the_bit=line.machine == here):
+        elif parts := _changed_parts(line, item, to_the_bit=line.machine == here):
             changes.append(Change(name, parts))
     return changes
 
 
-def is_rounded(line: Line, thing: Thing) -> bool:
-    """Whether any floats of a thing differ from its line, be it in the last bit."""
+def is_rounded(line: Line, item: Thing) -> bool:
+    """Return whether any float bits of an item differ from its line."""
     return any(
-        line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in thing.parts.items()
+        line.parts.get(name, ("", part.bits))[1] != part.bits for name, part in item.parts.items()
     )
 
 
-def _changed_parts(line: Line, thing: Thing, *, to_the_bit: bool) -> dict[str, str]:
+def _changed_parts(line: Line, item: Thing, *, to_the_bit: bool) -> dict[str, str]:
     changed = {}
-    if line.rows != thing.rows:
-        changed["(rows)"] = f"{line.rows} -> {thing.rows}"
-    changed |= {name: "gone" for name in line.parts if name not in thing.parts}
-    for name, part in thing.parts.items():
+    if line.rows != item.rows:
+        changed["(rows)"] = f"{line.rows} -> {item.rows}"
+    changed |= {name: "gone" for name in line.parts if name not in item.parts}
+    for name, part in item.parts.items():
         if name not in line.parts:
             changed[name] = "new"
             continue
@@ -212,7 +215,7 @@ def write(folder: Path, record: Record, changes: Iterable[Change], reason: str) 
 
 
 def unlogged(folder: Path) -> str:
-    """Return a sentence if the record is not the one that the last entry of the log describes, else nothing."""
+    """Return a message if the last entry of the log does not describe the record, else ""."""
     log = folder / CHANGES
     entries = (
         re.findall(r"^Record ([0-9a-f]+)$", log.read_text(), re.MULTILINE) if log.exists() else []
@@ -232,7 +235,7 @@ def _content(folder: Path) -> str:
 
 
 def _summary(changes: Iterable[Change]) -> str:
-    """One line for each set of changed parts and kind of thing; labs stand together, and the packs of a lab."""
+    """Return one line for each set of changed parts and kind of item, grouped by lab and pack."""
     packs_of: defaultdict[tuple[str, str], defaultdict[str, list[str]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -246,7 +249,7 @@ def _summary(changes: Iterable[Change]) -> str:
             alike[tuple(packs)].append(lab)
         for packs, names in alike.items():
             where = (_braced(names), _braced(packs), kind)
-            lines.append(f"- {'/'.join(one for one in where if one)}: {parts}\n")
+            lines.append(f"- {'/'.join(part for part in where if part)}: {parts}\n")
     return "".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of a lab, in this order: slates, frames, evaluation, a context, exports, and a purge at the end."""
+"""Record a lab: slates, frames, evaluation, a context, exports, and a purge at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["pack_thing", "settled", "things_of"]
 _EXPORTS = ("jsonl", "parquet", "md", "sexp")
 
 _NUMBERS = rf'"(?:{FORMAT}|{VOCABULARY})":\d+,|,"(?:{FORMAT}|{VOCABULARY})":\d+'
-"""Versions of formats in the JSON of an event. They are no part of the record: every change of a format raises one."""
+"""Versions of formats in the JSON of an event. They are not recorded, because every change of a format raises one."""
 
 
 def pack_thing(pack: str, *, keep: bool) -> Thing:
@@ -37,7 +37,7 @@ def pack_thing(pack: str, *, keep: bool) -> Thing:
 
 
 def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -> Iterator[Thing]:
-    """Give everything that is recorded of a lab; it is purged at the end."""
+    """Yield all recorded items of a lab, which is purged at the end."""
     lab = built.lab
     lab.graph.link_waiting()
 
@@ -47,7 +47,7 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
     def frame(kind: str, value: pl.DataFrame) -> Thing:
         return frame_thing(called(kind), value, keep=keep)
 
-    yield json_thing(called("built"), {"pack": lab.policies.pack.hash, **built.beside}, keep=keep)
+    yield json_thing(called("built"), {"pack": lab.policies.pack.hash, **built.extra}, keep=keep)
     slates = lab.slates()
     for table in ("decisions", "candidates", "exposures", "feedback"):
         yield frame(table, getattr(slates, table).collect())
@@ -85,7 +85,7 @@ def things_of(name: str, pack: str, built: Built, folder: Path, *, keep: bool) -
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Link in the foreground alone, and fix the random key of tombstones, so that a run can be repeated."""
+    """Link in the foreground alone, and fix the key of tombstones, so that runs are repeatable."""
     wake, chance = Linker.wake, projections.secrets
     Linker.wake = lambda self: None
     projections.secrets = SimpleNamespace(token_bytes=lambda size: (b"golden" * size)[:size])

@@ -1,19 +1,19 @@
-"""What is recorded: a frame, a JSON value or a text as named parts, each with its exact content and its floats apart.
+"""Split frames, JSON values and texts into parts, each with exact content and floats.
 
 Integers, ids, order, text and hashes must be equal on every machine. Floats must be equal to the bit on the machine
-that wrote the record. Elsewhere the last bits differ, because vector units and BLAS kernels round sums in another
-order, so there each may differ by 1e-12 of its size, or by 1e-12 where it is below 1.
+that wrote the record. On other machines the last bits differ, because vector units and BLAS kernels sum in another
+order. There the relative difference may be 1e-12, or the absolute difference if the value is below 1.
 
-A tolerance cannot be checked by a digest, and all floats together are 20 MB, too much to commit with every change. So
-the record keeps a weighted sum of every run of 64 floats, the weights between 1 and 2 and different within a run:
+A digest cannot check a tolerance, and all floats together are 20 MB, too much to commit with every change. So the
+record stores a weighted sum of every run of 64 floats, with different weights between 1 and 2:
 
 - If every float is within the tolerance, each sum is within the sum of the weighted tolerances: no false alarm.
 - If one float of a run of ordinary size (about 1) differs by more than 3e-10, the sum differs by more than that bound.
-  A smaller difference than this is seen on the machine that wrote the record, and may be missed elsewhere.
-- Two floats that change places, or differences that cancel, are seen, because the weights differ.
+  A smaller difference is detected on the machine that wrote the record, and may be missed on others.
+- Exchanged floats and differences that cancel are detected, because the weights differ.
 
-Sums also say where a difference is, to 64 values. Digests alone would say that a column differs; rounded digests would
-differ for some of a million floats that lie next to a boundary of rounding.
+Sums also locate a difference to 64 values. Digests alone would only name the column, and digests of rounded values
+would differ for some of a million floats near a rounding boundary.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 __all__ = ["RUN", "TOLERANCE", "Part", "Thing", "digest", "frame_thing", "json_thing", "text_thing"]
 
 RUN = 64
-"""Floats of one sum: 64 keep the sums of all labs below 200 kB, and a changed value above the bound of the run."""
+"""Floats per sum: 64 keep the sums below 200 kB, and a changed value above the bound of its run."""
 
 TOLERANCE = 1e-12
 
@@ -100,7 +100,7 @@ def frame_thing(name: str, frame: pl.DataFrame, *, keep: bool = False) -> Thing:
 
 def json_thing(name: str, value: Mapping[str, Any], *, keep: bool = False) -> Thing:
     """Split a JSON object into its keys."""
-    parts = {str(key): _json_part(one) for key, one in value.items()}
+    parts = {str(key): _json_part(item) for key, item in value.items()}
     return Thing(
         name,
         len(parts),
@@ -159,17 +159,17 @@ def _text_part(texts: Iterable[str | None], kind: str = "text") -> Part:
 def _json_part(value: Any, kind: str = "json") -> Part:
     floats: list[float] = []
 
-    def skeleton(one: Any) -> Any:
-        if isinstance(one, float):
-            if not math.isfinite(one):
-                return str(one)
-            floats.append(one)
+    def skeleton(item: Any) -> Any:
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                return str(item)
+            floats.append(item)
             return "#"
-        if isinstance(one, Mapping):
-            return {str(key): skeleton(inner) for key, inner in one.items()}
-        if isinstance(one, list | tuple):
-            return [skeleton(inner) for inner in one]
-        return one if one is None or isinstance(one, str | int | bool) else str(one)
+        if isinstance(item, Mapping):
+            return {str(key): skeleton(inner) for key, inner in item.items()}
+        if isinstance(item, list | tuple):
+            return [skeleton(inner) for inner in item]
+        return item if item is None or isinstance(item, str | int | bool) else str(item)
 
     rest = json.dumps(skeleton(value))
     return Part(digest(f"{kind} {rest}".encode()), np.array(floats, dtype=np.float64))

@@ -24,8 +24,8 @@ def test_a_file_is_a_memory_and_a_view_of_it_leaves_a_slate(lab, files):
         {"command": "create", "path": "/memories/ada.md", "file_text": "Ada likes tea.\nAnd rain."}
     ) == ("File created successfully at: /memories/ada.md")
     assert lab[1].text == "Ada likes tea.\nAnd rain."
-    seen = files.run({"command": "view", "path": "/memories/ada.md"})
-    assert seen == (
+    result = files.run({"command": "view", "path": "/memories/ada.md"})
+    assert result == (
         "Here's the content of /memories/ada.md with line numbers:\n     1\tAda likes tea.\n     2\tAnd rain."
     )
     assert lab[1].access == 1
@@ -115,7 +115,7 @@ def test_a_path_that_leads_elsewhere_is_refused_by_every_command(lab, files, pat
     assert len(lab) == 1
 
 
-def test_what_cannot_be_done_is_said_and_changes_nothing(lab, files):
+def test_an_impossible_command_is_reported_and_changes_nothing(lab, files):
     files.create("/memories/notes.md", "tea tea")
     files.create("/memories/d/x.md", "x")
     refused = [
@@ -202,7 +202,7 @@ CONTENT = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 
 
 @given(st.lists(CONTENT, min_size=1, max_size=4))
-def test_what_is_written_is_what_is_read(contents):
+def test_written_files_are_read_back(contents):
     """Every file as it was written: blank ones, any character, any line ends; unless the gate redacts it."""
     with opened() as lab:
         files = MemoryFiles(lab)

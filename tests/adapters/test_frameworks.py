@@ -70,7 +70,7 @@ def test_openai_agents_keeps_a_conversation(agents, lab):
 
     @agents.function_tool
     def weather(city: str) -> str:
-        """The weather in a city."""
+        """Return the weather in a city."""
         return f"Snow in {city}"
 
     model = Scripted()
@@ -85,8 +85,8 @@ def test_openai_agents_keeps_a_conversation(agents, lab):
     assert again.final_output == "It snows in Oslo."
     roles = [item.get("role") or item.get("type") for item in model.given[-1]]
     assert roles == ["user", "function_call", "function_call_output", "assistant", "user"]
-    kept = asyncio.run(session.get_items())
-    assert [item.get("role") or item.get("type") for item in kept] == [*roles, "assistant"]
+    process = asyncio.run(session.get_items())
+    assert [item.get("role") or item.get("type") for item in process] == [*roles, "assistant"]
     assert "Oslo" in lab.recall("snow in Oslo")[0].text
 
 
@@ -178,12 +178,12 @@ def test_claude_works_in_the_files(lab):
         tools=[LabMemoryTool(MemoryFiles(lab))],
     ).until_done()
     assert final.content[0].text == "Done."
-    said = [answer["content"] for answer in answers]
-    assert len(said) == len(commands)
-    assert said[1] == "File created successfully at: /memories/ada.md"
-    assert said[5].endswith("     1\tAda likes mate.\n     2\tAnd rain.")
+    contents = [answer["content"] for answer in answers]
+    assert len(contents) == len(commands)
+    assert contents[1] == "File created successfully at: /memories/ada.md"
+    assert contents[5].endswith("     1\tAda likes mate.\n     2\tAnd rain.")
     assert [bool(answer.get("is_error")) for answer in answers] == [False] * 6 + [True, False]
-    assert "would lead out" in str(said[6])
+    assert "would lead out" in str(contents[6])
     assert lab.slates().decisions.collect().height == 1
 
 
@@ -264,7 +264,7 @@ def test_mem0_has_the_arguments_that_the_facade_has(lab):
         theirs = inspect.signature(getattr(main.Memory, name)).parameters
         ours = inspect.signature(getattr(Mem0Memory, name)).parameters
         assert set(ours) <= set(theirs), name
-        kinds = [one.kind for one in ours.values()]
+        kinds = [our.kind for our in ours.values()]
         assert kinds == [theirs[name].kind for name in ours], name
 
 

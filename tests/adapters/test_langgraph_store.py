@@ -19,15 +19,15 @@ def base():
 
 
 @pytest.fixture
-def made(base):
+def make_store(base):
     from memlab.io.adapters.langgraph import LabStore
 
     return LabStore
 
 
 @pytest.fixture
-def store(made, lab):
-    return made(lab)
+def store(make_store, lab):
+    return make_store(lab)
 
 
 VALUES = [
@@ -48,17 +48,17 @@ FILTERS = [
 
 
 def as_data(results):
-    def one(item):
+    def as_plain(item):
         if hasattr(item, "namespace"):
             assert item.created_at.tzinfo is not None
             return (item.namespace, item.key, item.value)
-        return sorted(map(one, item), key=repr) if isinstance(item, list) else item
+        return sorted(map(as_plain, item), key=repr) if isinstance(item, list) else item
 
-    return [one(result) for result in results]
+    return [as_plain(result) for result in results]
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_does_what_the_in_memory_store_does(base, store, lab, seed):
+def test_the_store_behaves_as_the_in_memory_store(base, store, lab, seed):
     """Batches of every operation, among names that try to leave their namespace."""
     oracle = pytest.importorskip("langgraph.store.memory").InMemoryStore()
     chance = random.Random(seed)
@@ -85,13 +85,13 @@ def test_it_does_what_the_in_memory_store_does(base, store, lab, seed):
 
     for _ in range(12):
         ops = [operation() for _ in range(chance.randint(1, 5))]
-        wanted, found = oracle.batch(ops), store.batch(ops)
-        for op, one, other in zip(ops, wanted, found, strict=True):
+        wanted, search_keys = oracle.batch(ops), store.batch(ops)
+        for op, item, other in zip(ops, wanted, search_keys, strict=True):
             if isinstance(op, base.ListNamespacesOp):
                 # the oracle lists namespaces that have become empty, too
-                assert set(other) <= set(one)
+                assert set(other) <= set(item)
             else:
-                assert as_data([one]) == as_data([other])
+                assert as_data([item]) == as_data([other])
     assert not lab.slates().decisions.collect().height
 
 
@@ -99,15 +99,15 @@ def test_filters_by_operators(store):
     for n in range(5):
         store.put(("n",), str(n), {"n": n, "word": "x" * n})
 
-    def found(**wanted):
+    def search_keys(**wanted):
         return [item.key for item in store.search(("n",), filter=wanted)]
 
-    assert found(n={"$gt": 1, "$lte": 3}) == ["2", "3"]
-    assert found(word={"$ne": "xx"}) == ["0", "1", "3", "4"]
-    assert found(word={"$gte": "xxx"}) == ["3", "4"]
-    assert found(missing={"$gt": 1}) == []
+    assert search_keys(n={"$gt": 1, "$lte": 3}) == ["2", "3"]
+    assert search_keys(word={"$ne": "xx"}) == ["0", "1", "3", "4"]
+    assert search_keys(word={"$gte": "xxx"}) == ["3", "4"]
+    assert search_keys(missing={"$gt": 1}) == []
     with pytest.raises(memlab.InputError, match="operator"):
-        found(n={"$near": 1})
+        search_keys(n={"$near": 1})
     assert [item.key for item in store.search(("n",), limit=2, offset=1)] == ["1", "2"]
 
 
@@ -115,10 +115,10 @@ def test_a_search_with_a_question_is_a_recall(store, lab):
     store.put(("users", "ada"), "food", {"likes": "pizza with olives"})
     store.put(("users", "bob"), "food", {"likes": "pizza with ham"})
     store.put(("users", "ada"), "home", {"city": "Oslo"})
-    found = store.search(("users", "ada"), query="who likes pizza?")
-    assert found[0].value == {"likes": "pizza with olives"}
-    assert {item.namespace for item in found} == {("users", "ada")}
-    assert found[0].score == store.hits[0].score
+    match = store.search(("users", "ada"), query="who likes pizza?")
+    assert match[0].value == {"likes": "pizza with olives"}
+    assert {item.namespace for item in match} == {("users", "ada")}
+    assert match[0].score == store.hits[0].score
     decisions = lab.slates().decisions.collect()
     assert decisions.height == 1
     assert lab.feedback(store.hits[0], "success").decision == store.hits.decision
@@ -130,7 +130,7 @@ def test_a_search_with_a_question_is_a_recall(store, lab):
     assert len(store.search((), query="pizza", limit=2)) <= 2
 
 
-def test_what_is_not_indexed_is_kept_and_never_recalled(store, lab):
+def test_unindexed_items_are_stored_and_never_recalled(store, lab):
     store.put(("a",), "secret", {"text": "olives and pizza"}, index=False)
     store.put(("a",), "open", {"title": "pizza", "body": "engines and wheels"}, index=["title"])
     assert [item.key for item in store.search(("a",), query="olives pizza")] == ["open"]
@@ -163,7 +163,7 @@ def test_versions_stay_and_what_is_deleted_comes_back(store, lab):
     assert store.get(("a",), "k") is None
 
 
-def test_what_the_contract_refuses(base, store, lab):
+def test_calls_that_the_contract_refuses(base, store, lab):
     with pytest.raises(base.InvalidNamespaceError):
         store.put(("a.b",), "k", {"x": 1})
     with pytest.raises(base.InvalidNamespaceError):
@@ -211,19 +211,19 @@ def test_a_batch_reads_first_and_the_last_put_counts(base, store, lab):
     assert len(lab) == 1
 
 
-def test_it_is_durable_and_two_processes_see_one_store(made, tmp_path):
+def test_the_store_is_durable_and_shared_by_two_processes(make_store, tmp_path):
     def opened():
         return memlab.open(tmp_path / "lab", embedder=load_embedder(letters, name="letters"))
 
-    with opened() as one, opened() as other:
-        made(one).put(("a",), "k", {"n": 1})
-        made(other).put(("a",), "k", {"n": 2})
-        store = made(one)
+    with opened() as lab, opened() as other:
+        make_store(lab).put(("a",), "k", {"n": 1})
+        make_store(other).put(("a",), "k", {"n": 2})
+        store = make_store(lab)
         assert store.get(("a",), "k").value == {"n": 2}
-        made(one, name="apart").put(("a",), "k", {"n": 3})
+        make_store(lab, name="apart").put(("a",), "k", {"n": 3})
         assert store.get(("a",), "k").value == {"n": 2}
     with opened() as again:
-        assert made(again).get(("a",), "k").value == {"n": 2}
+        assert make_store(again).get(("a",), "k").value == {"n": 2}
 
 
 def test_a_graph_remembers_from_one_thread_to_another(store):
@@ -231,9 +231,9 @@ def test_a_graph_remembers_from_one_thread_to_another(store):
     from langgraph.store.base import BaseStore
 
     def answer(state: dict, *, store: BaseStore) -> dict:
-        known = store.search(("ada",), query=state["said"])
+        match = store.search(("ada",), query=state["said"])
         store.put(("ada",), str(len(store.search(("ada",)))), {"said": state["said"]})
-        return {"said": state["said"], "known": [item.value["said"] for item in known]}
+        return {"said": state["said"], "known": [item.value["said"] for item in match]}
 
     builder = graph.StateGraph(dict)
     builder.add_node("answer", answer)
@@ -255,7 +255,7 @@ def test_the_asynchronous_half(store):
             store.alist_namespaces(prefix=("a",)),
         )
 
-    one, every, namespaces = asyncio.run(talk())
-    assert one.value == {"n": 1}
+    as_plain, every, namespaces = asyncio.run(talk())
+    assert as_plain.value == {"n": 1}
     assert sorted(item.value["n"] for item in every) == list(range(1, 12))
     assert namespaces == [("a", "0"), ("a", "1"), ("a", "2")]

@@ -13,8 +13,8 @@ def memory(lab):
     return Mem0Memory(lab)
 
 
-def texts(found):
-    return [item["memory"] for item in found["results"]]
+def texts(filter_texts):
+    return [item["memory"] for item in filter_texts["results"]]
 
 
 def test_the_life_of_a_memory(lab, memory):
@@ -48,9 +48,9 @@ def test_the_life_of_a_memory(lab, memory):
 def test_a_search_is_a_recall_of_whose_memory_it_is(lab, memory):
     memory.add("I prefer tea", user_id="ada")
     memory.add("I prefer coffee", user_id="bob")
-    found = memory.search("what do I prefer to drink?", filters={"user_id": "ada"})
-    assert texts(found) == ["I prefer tea"]
-    assert found["results"][0]["score"] == memory.hits[0].score
+    match = memory.search("what do I prefer to drink?", filters={"user_id": "ada"})
+    assert texts(match) == ["I prefer tea"]
+    assert match["results"][0]["score"] == memory.hits[0].score
     assert lab.slates().decisions.collect().height == 1
     assert memory.search("tea", filters={"user_id": "eve"}) == {"results": []}
     with pytest.raises(ValueError, match="user_id, agent_id, run_id"):
@@ -81,19 +81,19 @@ def test_filters_as_mem0_writes_them(memory):
             metadata={"n": number, "tag": f"t{number % 2}"},
         )
 
-    def found(**narrower):
+    def filter_texts(**narrower):
         return texts(memory.get_all(filters={"user_id": "ada", **narrower}))
 
-    assert found(n={"gte": 1, "lt": 3}) == ["note 1", "note 2"]
-    assert found(tag="t1") == ["note 1", "note 3"]
-    assert found(n={"in": [0, 3]}) == ["note 0", "note 3"]
-    assert found(NOT=[{"tag": "t1"}]) == ["note 0", "note 2"]
-    assert found(OR=[{"n": 0}, {"n": 3}]) == ["note 0", "note 3"]
-    assert found(missing="*") == []
-    assert found(tag={"icontains": "T1"}) == ["note 1", "note 3"]
+    assert filter_texts(n={"gte": 1, "lt": 3}) == ["note 1", "note 2"]
+    assert filter_texts(tag="t1") == ["note 1", "note 3"]
+    assert filter_texts(n={"in": [0, 3]}) == ["note 0", "note 3"]
+    assert filter_texts(NOT=[{"tag": "t1"}]) == ["note 0", "note 2"]
+    assert filter_texts(OR=[{"n": 0}, {"n": 3}]) == ["note 0", "note 3"]
+    assert filter_texts(missing="*") == []
+    assert filter_texts(tag={"icontains": "T1"}) == ["note 1", "note 3"]
     assert texts(memory.get_all(filters={"AND": [{"user_id": "ada"}, {"n": 2}]})) == ["note 2"]
     with pytest.raises(memlab.InputError, match="Did you mean gte"):
-        found(n={"gtee": 1})
+        filter_texts(n={"gtee": 1})
 
 
 def test_identity_is_what_the_arguments_say(memory):
@@ -119,7 +119,7 @@ def test_identity_is_what_the_arguments_say(memory):
             call()
 
 
-def test_what_expired_is_hidden():
+def test_expired_memories_are_hidden():
     with memlab.open(
         embedder=load_embedder(letters, name="letters"), clock=memlab.ManualClock("2026-05-05")
     ) as lab:

@@ -22,7 +22,7 @@ def laid(folder, files):
         (folder / name).write_bytes(content.encode())
 
 
-def held(folder):
+def read_files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes().decode()
         for path in folder.rglob("*")
@@ -34,7 +34,7 @@ def test_a_folder_comes_back_byte_for_byte(lab, tmp_path):
     laid(tmp_path / "in", FILES)
     assert sorted(read_memfs(lab, tmp_path / "in").added) == sorted(FILES)
     done = write_memfs(lab, tmp_path / "out")
-    assert held(tmp_path / "out") == FILES
+    assert read_files(tmp_path / "out") == FILES
     assert len(done.added) == 3
     assert len(write_memfs(lab, tmp_path / "out").same) == 3
     memory = lab.memories.filter(pl.col("ref").str.contains("persona")).to_dicts()[0]
@@ -115,7 +115,7 @@ def test_writing_never_leaves_the_folder(lab, tmp_path):
     (tmp_path / "out" / "a").symlink_to(tmp_path / "outside")
     with pytest.raises(memlab.InputError, match="is a link"):
         write_memfs(lab, tmp_path / "out")
-    assert not held(tmp_path / "outside")
+    assert not read_files(tmp_path / "outside")
 
 
 def test_a_purge_finds_what_was_written_and_removes_it_if_asked(tmp_path):
@@ -128,4 +128,4 @@ def test_a_purge_finds_what_was_written_and_removes_it_if_asked(tmp_path):
         read_memfs(lab, tmp_path / "in")
         write_memfs(lab, tmp_path / "gone")
         lab.purge(1, remove_exports=True)
-        assert not held(tmp_path / "gone")
+        assert not read_files(tmp_path / "gone")

@@ -50,7 +50,7 @@ def call(
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("arguments", "message"),
     [
         ({"text": 3}, "call(text=...): text is a text, not 3."),
         ({"text": "a\ud800"}, "lone surrogate at character 1: decode its source as UTF-8"),
@@ -82,11 +82,11 @@ def call(
         ({"depth": 6}, "depth is a whole number from 1 to 5, not 6."),
     ],
 )
-def test_what_does_not_fit_is_told_with_what_would(given, told):
+def test_an_invalid_argument_is_refused_with_a_valid_alternative(arguments, message):
     with pytest.raises(InputError) as error:
-        call(**given)
-    assert told in str(error.value)
-    assert str(error.value).startswith(f"call({next(iter(given))}=...): ")
+        call(**arguments)
+    assert message in str(error.value)
+    assert str(error.value).startswith(f"call({next(iter(arguments))}=...): ")
 
 
 def test_a_word_that_is_not_known_is_told_with_the_nearest():
@@ -96,8 +96,8 @@ def test_a_word_that_is_not_known_is_told_with_the_nearest():
         call(by="clustre")
 
 
-def test_what_fits_is_passed_on():
-    given = {
+def test_valid_arguments_are_passed_on():
+    arguments = {
         "limit": 5,
         "words": ["a"],
         "anything": object(),
@@ -106,28 +106,28 @@ def test_what_fits_is_passed_on():
         "at": 0,
         "every": None,
     }
-    made = call("x", 1, 2, **given)
-    assert made["rest"] == (1, 2)
-    assert made["fields"] == {"field": 3}
-    assert made["anything"] is given["anything"]
+    answer = call("x", 1, 2, **arguments)
+    assert answer["rest"] == (1, 2)
+    assert answer["fields"] == {"field": 3}
+    assert answer["anything"] is arguments["anything"]
 
 
-def test_what_numpy_calls_a_number_is_one():
-    made = call(
+def test_numpy_numbers_count_as_numbers():
+    answer = call(
         limit=np.int64(3),
         share=np.float32(0.5),
         log=np.bool_(False),
         text=np.str_("x"),
         ids=np.array([1, 2]),
     )
-    assert [made[name] for name in ("limit", "share", "log", "text", "ids")] == [
+    assert [answer[name] for name in ("limit", "share", "log", "text", "ids")] == [
         3,
         0.5,
         False,
         "x",
         [1, 2],
     ]
-    assert [type(made[name]) for name in ("limit", "share", "log", "text")] == [
+    assert [type(answer[name]) for name in ("limit", "share", "log", "text")] == [
         int,
         float,
         bool,
@@ -146,34 +146,34 @@ def test_positional_arguments_are_checked_too():
 
 def test_defaults_are_not_checked_and_a_wrong_number_of_arguments_is_pythons():
     @checked
-    def one(value: int = "nothing") -> object:
+    def first_call(value: int = "nothing") -> object:
         return value
 
-    assert one() == "nothing"
+    assert first_call() == "nothing"
     with pytest.raises(TypeError, match="positional"):
-        one(1, 2)
+        first_call(1, 2)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():
     @checked
-    def one(self: object, value: int = 0, *, most: int = 1) -> None:
-        two(vlaue=value)
+    def first_call(self: object, value: int = 0, *, most: int = 1) -> None:
+        second_call(vlaue=value)
 
     @checked
-    def two(value: int = 0) -> None:
+    def second_call(value: int = 0) -> None:
         raise TypeError("of its own")
 
     with pytest.raises(InputError, match=r'^one has no argument "vallue"\. Did you mean value\?$'):
-        one(None, vallue=1)
+        first_call(None, vallue=1)
     with pytest.raises(InputError, match=r"Known: most, value\."):
-        one(None, zzz=1)
+        first_call(None, zzz=1)
     with pytest.raises(InputError, match='two has no argument "vlaue"'):
-        one(None)
+        first_call(None)
     with pytest.raises(TypeError, match="of its own"):
-        two(value=1)
+        second_call(value=1)
 
 
-def test_a_dataclass_checks_what_it_is_made_of():
+def test_a_dataclass_checks_its_arguments():
     from memlab.science.simulation import Phase
 
     with pytest.raises(InputError, match=r"Phase\(until=\.\.\.\): until is a finite number"):
@@ -196,7 +196,7 @@ def test_an_object_that_raises_is_told_of_all_the_same():
         call(ids=Broken())
 
 
-def test_what_is_shown_is_short():
+def test_values_in_messages_are_short():
     assert len(describe_value("x" * 10**6)) <= 60
     assert len(describe_value(list(range(10**5)))) <= 60
 
@@ -232,7 +232,7 @@ def test_a_type_may_have_a_rule_of_its_own():
         half(3)
 
 
-def test_what_the_system_refuses_is_an_error_of_a_lab():
+def test_an_error_of_the_system_becomes_an_error_of_memlab():
     @checked
     def read(path: str | Path) -> str:
         return Path(path).read_text()

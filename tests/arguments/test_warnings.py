@@ -12,7 +12,7 @@ def heard(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return [(one.category, one.filename) for one in caught]
+    return [(warning.category, warning.filename) for warning in caught]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Conversations that are lived beside the same ones that are stored."""
+"""Benchmark conversations that are replayed through an agent, next to stored ones."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,28 +32,28 @@ REPLACES = """(pack replaces "What is denied goes." :inherits memlab)
 
 
 @pytest.fixture(scope="module")
-def found(trigrams):
+def bench(trigrams):
     return memlab.bench_dynamics(
         [TALK], packs=[REPLACES], limit=3, dataset="moves", embedder=trigrams
     )
 
 
-def test_what_was_put_right_is_shown_no_more_once_it_was_lived(found):
-    row = found.frame.filter(ability="knowledge_update").row(0, named=True)
+def test_a_corrected_statement_is_not_retrieved_after_a_replay(bench):
+    row = bench.frame.filter(ability="knowledge_update").row(0, named=True)
     assert (row["stored"], row["lived"]) == (1.0, 1.0), "recall is of the evidence that still holds"
     assert (row["outdated"], row["outdated_stored"], row["outdated_lived"]) == (1, 1.0, 0.0)
-    assert found.statuses == {"replaces": {"active": 4, "superseded": 1}}
+    assert bench.statuses == {"replaces": {"active": 4, "superseded": 1}}
 
 
-def test_every_answerable_question_is_asked_and_the_first_row_is_of_all(found):
-    assert [(row.ability, row.questions) for row in found.rows] == [
+def test_every_answerable_question_is_asked_and_the_first_row_is_of_all(bench):
+    assert [(row.ability, row.questions) for row in bench.rows] == [
         ("", 2),
         ("information_extraction", 1),
         ("knowledge_update", 1),
     ]
-    assert found.rows[0].lived == 1.0
-    assert "1 superseded" in repr(found)
-    assert found.to_dict()["packs"] == dict(found.hashes)
+    assert bench.rows[0].lived == 1.0
+    assert "1 superseded" in repr(bench)
+    assert bench.to_dict()["packs"] == dict(bench.hashes)
 
 
 def test_without_evidence_there_is_nothing_to_measure():

@@ -35,7 +35,7 @@ def test_the_pairs_are_a_hundred_in_two_splits_and_two_wordings(pairs):
         assert len({pair[part] for pair in pairs}) == 100
 
 
-def test_what_replaces_is_said_later_in_every_life(pairs):
+def test_a_replacement_is_stated_later_in_every_run(pairs):
     for _, rows, group in lives(pairs):
         said = {row["ref"]: row["at"] for row in rows}
         assert len(said) == len(rows)
@@ -47,7 +47,7 @@ def test_what_replaces_is_said_later_in_every_life(pairs):
 @pytest.mark.parametrize(
     ("current", "outdated", "wrong"), [(1, 2, False), (2, 1, True), (0, 3, True), (3, 0, False)]
 )
-def test_the_outdated_statement_leads_if_it_stands_above_or_alone(current, outdated, wrong):
+def test_the_outdated_statement_leads_if_it_ranks_above_or_alone(current, outdated, wrong):
     assert Answer("life-1", "cue", current, outdated).wrong is wrong
     assert rank(["a", None, "b"], ["b", "c"]) == 3
     assert rank([], ["b"]) == 0
@@ -79,11 +79,11 @@ def test_known_is_compared_with_the_best_raw_score():
         for at in range(200)
         for yes in (True, False)
     ]
-    found = aucs(asked)
-    assert found["unanswerable"] == 200
-    assert found["gain"]["over"] == "top score"
-    assert found["gain"]["low"] > 0
-    assert found["scores"][0]["score"] == "hits.known"
+    result = aucs(asked)
+    assert result["unanswerable"] == 200
+    assert result["gain"]["over"] == "top score"
+    assert result["gain"]["low"] > 0
+    assert result["scores"][0]["score"] == "hits.known"
 
 
 def test_raw_scores_of_a_recall():

@@ -19,8 +19,8 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
     path = tmp_path_factory.mktemp("own") / "mine.memlab"
-    with memlab.open(path) as made:
-        made.remember(
+    with memlab.open(path) as lab:
+        lab.remember(
             [
                 {"text": text, "ref": f"n{number}", "project": "home"}
                 for number, text in enumerate(TEXTS)
@@ -30,34 +30,34 @@ def lab(tmp_path_factory):
     return path
 
 
-def asked(text, *wanted, **more):
+def wanted_memories(text, *wanted, **more):
     return WantedMemories(text, wanted, **more)
 
 
-def test_what_is_wanted_may_be_an_id_a_ref_or_a_text(lab):
+def test_a_wanted_memory_may_be_an_id_a_ref_or_a_text(lab):
     with memlab.open(lab, read_only=True) as opened:
         id = opened.memories["id"][1]
     questions = [
-        asked("Where is the spare key?", "n0", project="home"),
-        asked("When is rent due?", str(id)),
-        asked("What is the cat called?", TEXTS[2], category="names"),
-        asked("Who painted the door?"),
+        wanted_memories("Where is the spare key?", "n0", project="home"),
+        wanted_memories("When is rent due?", str(id)),
+        wanted_memories("What is the cat called?", TEXTS[2], category="names"),
+        wanted_memories("Who painted the door?"),
     ]
-    found = bench_lab(lab, questions, packs=["memlab"])
-    assert (found.questions, found.unjudged, found.unit) == (3, 1, "memory")
-    assert found.systems[0].metrics["recall@5"] == 1.0
-    assert found.systems[0].counts == {"all": 2, "names": 1}
-    assert found.systems[0].ingest_per_s is None
-    assert found.systems[0].intervals["recall@10"] is not None
+    result = bench_lab(lab, questions, packs=["memlab"])
+    assert (result.questions, result.unjudged, result.unit) == (3, 1, "memory")
+    assert result.systems[0].metrics["recall@5"] == 1.0
+    assert result.systems[0].counts == {"all": 2, "names": 1}
+    assert result.systems[0].ingest_per_s is None
+    assert result.systems[0].intervals["recall@10"] is not None
     assert "mine.memlab: 3 answerable questions, 1 without evidence left out; memory level" in repr(
-        found
+        result
     )
 
 
 def test_the_lab_is_left_as_it_was(lab):
     with memlab.open(lab, read_only=True) as opened:
         before = opened.memories, opened.log, opened.policies.pack.hash
-    bench_lab(lab, [asked("When is rent due?", "n1")], packs=["cascade", "memlab"])
+    bench_lab(lab, [wanted_memories("When is rent due?", "n1")], packs=["cascade", "memlab"])
     with memlab.open(lab, read_only=True) as opened:
         assert opened.memories.equals(before[0])
         assert opened.log.equals(before[1])
@@ -65,24 +65,31 @@ def test_the_lab_is_left_as_it_was(lab):
 
 
 def test_a_ref_is_one_of_its_project(lab):
-    found = bench_lab(lab, [asked("Where is the key?", "n0")], packs=["memlab"], baselines=False)
-    assert len(found.evidence["published"][0]) == 2
-    found = bench_lab(
-        lab, [asked("Where is the key?", "n0", project="work")], packs=["memlab"], baselines=False
+    result = bench_lab(
+        lab, [wanted_memories("Where is the key?", "n0")], packs=["memlab"], baselines=False
     )
-    assert len(found.evidence["published"][0]) == 1
+    assert len(result.evidence["published"][0]) == 2
+    result = bench_lab(
+        lab,
+        [wanted_memories("Where is the key?", "n0", project="work")],
+        packs=["memlab"],
+        baselines=False,
+    )
+    assert len(result.evidence["published"][0]) == 1
 
 
-def test_what_the_lab_does_not_hold_is_named_with_the_nearest(lab):
+def test_a_missing_memory_is_named_with_the_nearest(lab):
     with pytest.raises(
         DatasetError,
         match=r'wants "The cat is called Mango\.", which is not an id.*nearest text is "The cat',
     ):
-        bench_lab(lab, [asked("Which cat?", "The cat is called Mango.")], packs=["memlab"])
+        bench_lab(
+            lab, [wanted_memories("Which cat?", "The cat is called Mango.")], packs=["memlab"]
+        )
     with pytest.raises(DatasetError, match="No question wants a memory"):
-        bench_lab(lab, [asked("Which cat?")], packs=["memlab"])
+        bench_lab(lab, [wanted_memories("Which cat?")], packs=["memlab"])
     with pytest.raises(NotALab, match="There is no lab at"):
-        bench_lab(lab.parent / "none", [asked("Which cat?", "n2")])
+        bench_lab(lab.parent / "none", [wanted_memories("Which cat?", "n2")])
 
 
 def test_files_of_questions(tmp_path):
@@ -94,18 +101,18 @@ def test_files_of_questions(tmp_path):
         {"question": "Who?"},
     ]
     path.write_text("\n\n".join(map(json.dumps, rows)))
-    found = read_questions(path)
-    assert [(one.text, one.wanted, one.project) for one in found] == [
+    result = read_questions(path)
+    assert [(item.text, item.wanted, item.project) for item in result] == [
         ("Where?", ("17", "n3", "n9"), None),
         ("When?", ("4",), "home"),
         ("Who?", (), None),
     ]
-    assert found[1].at.hour == 9
+    assert result[1].at.hour == 9
     table = tmp_path / "wanted.csv"
     table.write_text(
         '\ufeffquestion,wanted,project\nWhere?,17,\n"Where, then?","a ""b""\nc",home\nWhere?,n3,\n'
     )
-    assert [(one.text, one.wanted) for one in read_questions(table)] == [
+    assert [(question.text, question.wanted) for question in read_questions(table)] == [
         ("Where?", ("17", "n3")),
         ("Where, then?", ('a "b"\nc',)),
     ]

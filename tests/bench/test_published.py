@@ -68,7 +68,7 @@ def test_longmemeval_is_a_conversation_for_each_question(written):
     assert not gone.questions[0].answerable
 
 
-def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written):
+def test_a_repeated_session_of_a_haystack_keeps_its_turns_apart(written):
     (read,) = read_longmemeval(written([instance(haystack_session_ids=["s1", "s1"])]))
     assert {turn.ref for turn in read.conversation.turns} == {"s1:1", "s1:2", "s1#1:1"}
 
@@ -109,7 +109,7 @@ def test_a_session_that_stands_twice_in_a_haystack_keeps_its_turns_apart(written
         ([instance(question_date=None)], "question_date: nothing is not a time"),
     ],
 )
-def test_what_is_no_longmemeval_is_refused_with_its_place(written, value, message):
+def test_an_invalid_longmemeval_file_is_refused_with_its_position(written, value, message):
     with pytest.raises(DatasetError, match=message):
         read_longmemeval(written(value))
 
@@ -148,7 +148,10 @@ def test_lmeb_is_a_conversation_for_each_scene(lmeb):
     first, second = read_lmeb(lmeb)
     assert [turn.ref for turn in first.conversation.turns] == ["c_1_1", "c_1_2"]
     assert first.conversation.turns[0].text == "May I keep bees behind the mill."
-    assert {(one.text, one.category, one.evidence, one.dropped) for one in first.questions} == {
+    assert {
+        (question.text, question.category, question.evidence, question.dropped)
+        for question in first.questions
+    } == {
         ("Where are bees kept?", "single", ("c_1_1",), ()),
         ("When is rent due, and for what?", "multi", ("c_1_2",), ("c_2_1",)),
     }
@@ -187,7 +190,7 @@ def test_lmeb_without_candidates_is_one_scene(lmeb):
         ("single/queries.jsonl", '{"id": "c_1_q1"}', "field text: expected text, found nothing"),
     ],
 )
-def test_what_is_no_lmeb_is_refused_with_its_place(lmeb, name, content, message):
+def test_an_invalid_lmeb_file_is_refused_with_its_position(lmeb, name, content, message):
     (lmeb / name).write_text(content)
     with pytest.raises(DatasetError, match=message):
         read_lmeb(lmeb)
@@ -254,9 +257,9 @@ def test_locomo_is_judged_by_both_labels_in_one_run(written, command):
     talk, mended = written(TALK, "talk.json"), written(MENDED, "mended.json")
     done = command("locomo", talk, "--packs", "memlab", "--evidence", "corrected", mended, "--json")
     assert done.exit_code == 0, done.output
-    told = json.loads(done.output)
-    assert [one["labels"] for one in told["systems"]] == ["published"] * 3 + ["corrected"] * 3
-    assert told["sha256"] == hashlib.sha256(talk.read_bytes()).hexdigest()
+    data = json.loads(done.output)
+    assert [system["labels"] for system in data["systems"]] == ["published"] * 3 + ["corrected"] * 3
+    assert data["sha256"] == hashlib.sha256(talk.read_bytes()).hexdigest()
 
 
 def test_data_of_another_digest_is_refused(written, command):
@@ -278,9 +281,9 @@ def test_longmemeval_and_lmeb_are_benched(written, command, lmeb):
         "longmemeval", written([instance(), instance("q2_abs")]), "--packs", "memlab", "--json"
     )
     assert done.exit_code == 0, done.output
-    told = json.loads(done.output)
-    assert told["questions"] == 1
-    assert set(told["systems"][0]["by_category"]) == {"single-session-user", "abstention"}
+    data = json.loads(done.output)
+    assert data["questions"] == 1
+    assert set(data["systems"][0]["by_category"]) == {"single-session-user", "abstention"}
     done = command("lmeb", lmeb, "--packs", "memlab")
     assert done.exit_code == 0, done.output
     assert "Talks: 3 answerable questions on 2 conversations; document level" in done.output
@@ -313,7 +316,7 @@ def test_beam_is_benched_by_ability(tmp_path, command):
     )
 
 
-def test_one_s_own_lab_is_benched(tmp_path, command):
+def test_an_own_lab_is_benchmarked(tmp_path, command):
     import memlab
 
     with memlab.open(tmp_path / "mine") as lab:

@@ -60,14 +60,16 @@ def size(of: Policy) -> int:
     return len(reachable(of.root))
 
 
-def check(parent: Policy, child: Offspring, most: int) -> None:
-    """What holds for every offspring."""
-    made = child.policy
-    again = compile_policy(made.source, made.signature, name=made.name, helpers=made.helpers)
-    assert again.with_params({name: p.value for name, p in made.params.items()}) == made
-    assert size(made) <= most or size(made) < size(parent) or made == parent
-    assert child.changed is (made.meaning_hash != parent.meaning_hash)
-    assert made.signature == parent.signature
+def check(parent: Policy, child: Offspring, maximum: int) -> None:
+    """Check the invariants of every offspring."""
+    policy = child.policy
+    again = compile_policy(
+        policy.source, policy.signature, name=policy.name, helpers=policy.helpers
+    )
+    assert again.with_params({name: p.value for name, p in policy.params.items()}) == policy
+    assert size(policy) <= maximum or size(policy) < size(parent) or policy == parent
+    assert child.changed is (policy.meaning_hash != parent.meaning_hash)
+    assert policy.signature == parent.signature
 
 
 @QUICK

@@ -1,8 +1,8 @@
-"""What the campaigns that break labs share: labs with everything in them, what is read of a lab, what must be equal.
+"""Helpers of the campaigns that break labs: labs with every feature, and what is compared of them.
 
-``kill_points.py`` kills, ``interruptions.py`` raises, ``damage.py`` overwrites files, ``fulldisk.py`` takes away the
-room. Each compares *pictures*: digests of all that a lab tells, at one instant of its clock, with everything exact and
-without probes. Two labs with equal pictures cannot be told apart by whoever reads them.
+``kill_points.py`` kills, ``interruptions.py`` raises, ``damage.py`` overwrites files, ``fulldisk.py`` fills the disk.
+Each compares *pictures*: digests of everything that a lab reports at one instant of its clock, computed exactly and
+without probes. Readers cannot distinguish two labs with equal pictures.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ QUESTIONS = ("goat by the sea", "who reviews the deploy", "bread in winter")
 
 
 def embed(texts: Sequence[str]) -> np.ndarray:
-    """A quick encoder: hashed words."""
+    """Embed texts by hashed words: quick, and good enough to rank."""
     return _hashed(texts, 0)
 
 
 def embed_otherwise(texts: Sequence[str]) -> np.ndarray:
-    """Another encoder, to embed anew with."""
+    """Embed texts by another encoder, for a change of model."""
     return _hashed(texts, 1)
 
 
@@ -107,14 +107,14 @@ def _hashed(texts: Sequence[str], start: int) -> np.ndarray:
 
 
 def opened(path: Path | str, *, hours: float = 0, embedder: Any = embed, **more: Any) -> memlab.Lab:
-    """The lab at ``path``, with a clock that stands still ``hours`` after the beginning."""
+    """Open the lab at ``path`` with a clock that stands still ``hours`` after the start."""
     return memlab.open(
         path, embedder=embedder, clock=ManualClock(START + round(hours * HOUR)), **more
     )
 
 
 def opened_by_either(path: Path | str, *, hours: float = 0) -> memlab.Lab:
-    """The lab at ``path`` with whichever of the two encoders wrote it."""
+    """Open the lab at ``path`` with whichever of the two encoders wrote it."""
     try:
         return opened(path, hours=hours)
     except EmbedderMismatch:
@@ -122,7 +122,7 @@ def opened_by_either(path: Path | str, *, hours: float = 0) -> memlab.Lab:
 
 
 def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
-    """Different texts; each ends with a word of its own, which can be looked for in files."""
+    """Return different texts; each ends with a unique word that can be searched for in files."""
     dice = np.random.default_rng([seed, first])
     chosen = dice.choice(len(WORDS), size=(count, 5))
     return [
@@ -132,15 +132,15 @@ def texts(count: int, *, first: int = 0, seed: int = 0) -> list[str]:
 
 
 def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
-    """A small lab that has whatever a lab can have, closed; its head is beyond its snapshot and its last backup."""
+    """Write and close a small lab that uses every feature, with events after its last snapshot and backup."""
     with opened(path, pack="companion") as lab:
-        said = texts(30, seed=seed)
-        for n, text in enumerate(said[:6]):
+        results = texts(30, seed=seed)
+        for n, text in enumerate(results[:6]):
             lab.remember(
                 text, session="first", chain=True, tags=["one", f"tag{n % 2}"], speaker="Ada"
             )
         lab.remember(
-            [{"text": text, "session": "second", "project": "apple"} for text in said[6:20]],
+            [{"text": text, "session": "second", "project": "apple"} for text in results[6:20]],
             chain=True,
         )
         lab.facts.add("Ada", "lives-in", object="Oslo")
@@ -158,7 +158,7 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
         lab.forget(5, how="deprecate", reason="it was wrong")
         lab.forget(7, how="delete")
         lab.io.backup()
-        lab.remember(said[20:])
+        lab.remember(results[20:])
         lab.purge(9)
         for n in range(recalls):
             lab.recall(f"{QUESTIONS[n % 3]} {WORDS[n % len(WORDS)]}")
@@ -173,7 +173,7 @@ def everything(path: Path, *, seed: int = 0, recalls: int = 40) -> None:
 
 
 def many(path: Path, count: int, *, seed: int = 0) -> None:
-    """A lab of so many memories that an index can be built over them."""
+    """Write a lab of ``count`` memories, enough for an index to be built over them."""
     with opened(path) as lab:
         lab.remember(texts(count, seed=seed))
 
@@ -196,20 +196,20 @@ def low_thresholds() -> Iterator[None]:
 
 
 def copied(path: Path, to: Path) -> Path:
-    """The folder as it is, with its times: who was killed has left a log, too."""
+    """Copy the folder with its times of modification, and the log that a killed process left."""
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(path, to, copy_function=_copy)
     return to
 
 
 def _copy(source: str, target: str) -> None:
-    # what builds an index outlives whoever was killed, and replaces its files
+    # The process that builds an index may outlive the killed one and replace its files.
     with contextlib.suppress(FileNotFoundError):
         shutil.copy2(source, target)
 
 
 def without_derived(path: Path, to: Path) -> Path:
-    """The folder without all that is made of the journal, so that it is folded from scratch."""
+    """Copy the folder without all that is derived from the journal, so that opening folds it from scratch."""
     copied(path, to)
     for name in DERIVED:
         shutil.rmtree(to / name, ignore_errors=True)
@@ -217,7 +217,7 @@ def without_derived(path: Path, to: Path) -> Path:
 
 
 def leftovers(path: Path) -> list[str]:
-    """What a sound and closed lab does not have: drafts, and a log that was not moved into the database."""
+    """List the files that a sound and closed lab does not have: drafts, and an unmerged write-ahead log."""
     return sorted(
         str(item.relative_to(path))
         for item in path.rglob("*")
@@ -240,8 +240,8 @@ def _digest(value: Any) -> str:
 
 
 def _recalled(lab: memlab.Lab) -> str:
-    shown = [lab.recall(question, limit=8, log=False) for question in QUESTIONS]
-    return _digest([[(hit.id, hit.text, round(hit.score, 9)) for hit in hits] for hits in shown])
+    results = [lab.recall(question, limit=8, log=False) for question in QUESTIONS]
+    return _digest([[(hit.id, hit.text, round(hit.score, 9)) for hit in hits] for hits in results])
 
 
 def _logged(lab: memlab.Lab) -> str:
@@ -252,7 +252,7 @@ def _logged(lab: memlab.Lab) -> str:
 
 
 def _past(lab: memlab.Lab) -> str:
-    """The journal as it is, folded from its beginning."""
+    """Return the digest of the journal folded from its first event."""
     past = lab.at(event=lab.log["event"][-1], progress=False)
     return f"{_digest(past.memories)} {_digest(past.edges)}"
 
@@ -281,10 +281,10 @@ def picture(lab: memlab.Lab) -> dict[str, str]:
 
 
 def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
-    """Whether ``lab.io.check()`` finds the lab sound, and what it names."""
-    found = lab.io.check()
-    frame = found.frame
-    return bool(found.sound), [
+    """Return whether ``lab.io.check()`` reports the lab as sound, and the rows that it lists otherwise."""
+    report = lab.io.check()
+    frame = report.frame
+    return bool(report.sound), [
         " ".join(map(str, row)) for row in frame.filter(pl.col("state") != "sound").iter_rows()
     ]
 
@@ -293,7 +293,7 @@ def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
 
 
 def forking(campaign: str) -> Any:
-    """Processes that are forked from one that has imported the module ``campaign``: a child begins at once."""
+    """Return the context of processes forked from one that has imported ``campaign``, so that a child starts at once."""
     here = Path(__file__).resolve().parent
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here.parents[1]), str(here), *sys.path])
     context = multiprocessing.get_context("forkserver")
@@ -328,14 +328,14 @@ def patience(seconds: float) -> Iterator[None]:
 
 
 def tell(
-    row: str, problems: Sequence[str], found: Mapping[str, int], totals: dict[str, int]
+    row: str, problems: Sequence[str], counts: Mapping[str, int], totals: dict[str, int]
 ) -> None:
     """Print a row and the first problems of it, and add what was found to ``totals``."""
     print(row, flush=True)
     for problem in problems[:6]:
         print(f"    {problem[:300]}", flush=True)
     for name in totals:
-        totals[name] += found[name]
+        totals[name] += counts[name]
 
 
 def concluded(totals: Mapping[str, int]) -> int:

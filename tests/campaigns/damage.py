@@ -1,19 +1,19 @@
-"""Damage every file of a lab, in every way, and look: is anything wrong that nobody is told of?
+"""Damage every file of a lab in every way, and check that no damage goes unreported.
 
     python -m tests.campaigns.damage                                    # 1,000 damages
     python -m tests.campaigns.damage --cases 100 --only snapshots --seed 3
 
-Two labs with whatever a lab can have are made once, as the death of their process leaves them: a log that was not
-moved into the database, a snapshot, backups, an index. In a copy, one file (or one folder) is
-damaged: one bit flipped, 512 bytes zeroed, the end cut off, all of it deleted, or replaced by the same file of an
-earlier state or of another lab. Flips and zeros leave the time of modification alone, as a bad disk does. Then the
-copy is opened and all of it read, its backups too; ``lab.io.check()`` is asked; it is closed, opened and read again.
+Two labs that use every feature are written once, as the death of their process leaves them. They have a log that was
+not merged into the database, a snapshot, backups and an index. In a copy, one file or one folder is damaged. The damage is
+one flipped bit, 512 zeroed bytes, a truncated end, a deletion, or a replacement by the same file of an earlier state or
+of another lab. Flips and zeros keep the time of modification, as a bad disk does. The copy is then opened and read
+completely, its backups too, and ``lab.io.check()`` is called. It is closed, opened and read again.
 
-    harmless    all is as in the undamaged lab
-    told        something is not, and a warning, an error of memlab or ``check`` said so before
-    silent      something is not, and nothing was said
+    harmless    everything equals the undamaged lab
+    told        something differs, and a warning, an error of memlab or ``check`` reported it before
+    silent      something differs, and nothing was reported
     raw         an error from outside memlab's tree, or the interpreter died
-    unmended    a file that can be made anew from the journal was damaged, and not all is as before, though it was told
+    unmended    a file that can be rebuilt from the journal was damaged, was reported, and is still not as before
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Setting:
 
 
 def make(home: Path, *, names: Sequence[str] = ("small", "indexed")) -> tuple[Setting, ...]:
-    """The labs, in ``home``: a small one of everything, and one that is large enough for an index."""
+    """Write the labs into ``home``: a small one that uses every feature, and one large enough for an index."""
     with low_thresholds():
         builds = {"small": _small, "indexed": _indexed}
         return tuple(_setting(home, name, builds[name]) for name in names)
@@ -117,7 +117,7 @@ def _indexed(path: Path, seed: int, earlier: Path) -> None:
 
 
 def _written_after(lab: memlab.Lab, seed: int) -> None:
-    """What only the log has when the process is killed."""
+    """Write the events that only the log has when the process is killed."""
     for text in texts(4, first=400, seed=seed):
         lab.remember(text)
     lab.recall(QUESTIONS[0])
@@ -139,7 +139,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """The file without its numbers."""
+        """Return the path without its numbers, as the kind of the file."""
         parts = [
             re.sub(r"(?<=-)[0-9TZ-]+|[0-9a-f]{8,}", "", part).rstrip("-")
             for part in Path(self.file).parts
@@ -185,7 +185,7 @@ def _from_other(case: Case, target: Path) -> None:
 
 
 def _put(source: Path | None, target: Path) -> None:
-    """A folder is put beside what it replaces, which goes: its own name says of which state it is."""
+    """Put a folder in the place of another, which is deleted. Its own name says which state it is from."""
     assert source is not None
     if source.is_dir():
         shutil.rmtree(target)
@@ -195,12 +195,12 @@ def _put(source: Path | None, target: Path) -> None:
 
 
 def _same(file: str, lab: Path) -> Path | None:
-    """The file of another lab that has the same place: of the same name, or else one that differs in numbers only."""
+    """Return the file of another lab with the same name, or with a name that differs in numbers only."""
     if (lab / file).exists():
         return lab / file
     wanted = re.sub(r"[0-9a-f]{6,}|\d+", "*", file)
-    found = sorted(path for path in lab.glob(wanted) if path.exists())
-    return found[-1] if found else None
+    ordered = sorted(path for path in lab.glob(wanted) if path.exists())
+    return ordered[-1] if ordered else None
 
 
 DAMAGES: dict[str, Callable[[Case, Path], None]] = {
@@ -214,7 +214,7 @@ DAMAGES: dict[str, Callable[[Case, Path], None]] = {
 
 
 def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "") -> list[Case]:
-    """``count`` damages: kinds of files in turn, and of each its damages in turn, so that all come often."""
+    """Return ``count`` damages that alternate between kinds of files and of damage, so that each is frequent."""
     dice = random.Random(seed)
     by_kind: dict[str, list[tuple[Setting, str]]] = defaultdict(list)
     for setting in settings:
@@ -223,7 +223,7 @@ def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "")
             kind = Case(0, setting, file, "flip", 0).kind
             if only in kind and (path.is_file() or path.parent == setting.lab):
                 by_kind[kind].append((setting, file))
-    # half of what a lab cannot make anew again lies in two files, so these come oftener
+    # half of what a lab cannot rebuild is in two files, so these are drawn more often
     kinds = [
         kind
         for kind in by_kind
@@ -252,7 +252,7 @@ def _possible(setting: Setting, file: str, damage: str) -> bool:
 
 @dataclass
 class _Session:
-    """One opening: what was read, what was said until then, and what was raised that should not be."""
+    """One opening: what was read, the reports up to then, and the errors that should not occur."""
 
     values: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
@@ -281,8 +281,12 @@ def _looked(folder: Path) -> _Session:
                 # a panic of Polars is one
                 session.raw.append(f"{name}: {type(error).__name__}: {error}")
                 session.values[name] = "raw"
-            said = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-            session.told[name] = "; ".join([*session.said, *said])
+            warned = [
+                str(warning.message)
+                for warning in caught
+                if issubclass(warning.category, UserWarning)
+            ]
+            session.told[name] = "; ".join([*session.said, *warned])
 
         with patience(120):
             lab: list[memlab.Lab] = []
@@ -297,12 +301,12 @@ def _looked(folder: Path) -> _Session:
             for backup in sorted((folder / "backups").glob("backup-*")):
                 # what a backup holds is wanted when the lab is gone: its own opening has to tell
                 before, session.said = session.said, []
-                seen = len(caught)
+                count = len(caught)
                 reading(f"backups/{backup.name}", lambda backup=backup: _read_backup(backup))  # type: ignore[misc]
                 fresh = [
-                    str(one.message)
-                    for one in caught[seen:]
-                    if issubclass(one.category, UserWarning)
+                    str(warning.message)
+                    for warning in caught[count:]
+                    if issubclass(warning.category, UserWarning)
                 ]
                 session.told[f"backups/{backup.name}"] = "; ".join([*session.said, *fresh])
                 session.said = before + session.said
@@ -310,10 +314,10 @@ def _looked(folder: Path) -> _Session:
 
 
 def _checked(lab: memlab.Lab, session: _Session) -> str:
-    found = lab.io.check()
-    if not found.sound:
+    report = lab.io.check()
+    if not report.sound:
         session.said.append("check")
-    for row in found.frame.iter_rows(named=True):
+    for row in report.frame.iter_rows(named=True):
         if row["state"] != "sound":
             session.said.append(
                 f"check: {row['file']} {row['part']} {row['state']}: {row['detail']}"
@@ -341,9 +345,9 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
         return Ran(case, "raw", raw[0])
     differing = [
         (n, name)
-        for n, (known, now) in enumerate(zip(before, after, strict=True))
-        for name in known.values
-        if now.values.get(name) != known.values[name] and not _gone(case, name)
+        for n, (index, now) in enumerate(zip(before, after, strict=True))
+        for name in index.values
+        if now.values.get(name) != index.values[name] and not _gone(case, name)
     ]
     for n, name in differing:
         if "open" in after[n].told and not after[n].told.get(name, after[n].told["open"]):
@@ -352,14 +356,16 @@ def _judged(case: Case, before: list[_Session], after: list[_Session]) -> Ran:
         return Ran(
             case, "unmended", ", ".join(f"{name} of opening {n + 1}" for n, name in differing)
         )
-    said = [told for session in after for told in session.said] + [
+    messages = [message for session in after for message in session.said] + [
         t for s in after for t in s.told.values() if t
     ]
-    return Ran(case, "told" if differing or said else "harmless", said[0] if said else "")
+    return Ran(
+        case, "told" if differing or messages else "harmless", messages[0] if messages else ""
+    )
 
 
 def _gone(case: Case, name: str) -> bool:
-    """A backup that was deleted, or whose folder holds other ones, is seen by whoever looks for it."""
+    """Return whether the damage is a deleted or replaced backup, which a person notices without a report."""
     return name.startswith("backups/") and case.file == "backups"
 
 
@@ -367,7 +373,7 @@ def _gone(case: Case, name: str) -> bool:
 
 
 def _work(pipe: Connection, home: Path) -> None:
-    """Do what is asked: a case, or None for an undamaged copy of a setting."""
+    """Run a case, or read an undamaged copy of a setting if the case is None."""
     with low_thresholds():
         while True:
             setting, case = pipe.recv()
@@ -385,7 +391,7 @@ class _Worker:
         self._process: Any = None
 
     def look(self, setting: Setting, case: Case | None) -> list[_Session] | None:
-        """Two openings; None if the process died."""
+        """Open the lab twice; return None if the process died."""
         if self._process is None:
             self._pipe, its = self._context.Pipe()
             self._process = self._context.Process(target=_work, args=(its, self._home), daemon=True)
@@ -394,8 +400,8 @@ class _Worker:
         self._pipe.send((setting, case))
         try:
             if self._pipe.poll(300):
-                found: list[_Session] = self._pipe.recv()
-                return found
+                result: list[_Session] = self._pipe.recv()
+                return result
         except EOFError:
             pass
         self.stop()
@@ -433,28 +439,28 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only kinds of files that contain this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="damage-") as name:
         home = Path(name)
         settings = make(home)
         ran = []
-        for one in run(
-            settings, cases(settings, given.cases, seed=given.seed, only=given.only), home
+        for item in run(
+            settings, cases(settings, options.cases, seed=options.seed, only=options.only), home
         ):
-            ran.append(one)
-            if one.was in CLASSES[2:]:
-                case = one.case
+            ran.append(item)
+            if item.was in CLASSES[2:]:
+                case = item.case
                 print(
-                    f"{one.was}: case {case.number}, {case.damage} {case.file}: {one.why[:200]}",
+                    f"{item.was}: case {case.number}, {case.damage} {case.file}: {item.why[:200]}",
                     flush=True,
                 )
     table: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in ran:
-        table[one.case.kind, one.case.damage][one.was] += 1
+    for item in ran:
+        table[item.case.kind, item.case.damage][item.was] += 1
     print(f"{'file':<44}{'damage':<10}" + "".join(f"{name:>10}" for name in CLASSES))
     for (kind, damage), counts in sorted(table.items()):
         print(f"{kind:<44}{damage:<10}" + "".join(f"{counts[name]:>10}" for name in CLASSES))
-    totals = Counter(one.was for one in ran)
+    totals = Counter(entry.was for entry in ran)
     print(f"{len(ran)} damages: " + ", ".join(f"{totals[name]} {name}" for name in CLASSES))
     return 0 if not any(totals[name] for name in CLASSES[2:]) else 1
 

@@ -4,8 +4,8 @@
     python -m tests.campaigns.draw_language sentences --seed 1  # 100 sentences of documentation and docstrings
     python -m tests.campaigns.draw_language comments --seed 1   # 40 comments, each with the code around it
 
-A reader gets the printed lines and nothing else: of the strings, at least 38 of 40 should be understood; of the
-sentences, at most 3 may break the rules of style; of the comments, at most 3 may repeat the code.
+A reader gets the printed lines and nothing else. At least 38 of 40 strings should be understood. At most 3 sentences
+may break the rules of style, and at most 3 comments may repeat the code.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""Does "acknowledged" mean durable? Kill a writing process at random moments, or cut the power, and look.
+"""Check that "acknowledged" means durable: kill a writing process at random moments, or cut the power.
 
     python -m tests.campaigns.durability                 # 100 runs of each case; prints a table
     python -m tests.campaigns.durability --runs 10 --seed 7 --case power
     python -m tests.campaigns.durability --workload package.module
 
-A child writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
-directory is opened as it is. After a *power cut* what is opened is the disk that `powercut.c` kept: only bytes that
-were synced (and, in the strict case, only names whose directory was). The two cases without sync are controls: they
-must lose something, or the experiment sees nothing.
+A child process writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
+directory is opened as it is. After a *power cut*, the disk that `powercut.c` kept is opened: only bytes that were synced
+(and, in the strict case, only names whose directory was synced). The two cases without sync are controls. They must
+lose something; otherwise the experiment measures nothing.
 
 A workload is a module with two functions. ``write`` runs until it is killed; ``check`` reports what is missing.
 
     def write(path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str) -> None
     def check(path: Path, acknowledged: Sequence[tuple[int, bool]], *, power_cut: bool) -> Verdict
 
-``acknowledge(number, durable)`` is called after a write returned; ``synchronous`` is FULL, or less for a control.
+``acknowledge(number, durable)`` is called after a write returned. ``synchronous`` is FULL, or weaker for a control.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Tally:
 
     @property
     def as_it_must_be(self) -> bool:
-        """A control may well leave a broken file; nothing else may lose or break anything."""
+        """Return whether the case is as expected: only a control may lose or break anything."""
         return self.lost > 0 if self.case.must_lose else not self.lost and not self.broken
 
     def add(self, acknowledged: Acknowledged, verdict: Verdict) -> None:
@@ -118,7 +118,7 @@ class Tally:
 
 
 def unsupported() -> str | None:
-    """Why the power cannot be cut here, None if it can."""
+    """Return why the power cannot be cut on this machine, None if it can."""
     if not sys.platform.startswith("linux"):
         return "the power cut needs Linux (LD_PRELOAD and /proc)"
     if _compiler() is None:
@@ -127,7 +127,7 @@ def unsupported() -> str | None:
 
 
 def _compiler() -> str | None:
-    return next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
+    return next((result for name in ("cc", "gcc", "clang") if (result := shutil.which(name))), None)
 
 
 def build_shim(folder: Path) -> Path:
@@ -159,7 +159,7 @@ def run_case(
     workload: str = "tests.campaigns.durability",
     shim: Path | None = None,
 ) -> Tally:
-    """``runs`` children one after another; the seed decides what each writes and how long it lives.
+    """Run ``runs`` children, one after another; the seed decides what each writes and when it is killed.
 
     Every second one lives on from its first acknowledged write, so that on a slow machine, too, something is at stake.
     """
@@ -222,7 +222,7 @@ def _run(
 
 
 def _restore(disk: Path, target: Path) -> None:
-    """The tree that is found after the cut. A name without synced bytes is an empty file; see powercut.c for modes."""
+    """Write the tree that exists after the cut. A name without synced bytes is an empty file; see powercut.c."""
     target.mkdir()
     names = disk / "names"
     for directory, folders, files in os.walk(names):
@@ -242,15 +242,15 @@ def _load(workload: str) -> Workload:
 
 
 def _child(task: str) -> NoReturn:
-    given = json.loads(task)
-    workload = _load(given["workload"])
+    data = json.loads(task)
+    workload = _load(data["workload"])
 
     def acknowledge(number: int, durable: bool) -> None:
         os.write(1, b"%d %d\n" % (number, durable))
 
     os.write(1, b"ready\n")
     workload.write(
-        Path(given["path"]), acknowledge, seed=given["seed"], synchronous=given["synchronous"]
+        Path(data["path"]), acknowledge, seed=data["seed"], synchronous=data["synchronous"]
     )
     raise RuntimeError("The workload must write until it is killed.")
 
@@ -271,7 +271,7 @@ def _vectors(first: int, count: int) -> NDArray[np.int8]:
 
 
 def _slate(seq: int) -> bytes:
-    """20 kB; now and then so much that the log is moved into the database soon."""
+    """Return a slate of 20 kB, sometimes large enough that the log is merged into the database soon."""
     return random.Random(seq).randbytes(2_000_000 if seq % 20 == 0 else 20_000)
 
 
@@ -319,8 +319,8 @@ def check(path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict
 
 
 def _inconsistencies(journal: Journal) -> list[str]:
-    """Whatever is there must be whole and in one order: no feedback without its recall, no recall without a slate."""
-    found = []
+    """List inconsistencies: feedback without its recall, recalls without a slate, gaps in the order."""
+    results = []
     slates = dict(journal.slates())
     vectors = {
         first + row: matrix[row]
@@ -329,19 +329,19 @@ def _inconsistencies(journal: Journal) -> list[str]:
     }
     for expected, event in enumerate(journal.events(), start=1):
         if event.seq != expected:
-            found.append(f"event {expected} is missing below {event.seq}")
+            results.append(f"event {expected} is missing below {event.seq}")
             break
         if event.kind == "recall" and slates.get(event.seq) != _slate(event.seq):
-            found.append(f"the slate of recall {event.seq} is missing or wrong")
+            results.append(f"the slate of recall {event.seq} is missing or wrong")
         if event.kind == "remember":
             first, count = event.body["first"], event.body["count"]
             ids = range(first, first + count)
             if journal.texts(ids) != [_text(id) for id in ids]:
-                found.append(f"texts of event {event.seq} are wrong")
+                results.append(f"texts of event {event.seq} are wrong")
             stored = [vectors[id].tobytes() for id in ids if id in vectors]
             if b"".join(stored) != _vectors(first, count).tobytes():
-                found.append(f"vectors of event {event.seq} are missing or wrong")
-    return found
+                results.append(f"vectors of event {event.seq} are missing or wrong")
+    return results
 
 
 def main() -> int:
@@ -357,9 +357,9 @@ def main() -> int:
         help="the module that writes and checks (default: the journal)",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child is not None:
-        _child(given.child)
+    options = parser.parse_args()
+    if options.child is not None:
+        _child(options.child)
     print(
         f"{'case':<28}{'runs':>6}{'acknowledged':>14}{'promised':>10}{'lost':>8}{'runs with loss':>16}{'broken':>8}"
     )
@@ -368,13 +368,13 @@ def main() -> int:
         reason = unsupported()
         shim = build_shim(Path(folder)) if reason is None else None
         for case in CASES:
-            if given.case not in case.name:
+            if options.case not in case.name:
                 continue
             if case.cut != "kill" and shim is None:
                 print(f"{case.name:<28}skipped: {reason}")
                 continue
             tally = run_case(
-                case, runs=given.runs, seed=given.seed, workload=given.workload, shim=shim
+                case, runs=options.runs, seed=options.seed, workload=options.workload, shim=shim
             )
             good &= tally.as_it_must_be
             print(

@@ -1,4 +1,4 @@
-"""Mutants as edits of a syntax tree: named by module and function, found by the shape of the old code.
+"""Mutants as edits of a syntax tree: named by module and function, located by the shape of the old code.
 
     [[mutant]]
     at = "memlab.subjects.identity:Identity.place"
@@ -7,8 +7,8 @@
     breaks = "A reader never writes to a project that is not its own (docs/howto/agents.md)."
 
 ``old`` is an expression or a statement. It matches code of the same syntax tree, whatever its spacing, line breaks and
-quotes, within the function, the class, or the whole module where ``at`` has no colon. ``nth`` (from 1) chooses among
-several matches. ``new`` is any code, several lines included; "pass" removes a statement.
+quotes. The search covers the function, the class, or the whole module if ``at`` has no colon. The number ``nth`` (from 1)
+chooses among several matches. The text ``new`` is any code, several lines included; "pass" removes a statement.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """A name of the change that does not depend on its position in a list."""
+        """Return a name of the change that does not depend on its position in a list."""
         parts = (self.at, self.old, self.new, str(self.nth))
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:12]
 
     @property
     def module(self) -> str:
-        """The dotted name of the module."""
+        """Return the dotted name of the module."""
         return self.at.partition(":")[0]
 
     @property
     def function(self) -> str:
-        """The qualified name within the module; empty for the whole module."""
+        """Return the qualified name within the module; empty for the whole module."""
         return self.at.partition(":")[2]
 
     def __str__(self) -> str:
@@ -290,7 +290,7 @@ def _removal(node: ast.AST) -> Iterator[str]:
     removable = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     removable |= isinstance(node, ast.AugAssign | ast.Raise | ast.Continue)
     removable |= isinstance(node, ast.Assign) and not any(
-        isinstance(one, ast.Name | ast.Tuple) for one in node.targets
+        isinstance(target, ast.Name | ast.Tuple) for target in node.targets
     )
     if removable:
         yield "pass"
@@ -406,7 +406,8 @@ def _functions(
 
 def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return all(
-        isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) for one in function.body
+        isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant)
+        for item in function.body
     )
 
 

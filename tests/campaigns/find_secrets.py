@@ -1,10 +1,10 @@
-"""How much of what is secret the privacy gate finds, and how much it redacts of what is not.
+"""Measure the recall of the privacy gate on secrets, and its false redactions in ordinary code.
 
-    python -m tests.campaigns.find_secrets                     # as reported: other phrases and numbers than in development
-    python -m tests.campaigns.find_secrets --develop           # the phrases and numbers it was written with
+    python -m tests.campaigns.find_secrets                     # as reported: phrases and numbers not used in development
+    python -m tests.campaigns.find_secrets --develop           # the phrases and numbers of development
 
-Prints the share of credentials of which nothing is left, pooled, for each kind and for each disguise; then what is
-redacted of every line of five large installed packages, each of which is looked at by eye.
+Prints the share of credentials that are redacted completely: pooled, for each kind and for each disguise. Then it
+prints every redaction in five large installed packages, to be judged by eye.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _LONGEST = 4_000
 """Characters of a line: a longer one is a program that was packed, or data."""
 
 
-def shares(made: list[Case]) -> dict[str, dict[str, list[bool]]]:
-    """Whether each case was found whole, by kind and by disguise."""
-    found: dict[str, dict[str, list[bool]]] = {
+def shares(texts: list[Case]) -> dict[str, dict[str, list[bool]]]:
+    """Return whether each case was redacted completely, by kind and by disguise."""
+    result: dict[str, dict[str, list[bool]]] = {
         "kind": defaultdict(list),
         "disguise": defaultdict(list),
     }
-    for case in made:
+    for case in texts:
         whole = not leaks(case.secret, screen(case.text).text)
-        found["kind"][case.kind].append(whole)
-        found["disguise"][case.disguise].append(whole)
-    return found
+        result["kind"][case.kind].append(whole)
+        result["disguise"][case.disguise].append(whole)
+    return result
 
 
 def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
-    """Every line of the text files of an installed package."""
+    """Yield every line of the text files of an installed package."""
     folder = Path(sysconfig.get_paths()["purelib"]) / package
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in _TEXT:
@@ -65,15 +65,15 @@ def lines_of(package: str) -> Iterator[tuple[Path, int, str]]:
 
 
 def false_redactions(package: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """How many lines there are, and what is redacted in them: where, as what, and what it was."""
+    """Return the number of lines of a package, and each redaction in them: position, kind and text."""
     lines = list(lines_of(package))
     redacted = []
     for (path, number, line), screening in zip(
         lines, screen_many([line for _, _, line in lines]), strict=True
     ):
         redacted += [
-            (f"{path}:{number}", found.type, line[found.start : found.end][:80])
-            for found in screening.findings
+            (f"{path}:{number}", finding.type, line[finding.start : finding.end][:80])
+            for finding in screening.findings
         ]
     return len(lines), redacted
 
@@ -88,26 +88,28 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=8, help="texts of each kind and disguise")
     parser.add_argument("--misses", type=int, default=0, help="print so many misses of each kind")
     parser.add_argument("--no-packages", action="store_true")
-    given = parser.parse_args()
-    made = cases(
-        seed=1 if given.develop else 20_261, each=given.each, half=0 if given.develop else 1
+    options = parser.parse_args()
+    result = cases(
+        seed=1 if options.develop else 20_261, each=options.each, half=0 if options.develop else 1
     )
-    found = shares(made)
-    everything = [one for some in found["kind"].values() for one in some]
-    print(f"{len(made):,} texts, {len(found['kind'])} kinds, {len(found['disguise'])} disguises")
+    outcome = shares(result)
+    everything = [item for some in outcome["kind"].values() for item in some]
+    print(
+        f"{len(result):,} texts, {len(outcome['kind'])} kinds, {len(outcome['disguise'])} disguises"
+    )
     print(f"pooled {sum(everything) / len(everything):.4f}")
     for by in ("disguise", "kind"):
         print(f"\nby {by}")
-        for name, some in sorted(found[by].items(), key=lambda item: sum(item[1]) / len(item[1])):
+        for name, some in sorted(outcome[by].items(), key=lambda item: sum(item[1]) / len(item[1])):
             print(f"  {sum(some) / len(some):.3f}  {name}")
-    if given.misses:
-        shown: Counter[str] = Counter()
-        for case in made:
+    if options.misses:
+        counts: Counter[str] = Counter()
+        for case in result:
             redacted = screen(case.text).text
-            if leaks(case.secret, redacted) and shown[case.kind] < given.misses:
-                shown[case.kind] += 1
+            if leaks(case.secret, redacted) and counts[case.kind] < options.misses:
+                counts[case.kind] += 1
                 print(f"\n{case.kind}, {case.disguise}\n  {case.text!r}\n  {redacted!r}")
-    if not given.no_packages:
+    if not options.no_packages:
         print("\nredacted in installed packages")
         total, wrong = 0, 0
         for package in PACKAGES:

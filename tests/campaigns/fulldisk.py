@@ -1,12 +1,12 @@
-"""Take away the room on the disk while a lab is used, and look: is it told as an error of memlab, is anything lost?
+"""Fill the disk while a lab is in use, and check that memlab raises its own errors and loses nothing.
 
     python -m tests.campaigns.fulldisk                          # 20 limits for each operation
     python -m tests.campaigns.fulldisk --limits 5 --only purge
 
-No file of the process may grow beyond a limit (``RLIMIT_FSIZE``), which is drawn between what the lab's largest
-file has and what the operation would need; it writes until a write is refused, a few times over, as an agent would.
-With ``--tmpfs`` (root alone can mount one) the disk is really full instead. Each refusal must be an error of memlab,
-the lab go on to be read, and what was acknowledged be there when it is opened with room again, sound.
+No file of the process may grow beyond a limit (``RLIMIT_FSIZE``). The limit is drawn between the size of the lab's
+largest file and the size that the operation would need. A child process writes until a write is refused, several times,
+as an agent would. With ``--tmpfs`` (only root can mount one) the disk is really full instead. Each refusal must be an
+error of memlab, and the lab must stay readable. When it is opened with room again, it is sound and complete.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ OPERATIONS = (
 # -- a process without room -----------------------------------------------------------------------------------------
 
 
-def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> None:
+def _child(name: str, folder: Path, limit: int, tries: int, pipe: Connection) -> None:
     """Do steps until three were refused; tell each (what was raised), and how many memories and events there are."""
     [operation] = [operation for operation in OPERATIONS if operation.name == name]
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -120,7 +120,7 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     refused = 0
-    for n in range(most):
+    for n in range(tries):
         problem = ""
         try:
             with patience(60):
@@ -132,14 +132,14 @@ def _child(name: str, folder: Path, limit: int, most: int, pipe: Connection) -> 
         try:
             if lab.io.store.journal.closed:
                 lab = opened(folder)
-            known = (len(lab), lab.log.height)
+            sizes = (len(lab), lab.log.height)
         except MemlabError as error:
             pipe.send((f"told {type(error).__name__}: {error}", None))
             break
         except Exception as error:  # noqa: BLE001
             pipe.send((f"raw {type(error).__name__}: {error}", None))
             break
-        pipe.send((problem, known))
+        pipe.send((problem, sizes))
         refused += bool(problem)
         if refused == 3:
             break
@@ -164,18 +164,18 @@ class Tally:
 
 
 def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) -> Tally:
-    """``limits`` children, each with another limit."""
+    """Run ``limits`` children, each with another limit."""
     dice, tally = random.Random(f"{seed}/{operation.name}"), Tally(operation)
     context = forking("tests.campaigns.fulldisk")
     with tempfile.TemporaryDirectory(prefix="fulldisk-") as name:
         home = Path(name)
         base = home / "base"
         everything(base, recalls=4)
-        least = (base / "journal.db").stat().st_size
+        minimum = (base / "journal.db").stat().st_size
         for _ in range(limits):
-            limit = least + round(200_000 * dice.random() ** 2)
+            limit = minimum + round(200_000 * dice.random() ** 2)
             with (
-                _mounted(home / "disk", 4 * least + limit)
+                _mounted(home / "disk", 4 * minimum + limit)
                 if tmpfs
                 else contextlib.nullcontext(home / "disk") as disk
             ):
@@ -189,7 +189,7 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
 
 @contextlib.contextmanager
 def _mounted(folder: Path, room: int) -> Iterator[Path]:
-    """A disk of its own with so much room."""
+    """Mount a disk of its own with ``room`` bytes."""
     folder.mkdir(exist_ok=True)
     size = f"size={3_000 + room // 1024}k"
     subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], check=True)
@@ -202,7 +202,7 @@ def _mounted(folder: Path, room: int) -> Iterator[Path]:
 def _live(
     operation: Operation, context: Any, folder: Path, limit: int, tally: Tally
 ) -> tuple[int, int]:
-    """How many memories and events the child said that there are, when it last said so."""
+    """Return the last numbers of memories and events that the child reported."""
     ours, its = context.Pipe()
     child = context.Process(
         target=_child, args=(operation.name, folder, limit, 30, its), daemon=True
@@ -211,16 +211,16 @@ def _live(
     its.close()
     acknowledged = (0, 0)
     try:
-        while (told := ours.recv()) is not None:
-            problem, known = told
+        while (result := ours.recv()) is not None:
+            problem, sizes = result
             tally.steps += 1
             tally.refused += bool(problem)
             if problem.startswith("raw"):
                 tally.note("raw", problem)
-            if known is None:
+            if sizes is None:
                 tally.note("unopenable", problem)
             else:
-                acknowledged = known
+                acknowledged = sizes
     except EOFError:
         tally.note("raw", "the process died")
     child.join()
@@ -230,32 +230,32 @@ def _live(
 def _look(
     folder: Path, tally: Tally, where: str, home: Path, acknowledged: tuple[int, int]
 ) -> None:
-    """With room again: is all there that was acknowledged?"""
+    """Return what is wrong once there is room again: acknowledged events and memories must all be present."""
     memories, events = acknowledged
-    anew = without_derived(folder, home / "anew")
-    with warnings.catch_warnings(record=True) as said:
+    rebuilt = without_derived(folder, home / "rebuilt")
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with patience(60), opened(folder) as lab, opened(anew) as other:
+            with patience(60), opened(folder) as lab, opened(rebuilt) as other:
                 if len(lab) < memories or lab.log.height < events:
                     tally.note(
                         "lost",
                         f"{where}: {memories} memories, {events} events; {len(lab)}, {lab.log.height}",
                     )
-                if unlike := [n for n, one in picture(lab).items() if one != picture(other)[n]]:
+                if unlike := [n for n, value in picture(lab).items() if value != picture(other)[n]]:
                     tally.note(
                         "differ", f"{where}: {', '.join(unlike)} differ from a fold from scratch"
                     )
-                sound, named = checked(lab)
-                if not sound or named:
-                    tally.note("unsound", f"{where}: {'; '.join(named)}")
+                sound, listed = checked(lab)
+                if not sound or listed:
+                    tally.note("unsound", f"{where}: {'; '.join(listed)}")
                 lab.remember("there is room again")
         except MemlabError as error:
             tally.note("unopenable", f"{where}: {type(error).__name__}: {error}")
         except (Exception, Hung) as error:  # noqa: BLE001
             tally.note("raw", f"{where}: {type(error).__name__}: {error}")
-    if said:
-        tally.note("told", f"{where}: {said[0].message}")
+    if caught:
+        tally.note("told", f"{where}: {caught[0].message}")
     if left := leftovers(folder):
         tally.note("drafts", f"{where}: {', '.join(left)}")
 
@@ -272,19 +272,19 @@ def main() -> int:
         action="store_true",
         help="a disk that is full, in place of files that may not grow",
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}"
         + "".join(f"{name:>11}" for name in COUNTS)
     )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
-        if given.only not in operation.name:
+        if options.only not in operation.name:
             continue
-        tally = run(operation, limits=given.limits, seed=given.seed, tmpfs=given.tmpfs)
+        tally = run(operation, limits=options.limits, seed=options.seed, tmpfs=options.tmpfs)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
-        told = f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}"
-        tell(told, tally.problems, tally.found, totals)
+        text = f"{operation.name:<16}{tally.limits:>7}{tally.steps:>7}{tally.refused:>9}{row}"
+        tell(text, tally.problems, tally.found, totals)
     return concluded(totals)
 
 

@@ -1,12 +1,12 @@
-"""Hostile and honest texts against the policy language: one command, seeded, a table at the end.
+"""Fuzz the policy language with hostile and honest texts: one command, seeded, a table at the end.
 
     python -m tests.campaigns.fuzz_language --inputs 1000000 --processes 2 --seed 1 --out findings
 
-A share of the inputs are random valid programs (``tests/language/grammar.py``); the others are mutations of those, of
-the packs that ship and of the corpus of attacks, and what reached a new edge of the language's code is mutated again.
-Each text is read and checked under an audit hook, with canaries in reach; what is valid is run on a row, and a sample
-on columns and arrays over special values. A finding is written to ``--out`` in a minimal form. The status is 1 if any
-text
+A share of the inputs are random valid programs (``tests/language/grammar.py``). The others are mutations of those, of
+the shipped packs and of the corpus of attacks. An input that reached a new edge of the language's code is mutated
+again. Each text is read and checked under an audit hook, with canaries in reach. A valid one is run on a row, and a
+sample on columns and arrays over special values. A finding is written to ``--out`` in a minimal form. The status is 1
+if any text
 
 * raised anything but a ``PolicyError`` or an ``InputError``, or stopped the process,
 * made Python open, import, compile or execute something, or touched a canary,
@@ -34,7 +34,7 @@ from tests.campaigns.fuzzing.tally import Finding, Tally, kind_of
 def table(
     tally: Tally, slow: list[tuple[float, str, str]], unique: dict[str, Finding], seconds: float
 ) -> str:
-    """What happened, for a reader."""
+    """Return the table of results for a reader."""
     counts = collections.Counter(f.what for f in tally.findings)
     each = collections.Counter(f.what for f in unique.values())
     lines = [
@@ -47,9 +47,9 @@ def table(
         )
     lines += [f"{name:<26}{count:>12,}" for name, count in tally.errors.most_common()]
     for kind, (worst, text, _) in sorted(tally.slowest.items()):
-        shown = repr(text[:48] + ("..." if len(text) > 48 else ""))
+        beginning = repr(text[:48] + ("..." if len(text) > 48 else ""))
         lines.append(
-            f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {shown}"
+            f"slowest {kind:<18}{1000 * worst:>9.1f} ms   {len(text):,} characters: {beginning}"
         )
     lines += [
         f"{f'over {1000 * SLOW:.0f} ms':<26}{len(slow):>12,}   when timed alone; {len(tally.slow):,} in passing",
@@ -63,7 +63,7 @@ def table(
 
 
 def written(out: Path | None, finding: Finding) -> str:
-    """Where a finding was written down, or its text."""
+    """Return the path of the written finding, or its text."""
     if out is None:
         return f"{finding.what}: {finding.detail}\n  [{finding.slot}] {finding.text[:400]!r}"
     out.mkdir(parents=True, exist_ok=True)
@@ -84,12 +84,12 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="a folder for findings, each in a minimal form")
-    given = parser.parse_args()
+    options = parser.parse_args()
     started = time.monotonic()
     total = Tally()
     unique: dict[str, Finding] = {}
-    with bar(sys.stderr.isatty(), given.inputs, unit="input") as step:
-        for tally in Crew(given.inputs, given.processes, given.seed).run():
+    with bar(sys.stderr.isatty(), options.inputs, unit="input") as step:
+        for tally in Crew(options.inputs, options.processes, options.seed).run():
             total.add(tally)
             step(tally.inputs)
             for finding in tally.findings:
@@ -106,14 +106,14 @@ def main() -> int:
             if kind != "run":
                 total.slowest[kind] = (timed_alone(text, slot), text, slot)
         print(table(total, slow, unique, seconds))
-        found = [minimal(session, finding) for finding in list(unique.values())[:40]]
-    found += [
+        results = [minimal(session, finding) for finding in list(unique.values())[:40]]
+    results += [
         Finding("slow", f"{1000 * alone:.0f} ms alone", text, slot)
         for alone, text, slot in slow[:10]
     ]
-    for finding in found:
-        print(written(given.out, finding))
-    return 1 if found else 0
+    for finding in results:
+        print(written(options.out, finding))
+    return 1 if results else 0
 
 
 if __name__ == "__main__":

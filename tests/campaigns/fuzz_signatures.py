@@ -22,9 +22,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=None, help="how many; all unless given")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="callables whose name holds this")
-    asked = parser.parse_args()
-    chosen = sampled(len(cases()) if asked.cases is None else asked.cases, asked.seed)
-    chosen = [case for case in chosen if asked.only in case.call]
+    options = parser.parse_args()
+    chosen = sampled(len(cases()) if options.cases is None else options.cases, options.seed)
+    chosen = [case for case in chosen if options.only in case.call]
     began = time.monotonic()
     report = fuzz(chosen)
     print(report)

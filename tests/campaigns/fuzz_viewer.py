@@ -1,13 +1,13 @@
-"""Private means private: two labs, one with what somebody else keeps private, read by every public reader.
+"""Check that private memories stay private: two labs, one with another user's private acts, read by every public reader.
 
     python -m tests.campaigns.fuzz_viewer [--lives 40] [--seed 0] [--steps 40]
 
 A life is a seeded series of public verbs: remembering, facts, links, recalls as a viewer, feedback, verdicts, edits,
-letting go, purges, entities, clusters, upkeep, consolidation, several packs. It is lived twice, at the same instants:
-once without and once with what Ann does in private in between, in the same projects and sessions, on the same subjects,
-with links to what others see. Then each public reader of ``lab.at(viewer=...)`` is asked of both, and what was answered
-on the way is compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. What is
-printed are the differences of each reader; there should be none. The recall of planted answers is printed for both.
+deletions, purges, entities, clusters, upkeep, consolidation, several packs. It runs twice at the same instants: once
+without and once with the private acts of Ann. These use the same projects, sessions and subjects, and link to memories
+that others see. Then each public reader of ``lab.at(viewer=...)`` is called on both labs, and the answers during the
+runs are compared as well. Ids, events and edges are renamed by their order; numbers agree to 1e-12. The command prints
+the differences of each reader, of which there should be none, and the recall of planted answers for both.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ PLACES = (
 )
 PEOPLE = ("Ada", "Grace", "Edsger", "Barbara")
 OWN = ("Mallory", "Trudy")
-"""Whom only Ann speaks of."""
+"""People that only Ann mentions."""
 
 KINDS = ("fact", "preference", "observation", "decision", "turn")
 TAGS = ("farm", "money", "health", "tools")
@@ -71,17 +71,17 @@ TAGS = ("farm", "money", "health", "tools")
 
 @dataclass(frozen=True)
 class Step:
-    """One call: of a verb, by memories' keys. ``private``: Ann's own affair."""
+    """One call of a verb, with memories by key; ``private`` calls are Ann's own."""
 
     verb: str
     at: datetime
     private: bool
-    told: dict[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Script:
-    """What happens in a life."""
+    """The events of a life."""
 
     pack: str
     steps: tuple[Step, ...]
@@ -89,7 +89,7 @@ class Script:
 
 @dataclass
 class Lived:
-    """A lab after its life, what its memories are called in the script, and what was answered on the way."""
+    """A lab after its life, the ids of the memories in the script, and the answers during the life."""
 
     lab: memlab.Lab
     ids: dict[str, int]
@@ -100,7 +100,7 @@ class Lived:
 
 
 def written(seed: int, *, steps: int, pack: str | None = None) -> Script:
-    """A life by its seed."""
+    """Return the script of a life by its seed."""
     return _Writer(seed, pack).script(steps)
 
 
@@ -130,8 +130,8 @@ class _Writer:
     def _odds(self, share: float) -> bool:
         return bool(self.chance.random() < share)
 
-    def _add(self, verb: str, at: datetime, private: bool, **told: Any) -> None:
-        self.steps.append(Step(verb, at, private, told))
+    def _add(self, verb: str, at: datetime, private: bool, **arguments: Any) -> None:
+        self.steps.append(Step(verb, at, private, arguments))
 
     def _text(self) -> str:
         if self.last and self._odds(0.25):
@@ -166,22 +166,22 @@ class _Writer:
 
     def _fact(self, creator: str, visibility: str, names: Sequence[str]) -> dict[str, Any]:
         predicate = self._of(("lives-in", "likes", "status"))
-        told = {
+        fields = {
             "subject": self._of(names),
             "predicate": predicate,
             "creator": creator,
             "visibility": visibility,
         }
-        return told | (
+        return fields | (
             {"object": self._of(PEOPLE)} if self._odds(0.3) else {"value": self._of(NOUNS)}
         )
 
-    # -- what others see ------------------------------------------------------------------------------------------
+    # -- public acts ---------------------------------------------------------------------------------------------
 
     def _public(self, at: datetime) -> None:
-        known = [*self.shared, *self.own["bob"]]
+        known_keys = [*self.shared, *self.own["bob"]]
         verbs = ["remember"] * 4 + ["batch"] * 2 + ["fact"] * 3
-        if len(known) > 3:
+        if len(known_keys) > 3:
             verbs += (
                 ["recall"] * 5
                 + ["context"] * 2
@@ -204,18 +204,22 @@ class _Writer:
         elif verb == "fact":
             key = self._key("f")
             mine.append(key)
-            told = self._fact(creator, visibility, PEOPLE)
+            result = self._fact(creator, visibility, PEOPLE)
             if not private:
                 self.facts.append(key)
-                self.named |= {told["subject"], told.get("object", told["subject"])}
-            self._add("fact", at, False, key=key, **told)
+                self.named |= {result["subject"], result.get("object", result["subject"])}
+            self._add("fact", at, False, key=key, **result)
         elif verb == "recall":
             self._recall(at, "bob", private=False)
         elif verb == "context":
-            told = {"task": self._text(), "viewer": "bob", "session": self._of(("s1", "s2", None))}
-            self._add("context", at, False, budget=self._of((90, 300, 1800)), **told)
+            result = {
+                "task": self._text(),
+                "viewer": "bob",
+                "session": self._of(("s1", "s2", None)),
+            }
+            self._add("context", at, False, budget=self._of((90, 300, 1800)), **result)
         elif verb == "link":
-            ends = self._two(known)
+            ends = self._two(known_keys)
             relation = self._of(("relates-to", "supersedes", "depends-on", "next"))
             self._add(
                 "link",
@@ -231,16 +235,22 @@ class _Writer:
                 if self._odds(0.5)
                 else {"tags": [self._of(TAGS)], "importance": 0.9}
             )
-            self._add("edit", at, False, key=self._of(known), change=change)
+            self._add("edit", at, False, key=self._of(known_keys), change=change)
         elif verb in ("deprecate", "forget", "restore", "delete", "retract"):
-            self._add(verb, at, False, key=self._of(self.facts if verb == "retract" else known))
-        elif verb == "purge":
-            self._add("purge", at, False, key=self._of(self.shared or known))
-        elif verb in ("merge", "split"):
-            # whoever merges sees all, and so could merge what nobody else has heard of
-            named = sorted(self.named)
             self._add(
-                verb, at, False, names=[self._of(named), self._of(named)], key=self._of(self.facts)
+                verb, at, False, key=self._of(self.facts if verb == "retract" else known_keys)
+            )
+        elif verb == "purge":
+            self._add("purge", at, False, key=self._of(self.shared or known_keys))
+        elif verb in ("merge", "split"):
+            # a user who merges sees everything, and so could merge names that nobody else knows
+            ordered = sorted(self.named)
+            self._add(
+                verb,
+                at,
+                False,
+                names=[self._of(ordered), self._of(ordered)],
+                key=self._of(self.facts),
             )
         elif verb == "entity":
             self._add(
@@ -252,21 +262,25 @@ class _Writer:
             self._add(verb, at, False, query=self._text())
 
     def _two(self, keys: Sequence[str]) -> list[str]:
-        return [keys[int(place)] for place in self.chance.choice(len(keys), 2, replace=False)]
+        return [keys[int(position)] for position in self.chance.choice(len(keys), 2, replace=False)]
 
     def _recall(self, at: datetime, viewer: str, *, private: bool) -> None:
-        told = {"query": self._text(), "viewer": viewer, "limit": int(self.chance.integers(1, 5))}
+        arguments = {
+            "query": self._text(),
+            "viewer": viewer,
+            "limit": int(self.chance.integers(1, 5)),
+        }
         if self._odds(0.3):
-            told["project"] = self._of(("north", "south"))
+            arguments["project"] = self._of(("north", "south"))
         if self._odds(0.2):
-            told["session"] = self._of(("s1", "s2"))
+            arguments["session"] = self._of(("s1", "s2"))
         after = self._of(("nothing", "success", "fail", "verify", "verify", "both"))
-        self._add("recall", at, private, after=after, **told)
+        self._add("recall", at, private, after=after, **arguments)
 
-    # -- what Ann keeps to herself --------------------------------------------------------------------------------
+    # -- private acts of Ann -------------------------------------------------------------------------------------
 
     def _private(self, at: datetime) -> None:
-        mine, known = self.own[OTHER], [*self.shared, *self.own[OTHER]]
+        mine, others_too = self.own[OTHER], [*self.shared, *self.own[OTHER]]
         verbs = ["remember"] * 4 + ["batch"] + ["fact"] * 2
         if len(mine) > 2:
             # no purge: it empties the questions of others that quote what went, and is meant to
@@ -285,8 +299,11 @@ class _Writer:
             key = self._key("a")
             mine.append(key)
             self._add("fact", at, True, key=key, **self._fact(OTHER, "private", (*PEOPLE, *OWN)))
-        elif verb == "link" and len(known) > 1:
-            ends = [self._of(mine), self._of([key for key in known if key not in mine] or mine)]
+        elif verb == "link" and len(others_too) > 1:
+            ends = [
+                self._of(mine),
+                self._of([key for key in others_too if key not in mine] or mine),
+            ]
             if ends[0] != ends[1]:
                 self._add("link", at, True, ends=ends, relation="relates-to", weight=1.0)
         elif verb == "recall":
@@ -304,7 +321,7 @@ class _Writer:
 
 
 def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived:
-    """A lab with this life; ``private``: with what Ann does as well."""
+    """Run a life in a lab; with ``private``, run the acts of Ann as well."""
     clock = memlab.ManualClock(START)
     lab = memlab.open(folder, pack=script.pack, clock=clock, seed=7)
     life = Lived(lab, {}, [])
@@ -323,33 +340,33 @@ def lived(script: Script, *, private: bool, folder: Path | None = None) -> Lived
 
 
 def _remember(life: Lived, step: Step) -> Any:
-    made = life.lab.remember(step.told["rows"], chain=step.told["chain"])
-    life.ids.update(zip(step.told["keys"], made.standing, strict=True))
-    return made.outcomes
+    result = life.lab.remember(step.arguments["rows"], chain=step.arguments["chain"])
+    life.ids.update(zip(step.arguments["keys"], result.standing, strict=True))
+    return result.outcomes
 
 
 def _fact(life: Lived, step: Step) -> Any:
-    told = dict(step.told)
-    key, subject, predicate = told.pop("key"), told.pop("subject"), told.pop("predicate")
-    memory = life.lab.facts.add(subject, predicate, told.pop("value", None), **told)
+    values = dict(step.arguments)
+    key, subject, predicate = values.pop("key"), values.pop("subject"), values.pop("predicate")
+    memory = life.lab.facts.add(subject, predicate, values.pop("value", None), **values)
     life.ids[key] = memory.id
     return memory.text, memory.status
 
 
 def _link(life: Lived, step: Step) -> None:
-    one, other = (life.ids[key] for key in step.told["ends"])
-    life.lab.graph.link(one, other, step.told["relation"], weight=step.told["weight"])
+    source, target = (life.ids[key] for key in step.arguments["ends"])
+    life.lab.graph.link(source, target, step.arguments["relation"], weight=step.arguments["weight"])
 
 
 def _recall(life: Lived, step: Step) -> Any:
-    told = dict(step.told)
-    query, after = told.pop("query"), told.pop("after")
+    values = dict(step.arguments)
+    query, after = values.pop("query"), values.pop("after")
     if step.private:
-        told["visibility"] = "private"
-    hits = life.lab.recall(query, **told)
+        values["visibility"] = "private"
+    hits = life.lab.recall(query, **values)
     if after in ("success", "both") and len(hits):
         for hit in hits[:2]:
-            life.lab.feedback(hit, "success", agent=told["viewer"])
+            life.lab.feedback(hit, "success", agent=values["viewer"])
     if after == "fail" and len(hits):
         life.lab.feedback(hits[0], "fail")
     if after in ("verify", "both") and hits.decision is not None:
@@ -358,20 +375,20 @@ def _recall(life: Lived, step: Step) -> Any:
 
 
 def _context(life: Lived, step: Step) -> Any:
-    found = life.lab.context(**step.told)
-    if len(found):
-        life.lab.feedback(found.hits[0], "success", agent=step.told["viewer"])
-    return [found.frame, found.left_out, found.tokens]
+    context = life.lab.context(**step.arguments)
+    if len(context):
+        life.lab.feedback(context.hits[0], "success", agent=step.arguments["viewer"])
+    return [context.frame, context.left_out, context.tokens]
 
 
 def _edit(life: Lived, step: Step) -> Any:
-    memory = life.lab.edit(life.ids[step.told["key"]], **step.told["change"])
+    memory = life.lab.edit(life.ids[step.arguments["key"]], **step.arguments["change"])
     return memory.text
 
 
 def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
     def call(life: Lived, step: Step) -> Any:
-        id = life.ids[step.told["key"]]
+        id = life.ids[step.arguments["key"]]
         if verb == "deprecate":
             return life.lab.forget(id, how="deprecate", reason="it is wrong").frame
         done = getattr(life.lab.facts if verb == "retract" else life.lab, verb)(id)
@@ -381,15 +398,15 @@ def _by_key(verb: str) -> Callable[[Lived, Step], Any]:
 
 
 def _merge(life: Lived, step: Step) -> None:
-    life.lab.facts.entities.merge(*step.told["names"])
+    life.lab.facts.entities.merge(*step.arguments["names"])
 
 
 def _split(life: Lived, step: Step) -> Any:
-    return life.lab.facts.entities.split(step.told["names"][0]).name
+    return life.lab.facts.entities.split(step.arguments["names"][0]).name
 
 
 def _quietly(done: object) -> None:
-    """What the whole lab's owner is told is no viewer's answer."""
+    """Ignore what the owner of the whole lab is told: it is no viewer's answer."""
 
 
 def _upkeep(life: Lived, step: Step) -> None:
@@ -414,12 +431,12 @@ _VERBS: dict[str, Callable[[Lived, Step], Any]] = {
     "cluster": lambda life, step: _quietly(life.lab.graph.clusters.find(min_size=2)),
     "refine": lambda life, step: _quietly(life.lab.graph.clusters.refine()),
     "consolidate": lambda life, step: _quietly(
-        life.lab.upkeep.consolidation.run(by=step.told["by"], older_than_days=0.0)
+        life.lab.upkeep.consolidation.run(by=step.arguments["by"], older_than_days=0.0)
     ),
     "conversation": lambda life, step: life.lab.agents.conversation("bob").familiarity,
     "turn": lambda life, step: None,
     "entity": lambda life, step: (
-        life.lab.facts.entities.declare(step.told["name"], type=step.told["type"]).name
+        life.lab.facts.entities.declare(step.arguments["name"], type=step.arguments["type"]).name
     ),
 }
 
@@ -439,18 +456,18 @@ class Names:
     edges: Mapping[int, int]
     folder: Path
 
-    def some(self, most: int) -> list[int]:
-        """A few memories, by id."""
+    def some(self, limit: int) -> list[int]:
+        """Return the ids of a few memories."""
         return [
             id
-            for id, place in self.memories.items()
-            if place % max(1, len(self.memories) // most) == 0
+            for id, value in self.memories.items()
+            if value % max(1, len(self.memories) // limit) == 0
         ]
 
 
 def _names(lab: memlab.Lab, folder: Path) -> Names:
     def places(values: Sequence[int]) -> dict[int, int]:
-        return {value: place for place, value in enumerate(values, 1)}
+        return {value: index for index, value in enumerate(values, 1)}
 
     return Names(
         places(lab.memories["id"].to_list()),
@@ -462,8 +479,9 @@ def _names(lab: memlab.Lab, folder: Path) -> Names:
 
 
 def _exported(format: str) -> Asked:
-    """What an import reads of the export, and which of Ann's words stand in the files. Tables that are written as bytes
-    with ids in them are left out: the readers of their names are asked.
+    """Return a reader of an export: the import of it, and the words of Ann in its files.
+
+    Tables of bytes with ids in them are left out, because the readers of their names are compared instead.
     """
 
     def export(lab: memlab.Lab, names: Names) -> Any:
@@ -519,13 +537,16 @@ def _each(ask: Callable[[memlab.Lab, int], Any]) -> Asked:
 
 
 def _contexts(lab: memlab.Lab) -> Any:
-    found = [
+    results = [
         lab.context(
             "Ada says the goat eats hay in the barn", budget=900, session=session, project="north"
         )
         for session in ("s1", None)
     ]
-    return [[one.frame, one.left_out, _UNMARKED.sub("", one.text), one.hits.frame] for one in found]
+    return [
+        [item.frame, item.left_out, _UNMARKED.sub("", item.text), item.hits.frame]
+        for item in results
+    ]
 
 
 def _content(lab: memlab.Lab, names: Names) -> Any:
@@ -631,7 +652,7 @@ READERS: dict[str, Asked] = {
     "io.mirror": _mirrored,
     "at": _past,
 }
-"""What can be read of a lab as a viewer sees it."""
+"""The public readers of a lab, called on the view of a viewer."""
 
 NOT_READ = {
     "writes, and is refused": (
@@ -701,11 +722,11 @@ NOT_READ = {
     "is made of the slates, which are read": ("verdict",),
     "is the view's own": ("io.store",),
 }
-"""Why the other public names of a lab are not asked."""
+"""Public names of a lab that are not called, by reason."""
 
 
 def public_names() -> set[str]:
-    """The public names of a lab, and of its accessors: ``facts.entities.declare``."""
+    """Return the public names of a lab and its accessors, such as ``facts.entities.declare``."""
     with memlab.open() as lab:
         return {"agents", *_names_of(lab, "")}
 
@@ -740,14 +761,14 @@ def _turned(lab: memlab.Lab) -> Any:
 
 
 def _as_agents(lab: memlab.Lab) -> Any:
-    """What agents see of it: of another viewer's lab, nothing."""
+    """Return the lab as agents see it; None for another viewer's lab."""
     agents = [lab.agents(name, session="s1") for name in ("carol", "bob")]
     return [
         [
-            one.memories,
-            _or_error(lambda one: str(one.recall("goat hay", log=False).frame.rows()), one),
+            agent.memories,
+            _or_error(lambda agent: str(agent.recall("goat hay", log=False).frame.rows()), agent),
         ]
-        for one in agents
+        for agent in agents
     ]
 
 
@@ -778,7 +799,7 @@ _MARKS = [
 ]
 _UNMARKED = re.compile(r"(?<=<memory )[0-9a-f]{8}|(?<=</memory )[0-9a-f]{8}")
 _GIVEN = re.compile(r"\b[0-9a-f]{16}\b|purged \d+-")
-"""What names a lab or the event of a purge."""
+"""Marks that differ between labs: lab ids and events of a purge."""
 
 
 @dataclass
@@ -786,44 +807,46 @@ class Report:
     """Differences by reader, with the first few as text."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     hits: list[tuple[float, float]] = field(default_factory=list)
 
-    def note(self, reader: str, where: str, one: Any, other: Any) -> None:
+    def note(self, reader: str, where: str, without: Any, present: Any) -> None:
         self.counts[reader] += 1
         if sum(example.startswith(reader) for example in self.examples) < 3:
-            one, other = _near(one, other)
-            self.examples.append(f"{reader} {where}\n    without: {one}\n    with:    {other}")
+            without, present = _near(without, present)
+            self.examples.append(
+                f"{reader} {where}\n    without: {without}\n    with:    {present}"
+            )
 
 
 def compared(script: Script, report: Report, *, viewers: Sequence[str] = VIEWERS) -> None:
-    """One life, twice; what differs goes to the report."""
+    """Run a life with and without the private acts, and report the differences."""
     with tempfile.TemporaryDirectory() as folder:
-        one, other = lived(script, private=False), lived(script, private=True)
-        with one.lab, other.lab:
+        without, present = lived(script, private=False), lived(script, private=True)
+        with without.lab, present.lab:
             for viewer in viewers:
-                views = one.lab.at(viewer=viewer), other.lab.at(viewer=viewer)
+                views = without.lab.at(viewer=viewer), present.lab.at(viewer=viewer)
                 names = tuple(_names(view, Path(folder)) for view in views)
                 for reader, ask in READERS.items():
-                    report.asked[reader] += 1
-                    found = [
+                    report.calls[reader] += 1
+                    results = [
                         _plain(_answer(ask, view, name), name)
                         for view, name in zip(views, names, strict=True)
                     ]
-                    _differ(report, reader, f"{script.pack} {viewer}", *found)
+                    _differ(report, reader, f"{script.pack} {viewer}", *results)
                 if viewer == "bob":
                     report.hits.append(tuple(_recall_of(view) for view in views))  # type: ignore[arg-type]
-                    report.asked["on the way"] += len(one.answers)
-                    for (verb, place, mine), (_, _, theirs) in zip(
-                        one.answers, other.answers, strict=True
+                    report.calls["on the way"] += len(without.answers)
+                    for (verb, step, mine), (_, _, theirs) in zip(
+                        without.answers, present.answers, strict=True
                     ):
-                        found = [
+                        results = [
                             _plain(answer, name)
                             for answer, name in zip((mine, theirs), names, strict=True)
                         ]
                         _differ(
-                            report, f"on the way: {verb}", f"{script.pack} step {place}", *found
+                            report, f"on the way: {verb}", f"{script.pack} step {step}", *results
                         )
 
 
@@ -835,19 +858,19 @@ def _answer(ask: Asked, lab: memlab.Lab, names: Names) -> Any:
 
 
 def _recall_of(lab: memlab.Lab) -> float:
-    """Recall@5 of each memory asked for by its own words, two of them left out."""
-    found, count = 0, 0
+    """Return the recall@5 of each memory queried by its own words without the first and the last."""
+    recalled, count = 0, 0
     for row in lab.memories.filter(
         pl.col("status").is_in(["active", "confirmed", "staged"])
     ).iter_rows(named=True):
         words = row["text"].split()
         hits = lab.recall(" ".join(words[1:-1] or words), limit=5)
-        found, count = found + (row["id"] in hits.ids), count + 1
-    return found / count if count else math.nan
+        recalled, count = recalled + (row["id"] in hits.ids), count + 1
+    return recalled / count if count else math.nan
 
 
 def _plain(value: Any, names: Names) -> Any:
-    """A value of an answer as lists and words, with ids renamed."""
+    """Return a value of an answer as lists and words, with ids renamed."""
     if isinstance(value, pl.DataFrame):
         return {name: _column(name, value[name].to_list(), value, names) for name in value.columns}
     if isinstance(value, Mapping):
@@ -862,7 +885,7 @@ def _plain(value: Any, names: Names) -> Any:
     if isinstance(value, str):
         for mark in _MARKS:
             value = mark.sub(
-                lambda found: found[1] + str(names.memories.get(int(found[2]), found[2])), value
+                lambda match: match[1] + str(names.memories.get(int(match[2]), match[2])), value
             )
         return re.sub(r"[ ─]+", " ", _GIVEN.sub("[given]", value))
     return value
@@ -911,43 +934,46 @@ def _column(name: str, values: list[Any], frame: pl.DataFrame | None, names: Nam
     return [_plain(value, names) for value in values]
 
 
-def _renamed(value: Any, known: Mapping[int, int]) -> Any:
+def _renamed(value: Any, new_ids: Mapping[int, int]) -> Any:
     if isinstance(value, list | tuple):
-        return [_renamed(item, known) for item in value]
+        return [_renamed(item, new_ids) for item in value]
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-        return known.get(int(value), f"?{value}")
+        return new_ids.get(int(value), f"?{value}")
     return value
 
 
-def _differ(report: Report, reader: str, where: str, one: Any, other: Any, path: str = "") -> bool:
+def _differ(
+    report: Report, reader: str, where: str, without: Any, present: Any, path: str = ""
+) -> bool:
     """Note the first difference of two answers; whether there is one."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        if list(one) != list(other):
-            report.note(reader, f"{where} {path}", list(one), list(other))
+    if isinstance(without, dict) and isinstance(present, dict):
+        if list(without) != list(present):
+            report.note(reader, f"{where} {path}", list(without), list(present))
             return True
         return any(
-            _differ(report, reader, where, one[key], other[key], f"{path}/{key}") for key in one
+            _differ(report, reader, where, without[key], present[key], f"{path}/{key}")
+            for key in without
         )
-    if isinstance(one, list) and isinstance(other, list):
-        if len(one) != len(other):
-            report.note(reader, f"{where} {path}", one, other)
+    if isinstance(without, list) and isinstance(present, list):
+        if len(without) != len(present):
+            report.note(reader, f"{where} {path}", without, present)
             return True
-        pairs = enumerate(zip(one, other, strict=True))
+        pairs = enumerate(zip(without, present, strict=True))
         return any(_differ(report, reader, where, a, b, f"{path}/{at}") for at, (a, b) in pairs)
-    if isinstance(one, float) and isinstance(other, float):
-        same = math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) or (
-            one != one and other != other
+    if isinstance(without, float) and isinstance(present, float):
+        same = math.isclose(without, present, rel_tol=1e-12, abs_tol=1e-12) or (
+            without != without and present != present
         )
     else:
-        same = one == other
+        same = without == present
     if not same:
-        report.note(reader, f"{where} {path}", one, other)
+        report.note(reader, f"{where} {path}", without, present)
     return not same
 
 
-def _near(one: Any, other: Any) -> tuple[str, str]:
-    """Two values as text, from shortly before they part."""
-    texts = str(one), str(other)
+def _near(without: Any, present: Any) -> tuple[str, str]:
+    """Return two values as text, from shortly before their first difference."""
+    texts = str(without), str(present)
     parts = next(
         (at for at, pair in enumerate(zip(*texts, strict=False)) if pair[0] != pair[1]),
         min(map(len, texts)),
@@ -964,22 +990,22 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=40)
     options.add_argument("--pack", choices=PACKS)
     options.add_argument("--examples", type=int, default=20)
-    given = options.parse_args()
+    arguments = options.parse_args()
     report = Report()
     warnings.simplefilter("ignore")
-    for seed in range(given.seed, given.seed + given.lives):
-        compared(written(seed, steps=given.steps, pack=given.pack), report)
+    for seed in range(arguments.seed, arguments.seed + arguments.lives):
+        compared(written(seed, steps=arguments.steps, pack=arguments.pack), report)
     print(
-        f"{given.lives} lives from seed {given.seed}, {given.steps} steps, {len(VIEWERS)} viewers"
+        f"{arguments.lives} lives from seed {arguments.seed}, {arguments.steps} steps, {len(VIEWERS)} viewers"
     )
     for reader in [*READERS, *sorted(set(report.counts) - set(READERS))]:
         print(
-            f"  {reader:24s} asked {report.asked[reader]:5d}   differences {report.counts[reader]:5d}"
+            f"  {reader:24s} asked {report.calls[reader]:5d}   differences {report.counts[reader]:5d}"
         )
     print(f"differences: {sum(report.counts.values())}")
     without, present = (np.nanmean(column) for column in zip(*report.hits, strict=True))
     print(f"recall@5 as bob: {without:.6f} without the private rows, {present:.6f} with them")
-    for example in report.examples[: given.examples]:
+    for example in report.examples[: arguments.examples]:
         print(example)
 
 

@@ -1,14 +1,16 @@
-"""Interrupt a lab at every line of what it does, and look: is the live lab whole, and is the one on disk?
+"""Interrupt a lab at every line of its operations, and check the open lab and the files on disk.
 
     python -m tests.campaigns.interruptions                              # every line of each operation: about an hour
     python -m tests.campaigns.interruptions --only fold --most 100       # 100 lines of one operation, drawn by the seed
     python -m tests.campaigns.interruptions --signals 200                # and 200 signals at random instants each
 
-An operation is traced once, which gives the lines of memlab that it comes to. Then, for each of these lines, it is done
-again on a copy of the same lab and a KeyboardInterrupt is raised there, the first time that it is reached. Signals
-come from a timer instead, at any instruction, as Ctrl-C does. The lab that was interrupted must then be what its
-journal says: equal to the journal folded from its beginning, with the operation done or not begun; the next
-memory has the next id; and what is opened from the disk is the same, with and without what is made of the journal.
+An operation is traced once, which lists the lines of memlab that it reaches. For each of these lines it then runs on a
+copy of the same lab, and a KeyboardInterrupt is raised the first time the line is reached. Signals come from a timer
+instead, at any instruction, as Ctrl-C does.
+
+Afterwards the lab must be what its journal says: equal to the journal folded from its beginning, with the operation done
+or not begun. The next memory has the next id. The lab that is opened from the disk is the same, with and without the
+files that are derived from the journal.
 """
 
 from __future__ import annotations
@@ -70,11 +72,11 @@ class Operation:
 
 
 def _nothing(done: object) -> None:
-    """What an operation returns is of no interest here."""
+    """Ignore the result of an operation."""
 
 
 def _written_elsewhere(lab: memlab.Lab) -> None:
-    """What there is to fold: another handle writes an event of every kind that the usual verbs write."""
+    """Write an event of every usual kind through another handle, so that there is something to fold."""
     with opened(_path(lab), hours=LATER) as other:
         _write_much(other)
 
@@ -199,11 +201,11 @@ def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
         return line if frame.f_code.co_filename.startswith(PACKAGE) else None
 
     def reached(step: Callable[..., Any]) -> Callable[..., Any]:
-        def stepping(block: Any, *given: Any) -> Any:
+        def stepping(block: Any, *arguments: Any) -> Any:
             code = block.gen.gi_code
             if code.co_filename.startswith(PACKAGE):
                 on_line((f"{step.__name__} of {code.co_qualname}", code.co_firstlineno))
-            return step(block, *given)
+            return step(block, *arguments)
 
         return stepping
 
@@ -220,12 +222,12 @@ def _traced(on_line: Callable[[Place], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _raising_at(place: Place) -> Iterator[None]:
+def _raising_at(position: Place) -> Iterator[None]:
     raised = False
 
     def at_line(here: Place) -> None:
         nonlocal raised
-        if here == place and not raised:
+        if here == position and not raised:
             raised = True
             raise KeyboardInterrupt
 
@@ -254,7 +256,7 @@ def _signalled(after: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _nothing_collected() -> Iterator[None]:
-    """What is raised while garbage is collected is nobody's to catch: the labs of earlier tries go at other times."""
+    """Collect no garbage, because an interrupt inside a collection cannot be caught: earlier labs are freed elsewhere."""
     gc.disable()
     try:
         yield
@@ -267,8 +269,8 @@ def _nothing_collected() -> Iterator[None]:
 Seen = tuple[Any, ...]
 
 
-def _seen(lab: memlab.Lab) -> Seen:
-    """What is compared: quicker than a whole picture, and all that is folded into rows."""
+def _read(lab: memlab.Lab) -> Seen:
+    """Return what is compared: quicker than a whole picture, and everything that is folded into rows."""
     return (
         lab.memories.write_ndjson(),
         lab.edges.write_ndjson(),
@@ -286,8 +288,8 @@ def _events(lab: memlab.Lab) -> list[tuple[int, str]]:
 _NAMES = ("memories", "edges", "entities", "pack", "recall")
 
 
-def _unlike(one: Seen, other: Seen) -> str:
-    return ", ".join(name for name, a, b in zip(_NAMES, one, other, strict=True) if a != b)
+def _unlike(first: Seen, second: Seen) -> str:
+    return ", ".join(name for name, a, b in zip(_NAMES, first, second, strict=True) if a != b)
 
 
 class _Look:
@@ -307,11 +309,11 @@ class _Look:
         return self.faults
 
     def _guarded(self, what: str, look: Callable[[], Seen]) -> Seen | None:
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 with patience(20):
-                    seen = look()
+                    reading = look()
             except MemlabError as error:
                 self.faults[what] = f"{type(error).__name__}: {error}"
                 return None
@@ -321,11 +323,11 @@ class _Look:
             except Exception as error:  # noqa: BLE001  whatever comes out is what is looked for
                 self.faults[what] = self.faults["raw"] = f"{type(error).__name__}: {error}"
                 return None
-        if told := [
-            str(one.message) for one in said if not issubclass(one.category, ResourceWarning)
+        if messages := [
+            str(item.message) for item in caught if not issubclass(item.category, ResourceWarning)
         ]:
-            self.faults[what] = f"warned: {told[0]}"
-        return seen
+            self.faults[what] = f"warned: {messages[0]}"
+        return reading
 
     def _live(self) -> Seen:
         lab = self.lab
@@ -339,9 +341,9 @@ class _Look:
             self.faults["live"] = "another text than was remembered"
         lab.recall("written after")
         self._same(lab, "as the journal has it, after it was written")
-        seen = _seen(lab)
+        reading = _read(lab)
         lab.close()
-        return seen
+        return reading
 
     def _same(self, lab: memlab.Lab, what: str) -> None:
         past = lab.at(event=_events(lab)[-1][0], progress=False)
@@ -351,18 +353,18 @@ class _Look:
             self.faults["live"] = f"{', '.join(unlike)} not {what}"
 
     def _disk(self) -> Seen:
-        anew = without_derived(self.folder, self.folder.parent / "anew")
+        rebuilt = without_derived(self.folder, self.folder.parent / "rebuilt")
         with opened_by_either(self.folder, hours=LATER) as lab:
-            seen = _seen(lab)
-            sound, named = checked(lab)
-            if not sound or named:
-                self.faults["disk"] = "; ".join(named)
+            reading = _read(lab)
+            sound, listed = checked(lab)
+            if not sound or listed:
+                self.faults["disk"] = "; ".join(listed)
             if _events(lab)[: len(self.before)] != self.before:
                 self.faults["lost"] = "events that were acknowledged"
-        with opened_by_either(anew, hours=LATER) as lab:
-            if unlike := _unlike(seen, _seen(lab)):
+        with opened_by_either(rebuilt, hours=LATER) as lab:
+            if unlike := _unlike(reading, _read(lab)):
                 self.faults["disk"] = f"{unlike} differ from a fold from scratch"
-        return seen
+        return reading
 
 
 # -- the campaign ---------------------------------------------------------------------------------------------------
@@ -390,11 +392,11 @@ class Tally:
 
 
 def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
-    """The lines of memlab that the operation comes to, each once, in order."""
+    """Return the lines of memlab that the operation reaches, each once, in order."""
     lab = opened(copied(base, scratch / "lab"), hours=LATER)
     reached: dict[Place, None] = {}
     operation.first(lab)
-    with _traced(lambda place: reached.setdefault(place)):
+    with _traced(lambda position: reached.setdefault(position)):
         lab = operation.do(lab) or lab
     lab.close()
     return list(reached)
@@ -403,7 +405,7 @@ def lines_of(operation: Operation, base: Path, scratch: Path) -> list[Place]:
 def _interrupted(
     operation: Operation, base: Path, scratch: Path, by: contextlib.AbstractContextManager[None]
 ) -> dict[str, str] | None:
-    """What is wrong after one interruption; None if it did not come in time."""
+    """Return the faults after one interruption; None if it did not come in time."""
     folder = copied(base, scratch / "lab")
     lab = opened(folder, hours=LATER)
     before = _events(lab)
@@ -437,16 +439,18 @@ def _of_backup(base: Path) -> int:
 
 
 def interrupted_everywhere(
-    operation: Operation, base: Path, *, most: int | None, seed: int, only: str = ""
+    operation: Operation, base: Path, *, limit: int | None, seed: int, only: str = ""
 ) -> Tally:
     """Raise at every line of ``operation`` in turn, or at ``most``; ``only`` where the file or block holds this."""
     tally = Tally(operation)
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
-        places = [place for place in lines_of(operation, base, scratch) if only in place[0]]
-        if most is not None and most < len(places):
+        places = [
+            position for position in lines_of(operation, base, scratch) if only in position[0]
+        ]
+        if limit is not None and limit < len(places):
             chosen = sorted(
-                random.Random(f"{seed}/{operation.name}").sample(range(len(places)), most)
+                random.Random(f"{seed}/{operation.name}").sample(range(len(places)), limit)
             )
             places = [places[n] for n in chosen]
         for file, line in places:
@@ -456,7 +460,7 @@ def interrupted_everywhere(
 
 
 def interrupted_by_signals(operation: Operation, base: Path, *, times: int, seed: int) -> Tally:
-    """Signals at random instants while ``operation`` is done."""
+    """Interrupt ``operation`` by signals at random instants."""
     tally, dice = Tally(operation), random.Random(f"{seed}/{operation.name}")
     with tempfile.TemporaryDirectory(prefix="interruptions-") as name:
         scratch = Path(name)
@@ -492,7 +496,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'by':>9}{'tried':>7}{'missed':>8}"
         + "".join(f"{name:>8}" for name in COUNTS)
@@ -502,20 +506,20 @@ def main() -> int:
         base = Path(name) / "base"
         everything(base, recalls=4)
         for operation in OPERATIONS:
-            if given.only not in operation.name:
+            if options.only not in operation.name:
                 continue
             for by in ("lines", "signals"):
                 if by == "lines":
                     tally = interrupted_everywhere(
-                        operation, base, most=given.most, seed=given.seed
+                        operation, base, limit=options.most, seed=options.seed
                     )
                 else:
                     tally = interrupted_by_signals(
-                        operation, base, times=given.signals, seed=given.seed
+                        operation, base, times=options.signals, seed=options.seed
                     )
                 row = "".join(f"{tally.found[name]:>8}" for name in COUNTS)
-                told = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
-                tell(told, tally.problems, tally.found, totals)
+                text = f"{operation.name:<16}{by:>9}{tally.tried:>7}{tally.missed:>8}{row}"
+                tell(text, tally.problems, tally.found, totals)
     return concluded(totals)
 
 

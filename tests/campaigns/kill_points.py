@@ -1,14 +1,15 @@
-"""Kill a lab's process while it does something, open the lab, and look: is anything lost, halved or left behind?
+"""Kill a lab's process during an operation, open the lab, and check that nothing is lost, halved or left behind.
 
     python -m tests.campaigns.kill_points                       # 20 kill points in each of 15 operations
     python -m tests.campaigns.kill_points --points 4 --only purge --seed 3
 
-A child does the steps of one operation and acknowledges each over a pipe. ``kill -9`` ends it at a random instant (of
-a duration that was measured first), or, for the other half of the points, when it comes to a random line of memlab. The
-same steps were done once without killing, with a picture of the lab after each. What is opened after the kill must
-be equal to the picture after the last acknowledged step, or after the one that was under way; equal to what a copy
-without snapshots, slates and indexes is folded to from the journal; and sound. What was purged is in no byte of it,
-no draft is left, and it can be written.
+A child process runs the steps of one operation and acknowledges each over a pipe. For half of the points, ``kill -9``
+ends it at a random instant of a duration that was measured first. For the other half it dies at a random line of memlab.
+
+The same steps ran once without a kill, with a picture of the lab after each. The lab that is opened after the kill must
+equal the picture after the last acknowledged step, or after the step under way. It must equal the fold of the journal
+in a copy without snapshots, slates and indexes; and it must be sound. No byte of it holds purged text, no draft is
+left, and it can be written to.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ def _begins(longer: list[str], shorter: list[str]) -> bool:
 
 
 def _reference(operation: Operation, base: Path, scratch: Path) -> list[_After]:
-    """Pictures before the first step and after each, of a life without a kill."""
+    """Return the pictures before the first step and after each step of a run without a kill."""
     folder = copied(base, scratch / "reference")
     stage = Stage(folder, opened(folder))
     afters = [_look(stage.lab)]
@@ -275,7 +276,7 @@ def _reference(operation: Operation, base: Path, scratch: Path) -> list[_After]:
 
 
 class _Trial:
-    """One kill: what is wrong with the lab that it left."""
+    """One kill, and the faults of the lab that it left."""
 
     def __init__(self, operation: Operation, folder: Path, done: int, afters: list[_After]) -> None:
         self.operation, self.folder, self.done = operation, folder, done
@@ -284,7 +285,7 @@ class _Trial:
 
     def look(self) -> dict[str, str]:
         scratch = without_derived(self.folder, self.folder.parent / "scratch")
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 with patience(60):
@@ -293,8 +294,8 @@ class _Trial:
                 self.faults["unopenable"] = f"{type(error).__name__}: {error}"
             except (Hung, Exception) as error:  # noqa: BLE001  whatever comes out is what is looked for
                 self.faults["unopenable"] = self.faults["raw"] = f"{type(error).__name__}: {error}"
-        if said:
-            self.faults["told"] = str(said[0].message)
+        if caught:
+            self.faults["told"] = str(caught[0].message)
         if left := leftovers(self.folder):
             self.faults["drafts"] = ", ".join(left)
         return self.faults
@@ -302,15 +303,15 @@ class _Trial:
     def _look(self, scratch: Path) -> None:
         with opened_by_either(self.folder) as lab:
             now = _look(lab)
-            sound, named = checked(lab)
-            if not sound or named:
-                self.faults["unsound"] = "; ".join(named)
+            sound, listed = checked(lab)
+            if not sound or listed:
+                self.faults["unsound"] = "; ".join(listed)
             purged = lab.memories.filter(pl.col("status") == "purged")["id"].to_list()
         with opened_by_either(scratch) as lab:
-            anew = _look(lab)
-        self._compare(now, anew)
-        if self.operation.purges and (found := self._bytes_of(purged)):
-            self.faults["bytes"] = found
+            rebuilt = _look(lab)
+        self._compare(now, rebuilt)
+        if self.operation.purges and (result := self._bytes_of(purged)):
+            self.faults["bytes"] = result
         with opened_by_either(self.folder) as lab:
             count = len(lab)
             if lab.remember("written after the kill").id != count + 1 or _look(lab).picture[
@@ -320,21 +321,21 @@ class _Trial:
             if self.operation.name == "index build":
                 lab.upkeep.index.rebuild()  # also waits for a builder that outlived its parent
 
-    def _compare(self, now: _After, anew: _After) -> None:
-        if differ := [name for name in now.picture if now.picture[name] != anew.picture[name]]:
+    def _compare(self, now: _After, rebuilt: _After) -> None:
+        if differ := [name for name in now.picture if now.picture[name] != rebuilt.picture[name]]:
             self.faults["differ"] = f"{', '.join(differ)} differ from a fold from scratch"
-        if not any(_begins(now.events, known.events) for known in (self.before, self.after)):
+        if not any(_begins(now.events, step.events) for step in (self.before, self.after)):
             self.faults["lost"] = (
                 f"{len(self.before.events)} events were there, {len(now.events)} are"
             )
         elif now.picture not in (self.before.picture, self.after.picture) and not self._between(
             now
         ):
-            nearest = min((self.before, self.after), key=lambda known: len(_unlike(now, known)))
+            nearest = min((self.before, self.after), key=lambda step: len(_unlike(now, step)))
             self.faults["half"] = f"{', '.join(_unlike(now, nearest))} of neither before nor after"
 
     def _between(self, now: _After) -> bool:
-        """Some events of a step that writes several."""
+        """Return whether the lab has some, not all, of the events of a step that writes several."""
         return (
             len(self.before.events) < len(now.events) < len(self.after.events)
             and _begins(now.events, self.before.events)
@@ -342,19 +343,19 @@ class _Trial:
         )
 
     def _bytes_of(self, purged: list[int]) -> str:
-        """Where a word of a purged text still is."""
+        """List the files that still contain a word of a purged text."""
         words = [texts(30)[id - 1].split()[-1].encode() for id in PURGED if id in purged]
         files = [item for item in self.folder.rglob("*") if item.is_file()]
-        found = [
+        results = [
             str(item.relative_to(self.folder))
             for item in files
             if any(w in item.read_bytes() for w in words)
         ]
-        return ", ".join(found)
+        return ", ".join(results)
 
 
-def _unlike(one: _After, other: _After) -> list[str]:
-    return [name for name in one.picture if one.picture[name] != other.picture[name]]
+def _unlike(first: _After, second: _After) -> list[str]:
+    return [name for name in first.picture if first.picture[name] != second.picture[name]]
 
 
 def _past(lab: memlab.Lab) -> str:
@@ -408,7 +409,7 @@ class _Killer:
     def run(
         self, operation: Operation, folder: Path, *, wait: float | None, line: int | None
     ) -> tuple[int, bytes]:
-        """How many steps were acknowledged, and what a child that was let live has measured."""
+        """Run the child; return the number of acknowledged steps, and the measurements of a child that was not killed."""
         ours, its = self._context.Pipe()
         child = self._context.Process(
             target=_child, args=(operation.name, folder, its, line), daemon=True
@@ -419,13 +420,13 @@ class _Killer:
         deadline: float | None = None
         try:
             while ours.poll(None if deadline is None else max(0.0, deadline - time.perf_counter())):
-                got = ours.recv_bytes()
-                if got == b"go":
+                result = ours.recv_bytes()
+                if result == b"go":
                     deadline = None if wait is None else time.perf_counter() + wait
-                elif got == b"step":
+                elif result == b"step":
                     done += 1
                 else:
-                    last = got
+                    last = result
                     if line is not None or wait is None:
                         break
             child.kill()
@@ -485,16 +486,16 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'operation':<16}{'points':>7}{'acknowledged':>13}"
         + "".join(f"{name:>11}" for name in COUNTS)
     )
     totals = dict.fromkeys(COUNTS, 0)
     for operation in OPERATIONS:
-        if given.only not in operation.name:
+        if options.only not in operation.name:
             continue
-        tally = run(operation, points=given.points, seed=given.seed)
+        tally = run(operation, points=options.points, seed=options.seed)
         row = "".join(f"{tally.found[name]:>11}" for name in COUNTS)
         tell(
             f"{operation.name:<16}{tally.points:>7}{tally.acknowledged:>13}{row}",

@@ -1,10 +1,10 @@
-"""A lab that is used until it dies: the workload of ``durability.py`` for the verbs that people call.
+"""Use a lab until it dies: the workload of ``durability.py`` for the verbs that people call.
 
     python -m tests.campaigns.durability --workload tests.campaigns.lab_durability
 
-Remembers (one and many, chained), recalls, gives feedback, swaps policies, writes snapshots and reopens. What a verb
-acknowledged must be there afterwards: the event with its texts, vectors and sources, and the slate of every recall that
-the death of a process may not take.
+Remembers (one and many, chained), recalls, gives feedback, swaps policies, writes snapshots and reopens. Whatever a verb
+acknowledged must exist afterwards: the event with its texts, vectors and sources. So must the slate of every recall that
+the death of a process may not lose.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _open(path: Path, synchronous: str) -> memlab.Lab:
 def write(
     path: Path, acknowledge: Callable[[int, bool], None], *, seed: int, synchronous: str
 ) -> None:
-    """Live until killed."""
+    """Use the lab until the process is killed."""
     dice = random.Random(seed)
 
     def text() -> str:

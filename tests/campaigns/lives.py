@@ -2,15 +2,16 @@
 
     python -m tests.campaigns.lives --lives 2000 --seed 1
 
-A life is some thirty steps on a lab in a directory: every verb that writes, readers in between, Ctrl-C at a random line
-of memlab, SIGKILL at one, openings, a backup put back. Texts, names, tags, notes and questions are the same few
-strings, so that what is purged is the beginning of a name and the whole of another. Where a life opens its lab again,
-and at its end, the live lab, the lab opened from its files, and a copy of its journal folded from the first event must
-tell the same: frames, registers, slates, history of policies, vectors. After every purge, what was not purged must be
-what it was.
+A life is about thirty steps on a lab in a directory. Steps are every verb that writes, readers in between, Ctrl-C or
+SIGKILL at a random line of memlab, openings, and a restored backup. Texts, names, tags, notes and queries use the same
+few strings, so that a purged string is the beginning of one name and the whole of another.
 
-The status is 1 if a lab could not be opened, told something else, raised an error outside of memlab's tree, or hung.
-Each such fault is printed with the fewest steps that show it, and the command that takes them again.
+At each opening and at the end, three labs must be equal: the open lab, the lab opened from its files, and its journal
+folded from the first event. Compared are frames, registers, slates, the history of policies and vectors.
+After every purge, the rest must be unchanged.
+
+The status is 1 if a lab could not be opened, differed, raised an error outside of memlab's tree, or hung. Each fault is
+printed with the fewest steps that show it, and the command that repeats them.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ _KINDS = {
 }
 
 
-def fewest(found: Lived, without: Iterable[str]) -> Lived:
-    """The same trouble with steps left out, halves first."""
-    key, best, tries = found.troubles[0].key, found, 0
-    stopped = found.troubles[0].step
-    steps = [step for step in found.steps if stopped is None or step <= stopped]
+def fewest(life: Lived, without: Iterable[str]) -> Lived:
+    """Return the same trouble with steps left out, halves first."""
+    key, best, tries = life.troubles[0].key, life, 0
+    stopped = life.troubles[0].step
+    steps = [step for step in life.steps if stopped is None or step <= stopped]
     size = max(1, len(steps) // 2)
     while tries < _TRIES:
         start, shorter = 0, False
         while start < len(steps) and tries < _TRIES:
-            tried = live(found.seed, [*steps[:start], *steps[start + size :]], without=without)
+            tried = live(life.seed, [*steps[:start], *steps[start + size :]], without=without)
             tries += 1
             if any(trouble.key == key for trouble in tried.troubles):
                 steps, best, shorter = list(tried.steps), tried, True
@@ -63,7 +64,7 @@ def fewest(found: Lived, without: Iterable[str]) -> Lived:
 
 
 def table(lives: Sequence[Lived], seconds: float) -> str:
-    """What happened, for a reader."""
+    """Return the table of results for a reader."""
     kinds = collections.Counter(trouble.kind for life in lives for trouble in life.troubles)
     counts = {
         "lives": len(lives),
@@ -72,7 +73,7 @@ def table(lives: Sequence[Lived], seconds: float) -> str:
         "interrupted": sum(life.interrupted for life in lives),
         "killed": sum(life.killed for life in lives),
         "purges compared": sum(life.purged for life in lives),
-        **{told: kinds[kind] for kind, told in _KINDS.items()},
+        **{value: kinds[kind] for kind, value in _KINDS.items()},
     }
     return "\n".join(f"{name:<26}{count:>10,}" for name, count in counts.items()) + (
         f"\n{seconds:,.0f} s, {time.process_time():,.0f} s of one processor"
@@ -94,34 +95,34 @@ def main() -> int:
     )
     parser.add_argument("--life", type=int, help="this life alone")
     parser.add_argument("--only", default="", help="these steps of it alone: with commas between")
-    given = parser.parse_args()
-    without = [name for name in given.without.split(",") if name]
+    options = parser.parse_args()
+    without = [name for name in options.without.split(",") if name]
     if unknown := set(without) - {*ACTS, *VERBS}:
         parser.error(f"--without knows no {', '.join(sorted(unknown))}")
-    steps = [int(step) for step in given.only.split(",") if step] or list(range(given.steps))
-    began, lives, seen = time.monotonic(), [], collections.Counter[tuple[str, str]]()
-    numbers = range(given.lives) if given.life is None else [given.life]
+    steps = [int(step) for step in options.only.split(",") if step] or list(range(options.steps))
+    began, lives, counts = time.monotonic(), [], collections.Counter[tuple[str, str]]()
+    numbers = range(options.lives) if options.life is None else [options.life]
     with bar(True, len(numbers), unit="life", desc="living") as step:
         for number in numbers:
-            if time.monotonic() - began > given.seconds:
+            if time.monotonic() - began > options.seconds:
                 break
-            lived = live(f"{given.seed}-{number}", steps, without=without)
+            lived = live(f"{options.seed}-{number}", steps, without=without)
             lives.append(lived)
             step(1)
             for trouble in lived.troubles:
-                seen[trouble.key] += 1
-                if seen[trouble.key] == 1 and given.life is None:
+                counts[trouble.key] += 1
+                if counts[trouble.key] == 1 and options.life is None:
                     lived = fewest(lived, without)
-                if seen[trouble.key] == 1 or given.life is not None:
-                    told = ",".join(map(str, lived.steps))
-                    also = f" --without {given.without}" if given.without else ""
+                if counts[trouble.key] == 1 or options.life is not None:
+                    result = ",".join(map(str, lived.steps))
+                    also = f" --without {options.without}" if options.without else ""
                     print(f"\n{trouble.kind}: {lived.troubles[0].what}")
-                    print(f"  --seed {given.seed} --life {number} --only {told}{also}")
-                    print("".join(f"    {said}\n" for said in lived.said), flush=True)
+                    print(f"  --seed {options.seed} --life {number} --only {result}{also}")
+                    print("".join(f"    {line}\n" for line in lived.said), flush=True)
     print(table(lives, time.monotonic() - began))
-    for (kind, what), count in seen.most_common():
+    for (kind, what), count in counts.most_common():
         print(f"{count:>6}  {kind}: {what}")
-    return 1 if seen else 0
+    return 1 if counts else 0
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
-"""Mutations as the measure of tests: change one piece of memlab at a time, and see whether a test fails.
+"""Mutation testing: change one piece of memlab at a time, and check that a test fails.
 
     python -m tests.campaigns.mutants map                                  # which functions each test reaches
     python -m tests.campaigns.mutants draw drawn.toml --seed 1 --count 200 memlab.kernel.privacy memlab.subjects.purge
     python -m tests.campaigns.mutants check mutants.toml                   # does each mutant match one piece of code?
     python -m tests.campaigns.mutants run mutants.toml                     # caught or survived, and how long it took
 
-``map`` runs the quick suite once under a tracer (some minutes) and keeps the result under WORK. The map of another tree
-serves as well: it decides only which tests run first.
+``map`` runs the quick suite once under a tracer (some minutes) and stores the result under WORK. The map of another tree
+works as well, because it decides only which tests run first.
 
-A list is a TOML file, written by hand or by ``draw`` (its form is in ``edits.py``): for each mutant the function, the
-old code, the new code, and the documented sentence that the change breaks. A mutant with ``equivalent = "reason"`` is
+A list is a TOML file, written by hand or by ``draw``; ``edits.py`` defines its form. Each mutant has the function, the
+old code, the new code, and the documented sentence that the change breaks. A mutant with ``equivalent = "reason"`` does
 not run.
 
 ``run`` copies the working tree to WORK for each of its processes and applies one mutant at a time. It runs the tests
-that reach the changed function, the most specific first: a few seconds' worth of them, and where these pass the others,
-up to ``--seconds`` of tests as the map measured them. It stops at the first failure. Results are kept in LIST.jsonl
-beside the list, so that a run that was interrupted goes on where it stopped; ``--again`` runs everything again. A
-survivor was run against the tests counted beside it, and no others.
+that reach the changed function, the most specific ones first, for a few seconds. If these pass, the others follow, up
+to ``--seconds`` of tests by the times of the map. It stops at the first failure. Results are stored in LIST.jsonl next
+to the list, so that an interrupted run can be continued; ``--again`` runs everything again. A survivor passed the tests
+that are counted in its result, and no others.
 
 The command needs the environment of the tests. WORK is ``~/.cache/memlab-mutants`` or the variable MEMLAB_MUTANTS.
 """
@@ -71,7 +71,7 @@ _FAILED, _NONE_LEFT = 1, 5
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one mutant: ``by`` names the test that failed, ``tests`` counts those that were run."""
+    """The result of one mutant: ``by`` names the failed test, ``tests`` counts the tests that ran."""
 
     id: str
     at: str
@@ -148,12 +148,12 @@ def run_pytest(
     tree: Path, words: Sequence[str], *, seconds: float | None = None, **environment: str
 ) -> tuple[int, str]:
     """Run pytest in a tree; return its exit code and what it prints, or -1 after ``seconds``."""
-    known = {
+    variables = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MEMLAB_", "PYTEST_"))
     }
-    known |= {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", **environment}
+    variables |= {"PYTHONPATH": str(tree), "PYTHONHASHSEED": "0", **environment}
     command = [
         sys.executable,
         "-m",
@@ -167,7 +167,7 @@ def run_pytest(
     ]
     try:
         done = subprocess.run(
-            command, cwd=tree, env=known, capture_output=True, text=True, timeout=seconds
+            command, cwd=tree, env=variables, capture_output=True, text=True, timeout=seconds
         )
     except subprocess.TimeoutExpired:
         return -1, ""
@@ -182,13 +182,13 @@ def make_map(jobs: int, only: Sequence[str]) -> Path:
         parts.mkdir()
         copy_tree(tree)
         words = ["-n", str(jobs), "--dist", "loadfile", "--tb", "no", *only]
-        _, said = run_pytest(tree, words, MEMLAB_REACH=str(parts))
-        failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        print(*failed, said.splitlines()[-1], sep="\n")
-        made = ReachMap.of_parts(parts)
+        _, output = run_pytest(tree, words, MEMLAB_REACH=str(parts))
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        print(*failed, output.splitlines()[-1], sep="\n")
+        result = ReachMap.of_parts(parts)
     path = WORK / f"map-{tree_hash()}.npz"
-    made.save(path)
-    print(f"{path}: {len(made.tests):,} tests reach {len(made.functions):,} functions")
+    result.save(path)
+    print(f"{path}: {len(result.tests):,} tests reach {len(result.functions):,} functions")
     return path
 
 
@@ -255,13 +255,13 @@ def _run_tests(tree: Path, reach: ReachMap, rows: list[int]) -> str:
     selected.write_text("\n".join(tests), encoding="utf-8")
     expected = 30 + TIMEOUT * (float(reach.seconds[rows].sum()) + FILE_SECONDS * len(files))
     words = ["-x", "-n", "0", "--tb", "line", *files]
-    code, said = run_pytest(tree, words, seconds=expected, MEMLAB_SELECTED=str(selected))
+    code, output = run_pytest(tree, words, seconds=expected, MEMLAB_SELECTED=str(selected))
     if code in (0, _NONE_LEFT):
         return ""
     if code == -1:
         return "no end in time"
-    failed = [line for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return failed[0].split(" - ")[0] if failed else f"pytest ended with {code}: {said[-200:]!r}"
+    failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return failed[0].split(" - ")[0] if failed else f"pytest ended with {code}: {output[-200:]!r}"
 
 
 # -- a list -----------------------------------------------------------------------------------------------------------
@@ -270,13 +270,13 @@ def _run_tests(tree: Path, reach: ReachMap, rows: list[int]) -> str:
 def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
     """Run the mutants of a list and print what became of each; return how many survived."""
     mutants = read_mutants(path)
-    kept = path.with_suffix(".jsonl")
-    known = {} if again or not kept.exists() else _read_outcomes(kept)
+    results = path.with_suffix(".jsonl")
+    outcomes = {} if again or not results.exists() else _read_outcomes(results)
     equivalent = [mutant for mutant in mutants if mutant.equivalent]
-    waiting = [mutant for mutant in mutants if not mutant.equivalent and mutant.id not in known]
+    waiting = [mutant for mutant in mutants if not mutant.equivalent and mutant.id not in outcomes]
     reach = newest_map() if waiting else None
     lock, trees = threading.Lock(), queue.SimpleQueue[Path]()
-    with kept.open("w" if again else "a", encoding="utf-8") as file:
+    with results.open("w" if again else "a", encoding="utf-8") as file:
 
         def try_next(mutant: Mutant) -> None:
             tree = trees.get()
@@ -288,7 +288,7 @@ def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
             finally:
                 trees.put(tree)
             with lock:
-                known[mutant.id] = outcome
+                outcomes[mutant.id] = outcome
                 file.write(json.dumps(asdict(outcome)) + "\n")
                 file.flush()
                 print(_line(mutant, outcome), flush=True)
@@ -300,7 +300,7 @@ def run_list(path: Path, *, jobs: int, seconds: float, again: bool) -> int:
                     copy_tree(Path(scratch, f"tree-{number}"))
                     trees.put(Path(scratch, f"tree-{number}"))
                 list(pool.map(try_next, waiting))
-    return _summary(mutants, equivalent, known)
+    return _summary(mutants, equivalent, outcomes)
 
 
 def _read_outcomes(path: Path) -> dict[str, Outcome]:
@@ -309,16 +309,18 @@ def _read_outcomes(path: Path) -> dict[str, Outcome]:
 
 
 def _line(mutant: Mutant, outcome: Outcome) -> str:
-    said = "caught  " if outcome.caught else "SURVIVED"
+    verdict = "caught  " if outcome.caught else "SURVIVED"
     what = outcome.by if outcome.by else f"{outcome.tests} tests pass"
-    return f"{said} {outcome.seconds:5.1f}s  {mutant}\n                 {what}"
+    return f"{verdict} {outcome.seconds:5.1f}s  {mutant}\n                 {what}"
 
 
-def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, Outcome]) -> int:
+def _summary(mutants: list[Mutant], equivalent: list[Mutant], results: dict[str, Outcome]) -> int:
     outcomes = [
-        known[mutant.id] for mutant in mutants if mutant.id in known and not mutant.equivalent
+        results[mutant.id] for mutant in mutants if mutant.id in results and not mutant.equivalent
     ]
-    survived = [mutant for mutant in mutants if mutant.id in known and not known[mutant.id].caught]
+    survived = [
+        mutant for mutant in mutants if mutant.id in results and not results[mutant.id].caught
+    ]
     survived = [mutant for mutant in survived if not mutant.equivalent]
     print(f"\n{len(outcomes) - len(survived)} of {len(outcomes)} caught", end="")
     if outcomes:
@@ -329,7 +331,7 @@ def _summary(mutants: list[Mutant], equivalent: list[Mutant], known: dict[str, O
     print(f"; {lacking} not applied" if lacking else "")
     for mutant in survived:
         print(
-            f"  survived: {mutant}\n            {known[mutant.id].by or mutant.breaks or mutant.id}"
+            f"  survived: {mutant}\n            {results[mutant.id].by or mutant.breaks or mutant.id}"
         )
     return len(survived)
 
@@ -372,21 +374,27 @@ def main(words: Sequence[str] | None = None) -> int:
         "--seconds", type=float, default=60.0, help="how long the tests of one mutant may take"
     )
     verb.add_argument("--again", action="store_true", help="forget the results of earlier runs")
-    given = parser.parse_args(words)
-    if given.verb == "map":
-        make_map(given.jobs, given.tests)
+    options = parser.parse_args(words)
+    if options.verb == "map":
+        make_map(options.jobs, options.tests)
         return 0
-    if given.verb == "draw":
+    if options.verb == "draw":
         drawn = draw_mutants(
-            given.modules, ROOT, seed=given.seed, count=given.count, operators=given.operators
+            options.modules,
+            ROOT,
+            seed=options.seed,
+            count=options.count,
+            operators=options.operators,
         )
-        head = f"Drawn by mutants.py draw --seed {given.seed} --count {given.count} {' '.join(given.modules)}"
-        write_mutants(drawn, given.list, head)
-        print(f"{given.list}: {len(drawn)} mutants")
+        head = f"Drawn by mutants.py draw --seed {options.seed} --count {options.count} {' '.join(options.modules)}"
+        write_mutants(drawn, options.list, head)
+        print(f"{options.list}: {len(drawn)} mutants")
         return 0
-    if given.verb == "check":
-        return min(check_list(given.list), 1)
-    return min(run_list(given.list, jobs=given.jobs, seconds=given.seconds, again=given.again), 1)
+    if options.verb == "check":
+        return min(check_list(options.list), 1)
+    return min(
+        run_list(options.list, jobs=options.jobs, seconds=options.seconds, again=options.again), 1
+    )
 
 
 if __name__ == "__main__":

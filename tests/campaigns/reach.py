@@ -63,14 +63,14 @@ class Recorder:
     def _take(self) -> set[CodeType]:
         """Return the code of each function that was called since this was asked last."""
         self._profiler.disable()
-        taken = {
+        codes = {
             entry.code for entry in self._profiler.getstats() if isinstance(entry.code, CodeType)
         }
-        taken |= self._of_threads
+        codes |= self._of_threads
         self._profiler.clear()
         self._of_threads.clear()
         self._profiler.enable(subcalls=False, builtins=False)
-        return taken
+        return codes
 
     def pytest_sessionstart(self) -> None:
         add = self._of_threads.add
@@ -153,18 +153,18 @@ class Selector:
 
     def __init__(self, file: Path) -> None:
         self._places = {
-            line: place for place, line in enumerate(file.read_text(encoding="utf-8").splitlines())
+            line: index for index, line in enumerate(file.read_text(encoding="utf-8").splitlines())
         }
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        kept = [item for item in items if item.nodeid in self._places]
+        selected = [item for item in items if item.nodeid in self._places]
         config.hook.pytest_deselected(
             items=[item for item in items if item.nodeid not in self._places]
         )
-        items[:] = sorted(kept, key=lambda item: self._places[item.nodeid])
+        items[:] = sorted(selected, key=lambda item: self._places[item.nodeid])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -266,7 +266,7 @@ class ReachMap:
         ].any(axis=1)
 
     def _ordered(self, chosen: np.ndarray) -> list[int]:
-        """Order tests by how few functions they reach; of several cases of one test the first comes first."""
+        """Order tests by the number of functions they reach, and the first case of a test before its others."""
         rows = np.flatnonzero(chosen)
         rows = rows[np.lexsort((rows, self._breadth[rows] * (0.05 + self.seconds[rows])))]
         rounds: dict[str, int] = {}

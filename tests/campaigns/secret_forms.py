@@ -24,7 +24,7 @@ Make = Callable[[random.Random], str]
 
 
 def some(letters: str, count: int) -> Make:
-    """So many of these characters, drawn evenly."""
+    """Draw ``count`` of these characters uniformly."""
     return lambda rng: "".join(rng.choice(letters) for _ in range(count))
 
 
@@ -33,7 +33,7 @@ def after(prefix: str, letters: str, count: int) -> Make:
 
 
 def password(rng: random.Random) -> str:
-    """As people choose them: a word or two, digits, a sign."""
+    """Return a typical password: a word or two, digits, a sign."""
     words = (
         "falcon",
         "Orchid",
@@ -74,7 +74,7 @@ def jwt(rng: random.Random) -> str:
 def pem(label: str) -> Make:
     def make(rng: random.Random) -> str:
         body = b64(rng.randbytes(240))
-        lines = "\n".join(body[place : place + 64] for place in range(0, len(body), 64))
+        lines = "\n".join(body[position : position + 64] for position in range(0, len(body), 64))
         return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----"
 
     return make
@@ -89,13 +89,13 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def wif(rng: random.Random) -> str:
-    """A Bitcoin key in the wallet import format: version, 32 bytes, four check bytes, in base 58."""
+    """Return a Bitcoin key in the wallet import format: version, 32 bytes, four check bytes, in base 58."""
     data = b"\x80" + rng.randbytes(32)
     data += hashlib.sha256(hashlib.sha256(data).digest()).digest()[:4]
     number, text = int.from_bytes(data, "big"), ""
     while number:
-        number, place = divmod(number, 58)
-        text = _BASE58[place] + text
+        number, digit = divmod(number, 58)
+        text = _BASE58[digit] + text
     return text
 
 
@@ -237,8 +237,9 @@ _SALT = "./" + WORD
 
 @dataclass(frozen=True)
 class Form:
-    """One kind: how its secret is made, and the lines in which it stands; the first half to develop with, the other
-    half to report on. ``{}`` is the secret.
+    """A kind of secret: how one is generated, and the lines that contain it.
+
+    The first half of the lines is for development, the second for the report. ``{}`` is the secret.
     """
 
     name: str
@@ -355,22 +356,22 @@ _CYRILLIC = str.maketrans("aceopxyABCEHKMOPTX", "асеорхуАВСЕНКМО�
 
 def _every(letter: str) -> Callable[[str, random.Random], str]:
     return lambda text, rng: letter.join(
-        text[place : place + 4] for place in range(0, len(text), 4)
+        text[position : position + 4] for position in range(0, len(text), 4)
     )
 
 
 def _some_of(escape: Callable[[str], str]) -> Callable[[str, random.Random], str]:
-    """Every sign escaped, and a few of the letters."""
+    """Escape every sign, and a few of the letters."""
     return lambda text, rng: "".join(
-        escape(one) if one != "\n" and (not one.isalnum() or rng.random() < 0.2) else one
-        for one in text
+        escape(item) if item != "\n" and (not item.isalnum() or rng.random() < 0.2) else item
+        for item in text
     )
 
 
 def _cut(between: str) -> Callable[[str, random.Random], str]:
     def cut(text: str, rng: random.Random) -> str:
-        place = rng.randint(len(text) // 3, 2 * len(text) // 3)
-        return f"{text[:place]}{between}{text[place:]}"
+        cut = rng.randint(len(text) // 3, 2 * len(text) // 3)
+        return f"{text[:cut]}{between}{text[cut:]}"
 
     return cut
 
@@ -381,20 +382,22 @@ DISGUISES: dict[str, Callable[[str, random.Random], str]] = {
     "zero-width space": _every("\u200b"),
     "soft hyphen": _every("\u00ad"),
     "full width": lambda text, rng: "".join(
-        chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text
+        chr(ord(item) + 0xFEE0) if "!" <= item <= "~" else item for item in text
     ),
     "Cyrillic letters": lambda text, rng: text.translate(_CYRILLIC),
-    "percent escapes": _some_of(lambda one: f"%{ord(one):02X}"),
-    "HTML entities": _some_of(lambda one: f"&#{ord(one)};"),
-    "JSON escapes": _some_of(lambda one: f"\\u{ord(one):04x}"),
+    "percent escapes": _some_of(lambda letter: f"%{ord(letter):02X}"),
+    "HTML entities": _some_of(lambda letter: f"&#{ord(letter)};"),
+    "JSON escapes": _some_of(lambda letter: f"\\u{ord(letter):04x}"),
     "hexadecimal": lambda text, rng: text.encode().hex(),
     "base64": lambda text, rng: b64(text.encode()),
     "base64 twice": lambda text, rng: b64(b64(text.encode()).encode()),
-    "quoted-printable": _some_of(lambda one: f"={ord(one):02X}"),
+    "quoted-printable": _some_of(lambda letter: f"={ord(letter):02X}"),
     "letter in front": lambda text, rng: rng.choice("xqzk") + text,
     "underscore in front": lambda text, rng: "_" + text,
     "upper case": lambda text, rng: text.upper(),
-    "Markdown": lambda text, rng: "".join(f"\\{one}" if one in "_*-.~`#+" else one for one in text),
+    "Markdown": lambda text, rng: "".join(
+        f"\\{item}" if item in "_*-.~`#+" else item for item in text
+    ),
     "spaced": lambda text, rng: " ".join(text),
     "two halves": _cut('" + "'),
 }
@@ -409,23 +412,24 @@ class Case:
 
 
 def cases(*, seed: int, each: int, half: int) -> list[Case]:
-    """``each`` texts of every kind and disguise. ``half`` 0 takes the first half of each kind's lines, 1 the other."""
+    """Return ``each`` texts of every kind and disguise; ``half`` 0 takes the first half of a kind's lines, 1 the other."""
     rng = random.Random(seed)
-    made = []
+    results = []
     for form in FORMS:
         middle = len(form.lines) // 2
         lines = form.lines[middle:] if half else form.lines[:middle]
         for name, disguise in DISGUISES.items():
             for _ in range(each):
                 secret = disguise(form.make(rng), rng)
-                made.append(Case(form.name, name, rng.choice(lines).format(secret), secret))
-    return made
+                results.append(Case(form.name, name, rng.choice(lines).format(secret), secret))
+    return results
 
 
 def leaks(secret: str, redacted: str) -> bool:
-    """Whether a piece of the secret, a quarter of it or at least five characters, is left."""
+    """Return whether a piece of the secret (a quarter of it, or at least five characters) is left."""
     size = max(5, min(len(secret) // 4, 24))
-    pieces = {secret[place : place + size] for place in range(len(secret) - size + 1)}
+    pieces = {secret[position : position + size] for position in range(len(secret) - size + 1)}
     return any(
-        redacted[place : place + size] in pieces for place in range(len(redacted) - size + 1)
+        redacted[position : position + size] in pieces
+        for position in range(len(redacted) - size + 1)
     )

@@ -1,14 +1,14 @@
-"""The tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
+"""Run the tests under ten seeds of Hypothesis and on two kinds of processor: one command, a table at the end.
 
     python -m tests.campaigns.steady_tests
     python -m tests.campaigns.steady_tests --seeds 3 --thorough tests/graph tests/index -k property
 
-What follows the options goes to pytest. The first seed of a processor runs every test, the others the property tests,
-for a seed is of no account to the rest; ``--thorough`` draws ten times the examples. The second processor is this one
-without what newer ones add: NumPy's vector instructions beyond its baseline and OpenBLAS's kernels, so that sums,
-exponentials and products are rounded in another order. The seeds are shared out between the two unless ``--each`` asks
-for all of them on both. The status is 1 if any test failed anywhere; it is named with the seed and the processor that
-show it.
+Arguments after the options go to pytest. The first seed of a processor runs every test; the others run the property
+tests, because a seed does not matter to the rest. ``--thorough`` draws ten times the examples. The second processor is
+this one without newer features: NumPy's vector instructions beyond its baseline and OpenBLAS's kernels. Sums,
+exponentials and products are therefore rounded in another order. The seeds are divided between the two processors unless
+``--each`` runs all of them on both. The status is 1 if any test failed anywhere; each failure is printed with its seed
+and processor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 def processors() -> dict[str, dict[str, str]]:
-    """What the environment says to NumPy and OpenBLAS for each kind of processor."""
+    """Return the environment variables for NumPy and OpenBLAS, by kind of processor."""
     beyond = [name for name in built.__cpu_dispatch__ if built.__cpu_features__.get(name)]
     older = {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"}
     return {"this one": {}, "an older one": {**older, "NPY_DISABLE_CPU_FEATURES": " ".join(beyond)}}
@@ -41,7 +41,7 @@ def processors() -> dict[str, dict[str, str]]:
 def run_tests(
     seed: int, environment: Mapping[str, str], arguments: Sequence[str]
 ) -> tuple[dict[str, int], list[str], str]:
-    """Counts, the tests that failed, and what pytest said, of one run with nothing remembered from another."""
+    """Return the counts, the failed tests and the output of one pytest run without a cache."""
     with tempfile.TemporaryDirectory(prefix="memlab-steady-") as folder:
         variables = {**os.environ, **environment, "HYPOTHESIS_STORAGE_DIRECTORY": folder}
         options = ["-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
@@ -49,12 +49,12 @@ def run_tests(
         done = subprocess.run(
             command, cwd=_ROOT, env=variables, capture_output=True, text=True, check=False
         )
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     last = done.stdout.strip().splitlines()[-1:] or [""]
     counts = {name.rstrip("s"): int(number) for number, name in _COUNT.findall(last[0])}
     if done.returncode not in (0, 1):
-        raise SystemExit(f"pytest ended with {done.returncode}:\n{said[-3000:]}")
-    return counts, _FAILED.findall(said), said
+        raise SystemExit(f"pytest ended with {done.returncode}:\n{output[-3000:]}")
+    return counts, _FAILED.findall(output), output
 
 
 def main() -> int:
@@ -70,22 +70,22 @@ def main() -> int:
     parser.add_argument(
         "--say", action="store_true", help="print what pytest said of a run that failed"
     )
-    given, arguments = parser.parse_known_args()
+    options, arguments = parser.parse_known_args()
     kinds = list(processors().items())
     runs = [
         (seed, *kind)
-        for place, seed in enumerate(range(given.first, given.first + given.seeds))
-        for kind in (kinds if given.each else [kinds[place % len(kinds)]])
+        for index, seed in enumerate(range(options.first, options.first + options.seeds))
+        for kind in (kinds if options.each else [kinds[index % len(kinds)]])
     ]
     print(f"{'seed':>4}  {'processor':<14}{'passed':>8}{'failed':>8}{'seconds':>9}")
     failing: collections.defaultdict[str, list[str]] = collections.defaultdict(list)
-    profile = ["--hypothesis-profile=thorough"] if given.thorough else []
-    seen: set[str] = set()
+    profile = ["--hypothesis-profile=thorough"] if options.thorough else []
+    unique: set[str] = set()
     for seed, name, environment in runs:
         began = time.monotonic()
-        chosen = ["-m", "hypothesis and not slow"] if name in seen else []
-        seen.add(name)
-        counts, failed, said = run_tests(seed, environment, [*profile, *chosen, *arguments])
+        chosen = ["-m", "hypothesis and not slow"] if name in unique else []
+        unique.add(name)
+        counts, failed, output = run_tests(seed, environment, [*profile, *chosen, *arguments])
         seconds, bad = time.monotonic() - began, counts.get("failed", 0) + counts.get("error", 0)
         print(
             f"{seed:>4}  {name:<14}{counts.get('passed', 0):>8,}{bad:>8,}{seconds:>9,.0f}",
@@ -93,8 +93,8 @@ def main() -> int:
         )
         for test in failed:
             failing[test].append(f"{seed} on {name}")
-        if failed and given.say:
-            print(said)
+        if failed and options.say:
+            print(output)
     for test, where in failing.items():
         print(f"{test}: seed {', '.join(where)}")
     return 1 if failing else 0

@@ -44,7 +44,7 @@ def test_every_command_is_listed():
 
 
 def test_an_option_has_the_default_and_the_limits_of_its_verb():
-    options = {one.name: one for one in COMMANDS["context"].params}
+    options = {param.name: param for param in COMMANDS["context"].params}
     budget = describe_parameters(memlab.Lab.context)["budget"]
     assert (options["budget"].default, options["budget"].type.min) == (
         budget.default,

@@ -29,7 +29,7 @@ STATIC = Path(widgets.__file__).parent / "static"
 
 @pytest.fixture
 def agent(tmp_path):
-    """A lab on disk, with the shipped embedder, as an agent leaves it."""
+    """Write a lab to disk with the shipped embedder, as an agent leaves it."""
     with memlab.open(tmp_path / "agent.memlab") as lab:
         lab.remember(["The user prefers tabs", "<b>Deploys</b> go out </script> on Tuesdays"])
         lab.feedback(lab.recall("tabs or spaces?")[0], "success")
@@ -38,7 +38,7 @@ def agent(tmp_path):
 
 @pytest.fixture
 def viewed(agent):
-    """Starts ``memlab view`` as a process: its address."""
+    """Start ``memlab view`` as a process and return its address."""
     started = []
 
     def start(*words):
@@ -94,7 +94,7 @@ class Tab:
         return await asyncio.wait_for(self.socket.read_message(), 60)
 
     def read(self):
-        """The next frame: what it says, and its buffers."""
+        """Return the message and the buffers of the next frame."""
         frame = self.runner.run(self._frame())
         assert frame is not None, self.socket.close_reason
         size = int.from_bytes(frame[:4], "big")
@@ -117,7 +117,7 @@ class Tab:
                 return data["content"]
 
     def trait(self, name):
-        """What a trait is set to next."""
+        """Return the next value of a trait."""
         while True:
             data, _ = self.read()
             if data["method"] == "update" and name in data["state"]:
@@ -133,7 +133,7 @@ class Tab:
         self.runner.close()
 
 
-def test_it_serves_this_machine_alone_with_a_token_and_ends_on_ctrl_c(viewed):
+def test_the_view_serves_this_machine_alone_with_a_token_and_ends_on_ctrl_c(viewed):
     told, process = viewed()
     url = told["url"]
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}", url)
@@ -162,7 +162,7 @@ def test_a_websocket_of_another_page_is_refused(viewed, headers):
         Tab(told["url"].replace("token=", "token=x"), "explorer")
 
 
-def test_it_reads_unless_it_may_write(viewed, agent):
+def test_the_view_is_read_only_by_default(viewed, agent):
     told, process = viewed()
     tab = Tab(told["url"], "explorer")
     state = tab.read()[0]["state"]
@@ -190,7 +190,7 @@ def test_it_reads_unless_it_may_write(viewed, agent):
         assert lab.slates().feedback.collect().height == 2
 
 
-def test_it_follows_an_agent_that_writes_and_a_purge(viewed, agent):
+def test_the_view_follows_a_writing_agent_and_a_purge(viewed, agent):
     told, _ = viewed()
     tab = Tab(told["url"], "explorer")
     tab.read()
@@ -227,22 +227,22 @@ def test_wrong_calls_are_refused(run, agent, words, code):
 
 
 def test_a_folder_holds_the_bundles_as_they_are_and_what_the_widgets_show(json_of, agent, tmp_path):
-    made = Path(json_of("view", agent, "--bundle", tmp_path / "out")["index"])
-    assert made == tmp_path / "out" / "index.html"
+    result = Path(json_of("view", agent, "--bundle", tmp_path / "out")["index"])
+    assert result == tmp_path / "out" / "index.html"
     names = [getattr(widgets, name).bundle for name in widgets.SHIPPED]
     for name in ("page", *names):
-        assert (made.parent / "static" / f"{name}.js").read_bytes() == (
+        assert (result.parent / "static" / f"{name}.js").read_bytes() == (
             STATIC / f"{name}.js"
         ).read_bytes()
     texts = json.loads(
-        (made.parent / "bundles.js")
+        (result.parent / "bundles.js")
         .read_text()
         .removeprefix("globalThis.memlabBundles = ")
         .rstrip(";\n")
     )
     assert texts == {name: (STATIC / f"{name}.js").read_text() for name in names}
     state = json.loads(
-        (made.parent / "state.js")
+        (result.parent / "state.js")
         .read_text()
         .removeprefix("globalThis.memlabState = ")
         .rstrip(";\n")
@@ -250,7 +250,7 @@ def test_a_folder_holds_the_bundles_as_they_are_and_what_the_widgets_show(json_o
     hits = pl.read_ipc_stream(io.BytesIO(base64.b64decode(state["explorer"]["tables"]["_hits"])))
     assert hits["id"][0] == 1
     assert state["explorer"]["values"]["question"] == "tabs or spaces?"
-    page = made.read_text()
+    page = result.read_text()
     assert page.count("</script>") == 3
     assert "https://" not in page
     assert "http://" not in page

@@ -15,7 +15,7 @@ def counts(texts):
 
 
 def of_matrix(matrix):
-    """An embedder that gives the rows of a matrix, after three ones for the first texts it sees."""
+    """Return an embedder that gives the rows of a matrix, after three ones for the first texts."""
     return lambda texts: (
         matrix[: len(texts)]
         if len(texts) <= len(matrix)
@@ -53,7 +53,7 @@ def test_any_type_of_number_will_do(dtype):
 
 
 class TestFingerprints:
-    def test_of_a_callable_covers_name_dimension_and_what_it_computes(self):
+    def test_the_fingerprint_of_a_callable_covers_name_dimension_and_results(self):
         same = load_embedder(counts)
         assert same.name == "counts"
         assert same.fingerprint == load_embedder(counts).fingerprint
@@ -162,6 +162,6 @@ class TestRefusals:
             embedder.encode(["abc\ud800"])
 
     @pytest.mark.parametrize("spec", [7, 3.5, ["a"], object()])
-    def test_what_is_no_embedder(self, spec):
+    def test_values_that_are_no_embedder(self, spec):
         with pytest.raises(InputError, match="An embedder is"):
             load_embedder(spec)

@@ -33,7 +33,7 @@ TEXTS = [
 
 
 def by_hand(folder, texts, length=512):
-    """Mean of the token vectors, straight from the files."""
+    """Return the mean of the token vectors, read from the files."""
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     vectors = load_file(folder / "model.safetensors")["embeddings"].astype(np.float64)
     unknown = tokenizer.token_to_id("[UNK]")
@@ -52,7 +52,7 @@ def rounded(raw):
 
 
 class TestShipped:
-    def test_it_is_the_mean_of_its_integer_token_vectors(self):
+    def test_a_text_is_the_mean_of_its_integer_token_vectors(self):
         vectors = load_embedder().encode(TEXTS)
         assert vectors.shape == (len(TEXTS), 256)
         # f32 holds the mean to 24 bits, so a component at a half may fall either way
@@ -79,7 +79,7 @@ class TestShipped:
 
     @settings(deadline=None)
     @given(st.text(max_size=60) | st.sampled_from([*TEXTS, "long " * 4000, "x" * 4000]))
-    def test_a_text_alone_is_to_the_bit_what_it_is_in_company(self, shipped, text):
+    def test_a_text_has_the_same_bits_alone_and_in_a_batch(self, shipped, text):
         assert (
             shipped.encode([text]).tobytes() == shipped.encode([text, "and another"])[:1].tobytes()
         )
@@ -109,7 +109,7 @@ class TestShipped:
         )
         assert (whole == embedder.encode([page])).all()
 
-    def test_its_files_are_those_that_were_built(self):
+    def test_the_files_are_those_that_were_built(self):
         recorded = dict(
             line.split()[::-1] for line in (SHIPPED / "SHA256SUMS").read_text().splitlines()
         )
@@ -120,7 +120,7 @@ class TestShipped:
         assert "Apache License" in (SHIPPED / "LICENSE").read_text()
 
     @pytest.mark.long
-    def test_it_is_loaded_once_and_is_its_folder(self):
+    def test_the_model_is_loaded_once_from_its_folder(self):
         assert load_embedder() is load_embedder(None)
         by_path = load_embedder(SHIPPED)
         assert (
@@ -160,7 +160,7 @@ def shipped():
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A model of four words in any dtype."""
+    """Return a function that writes a model of four words in a dtype."""
 
     def make(name, vectors, **config):
         folder = tmp_path / name

@@ -15,7 +15,7 @@ chat = st.text(st.sampled_from("aI b's.?!,;:-\"`'\n()\u2019\u2014 2"), max_size=
 
 
 @given(chat, st.sampled_from(SHAPES))
-def test_every_token_stands_at_its_place(text: str, shape: str) -> None:
+def test_every_token_has_its_position(text: str, shape: str) -> None:
     for token in tokenize(text, shape):  # type: ignore[arg-type]
         assert text[token.start : token.stop].lower().replace("\u2019", "'") == token.low
 
@@ -27,7 +27,7 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
 
 
 @given(chat)
-def test_what_is_stated_lies_within_its_sentence_and_outside_quotations(text: str) -> None:
+def test_statements_lie_within_a_sentence_and_outside_quotations(text: str) -> None:
     own = without_quotations(text)
     assert len(own) == len(text)
     for sentence in read_sentences(text):
@@ -94,11 +94,11 @@ def test_numbers_of_several_words(words: str, number: tuple[int, int] | None) ->
         ("Ada, I moved to Oslo.", "statement"),
     ],
 )
-def test_what_a_sentence_does(sentence: str, act: str) -> None:
+def test_the_act_of_a_sentence(sentence: str, act: str) -> None:
     assert speech_act(sentence) == act
 
 
-def test_a_mixed_sentence_states_what_stands_before_its_question() -> None:
+def test_the_statement_of_a_mixed_sentence_precedes_its_question() -> None:
     text = "I met Carla at the festival in May, and she gave me notes, but how can I use them?"
     (sentence,) = read_sentences(text)
     assert sentence.act == "question"
@@ -116,7 +116,7 @@ def test_of_whom_a_sentence_speaks(sentence: str, person: str | None) -> None:
     assert subject_person(sentence) == person
 
 
-def test_a_greeting_stands_in_one_table() -> None:
+def test_greetings_are_in_a_single_table() -> None:
     tables = lexicon()
     lists = [
         named["greetings"] for named in tables.values() if isinstance(named.get("greetings"), list)

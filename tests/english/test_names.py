@@ -53,5 +53,5 @@ def test_an_assistant_names_what_is_known_and_makes_no_entity(trigrams):
         lab.remember("I met Sarah in Lisbon", speaker="user", kind="event")
         lab.remember("Tell Sarah about Porto", speaker="assistant", kind="event")
         assert sorted(lab.facts.entities.frame()["name"]) == ["Lisbon", "Sarah"]
-        told = dict(lab.facts.entities.frame().select("name", "mentions").rows())
-        assert told == {"Lisbon": 1, "Sarah": 2}
+        values = dict(lab.facts.entities.frame().select("name", "mentions").rows())
+        assert values == {"Lisbon": 1, "Sarah": 2}

@@ -15,7 +15,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 class World:
     """Recalls of a pool each, with an expected reward for every item, and a policy that logged with probes.
 
-    ``good`` follows the truth more closely than ``plain``, by which the log was ranked; ``noise`` does not at all.
+    ``good`` follows the true rewards more closely than ``plain``, which ranked the log; ``noise`` ignores them.
     ``far`` looks outside head and band.
     """
 
@@ -47,7 +47,7 @@ class World:
         self.reward = (dice.random((count, pool)) < self.truth).astype(float)
 
     def value(self, name):
-        """What the head of a score is worth, by the expected rewards."""
+        """Return the expected reward of the top of a ranking by this score."""
         scores = getattr(self, name)
         top = np.argsort(-scores, axis=1, kind="stable")[:, : self.limit]
         return float(np.take_along_axis(self.truth, top, axis=1).sum(axis=1).mean())
@@ -100,7 +100,7 @@ class World:
         }
 
     def slates(self, **changed):
-        """The log; ``changed`` replaces tables."""
+        """Return the log; ``changed`` replaces tables."""
         frames = self.frames() | changed
         return Slates(
             *(frames[name].lazy() for name in ("decisions", "candidates", "exposures", "feedback"))

@@ -1,4 +1,4 @@
-"""Uncertainty over clusters: the jackknife with Student's t, and intervals of what is known within bounds."""
+"""Uncertainty over clusters: the jackknife with Student's t, and intervals of partially identified values."""
 
 import itertools
 
@@ -30,35 +30,37 @@ def sums_of(values):
 def test_sums_are_those_of_a_loop(rows):
     clusters = np.array([cluster for cluster, _ in rows])
     values = np.array([value for _, value in rows])
-    found = cluster_sums([values, values**2], clusters, 5)
+    result = cluster_sums([values, values**2], clusters, 5)
     for cluster in range(5):
         own = [value for place, value in rows if place == cluster]
-        assert found[cluster, 0] == pytest.approx(sum(own))
-        assert found[cluster, 1] == pytest.approx(sum(value**2 for value in own))
+        assert result[cluster, 0] == pytest.approx(sum(own))
+        assert result[cluster, 1] == pytest.approx(sum(value**2 for value in own))
 
 
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=29), st.sampled_from([0.8, 0.95, 0.99]))
 def test_for_a_mean_of_equal_clusters_the_jackknife_is_students_interval(values, level):
-    found = Sample(sums_of(values), level=level).estimate(mean)
+    estimate = Sample(sums_of(values), level=level).estimate(mean)
     error = np.std(values, ddof=1) / len(values) ** 0.5
     reach = stats.t.ppf((1 + level) / 2, len(values) - 1) * error
-    assert found.value == pytest.approx(np.mean(values), abs=1e-9)
-    assert found.low == pytest.approx(np.mean(values) - reach, abs=1e-6)
-    assert found.high == pytest.approx(np.mean(values) + reach, abs=1e-6)
+    assert estimate.value == pytest.approx(np.mean(values), abs=1e-9)
+    assert estimate.low == pytest.approx(np.mean(values) - reach, abs=1e-6)
+    assert estimate.high == pytest.approx(np.mean(values) + reach, abs=1e-6)
     if error > 1e-6:
-        assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=1e-6)
+        assert estimate.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=1e-6)
 
 
 def test_the_jackknife_of_a_ratio_leaves_out_one_cluster_after_another():
     dice = np.random.default_rng(1)
     sums = dice.uniform(1, 2, size=(7, 2))
-    found = Sample(sums).estimate(mean)
+    estimate = Sample(sums).estimate(mean)
     without = [mean(np.delete(sums, at, axis=0).sum(axis=0)) for at in range(7)]
-    assert found.error == pytest.approx(np.sqrt(6 / 7 * ((without - np.mean(without)) ** 2).sum()))
+    assert estimate.error == pytest.approx(
+        np.sqrt(6 / 7 * ((without - np.mean(without)) ** 2).sum())
+    )
 
 
 def bell_mccaffrey(sizes):
-    """The degrees of freedom by the definition: traces of products of whole matrices over all observations."""
+    """Compute the degrees of freedom by definition: traces of products of whole matrices over all observations."""
     total = int(sum(sizes))
     design = np.ones((total, 1))
     hat = design @ design.T / total
@@ -90,7 +92,7 @@ def test_equal_clusters_lose_one_degree_of_freedom_and_a_giant_most_of_them():
 
 
 def within(low, high):
-    """Two statistics of one mean that lie apart by what is not known."""
+    """Return two statistics of the same mean that differ by an unknown amount."""
     return (lambda totals: mean(totals) + low), (lambda totals: mean(totals) + high)
 
 
@@ -113,11 +115,11 @@ def test_an_interval_of_bounds_holds_every_point_between_them_and_not_both_at_on
 def test_the_p_value_is_that_of_the_level_at_which_the_interval_ends_at_zero(low, high):
     values = np.random.default_rng(5).normal(0.0, 1, size=30)
     sample = Sample(sums_of(values - values.mean()))
-    found = sample.estimate(*within(low, high))
+    estimate = sample.estimate(*within(low, high))
     if low <= 0 <= high:
-        assert found.p == 1
+        assert estimate.p == 1
     else:
-        edge = sample.estimate(*within(low, high), level=1 - found.p)
+        edge = sample.estimate(*within(low, high), level=1 - estimate.p)
         assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-6)
 
 
@@ -127,8 +129,8 @@ def test_an_interval_of_bounds_covers_both_ends(clusters):
     dice, held = np.random.default_rng(6), np.zeros(2)
     for _ in range(3000):
         sample = Sample(sums_of(dice.normal(0, 1, size=clusters)))
-        found = sample.estimate(*within(-0.4, 0.4))
-        held += [found.low <= -0.4, found.high >= 0.4]
+        estimate = sample.estimate(*within(-0.4, 0.4))
+        held += [estimate.low <= -0.4, estimate.high >= 0.4]
     assert (held / 3000 > 0.94).all()
 
 
@@ -141,11 +143,11 @@ def test_a_statistic_is_paired_with_another_of_the_same_clusters():
     assert (gap.low, gap.value, gap.high) == pytest.approx((0, 0, 0), abs=1e-12)
 
 
-def test_one_cluster_has_a_value_and_no_interval():
+def test_a_single_cluster_has_a_value_and_no_interval():
     sample = Sample(sums_of([0.5]))
-    found = sample.estimate(mean)
-    assert found.value == 0.5
-    assert np.isnan([found.low, found.high, found.error, found.p]).all()
+    estimate = sample.estimate(mean)
+    assert estimate.value == 0.5
+    assert np.isnan([estimate.low, estimate.high, estimate.error, estimate.p]).all()
     assert sample.method.startswith("no interval")
 
 
@@ -157,9 +159,9 @@ def test_no_difference_at_all_has_a_p_of_one():
 def test_a_statistic_that_one_cluster_alone_defines_has_no_interval():
     sums = np.zeros((40, 2))
     sums[0] = 1
-    found = Sample(sums).estimate(mean)
-    assert found.value == 1
-    assert np.isnan(found.low)
+    estimate = Sample(sums).estimate(mean)
+    assert estimate.value == 1
+    assert np.isnan(estimate.low)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -188,7 +190,7 @@ def test_benjamini_and_hochberg_are_scipys(p):
 
 
 def between(low, high):
-    """The means of two columns, of which the errors differ, shifted to lie around these values."""
+    """Return two bounds that lie around these values: means of columns with different errors."""
 
     def statistics(sums):
         means = sums.sum(axis=0) / sums[:, 0].sum()
@@ -220,8 +222,8 @@ def test_the_p_value_is_that_of_the_bound_that_is_nearer_to_zero(low, high, rati
     dice = np.random.default_rng(7)
     sums = np.stack([np.ones(30), dice.normal(size=30), ratio * dice.normal(size=30)], axis=1)
     sample, statistics = Sample(sums), between(low, high)(sums)
-    found = sample.estimate(*statistics)
-    edge = sample.estimate(*statistics, level=1 - found.p)
+    estimate = sample.estimate(*statistics)
+    edge = sample.estimate(*statistics, level=1 - estimate.p)
     assert min(abs(edge.low), abs(edge.high)) == pytest.approx(0, abs=1e-6)
 
 
@@ -229,8 +231,8 @@ def test_the_p_value_is_that_of_the_bound_that_is_nearer_to_zero(low, high, rati
 def test_below_thirty_clusters_each_counts_alike_and_from_thirty_on_each_value(count):
     """Docstring of ``cluster_interval``: the first cluster has three values of 1, every other one value of 0."""
     values, clusters = [1.0, 1.0, 1.0] + [0.0] * (count - 1), [0, 0, 0, *range(1, count)]
-    found = cluster_interval(values, clusters)
-    assert found.value == pytest.approx(1 / count if count < 30 else 3 / (count + 2))
+    result = cluster_interval(values, clusters)
+    assert result.value == pytest.approx(1 / count if count < 30 else 3 / (count + 2))
 
 
 def test_degrees_of_freedom_of_many_clusters_need_no_matrix_of_them():

@@ -1,4 +1,4 @@
-"""Over many logs: no bias beyond chance, and intervals that hold the truth as often as they say."""
+"""Over many logs: no bias beyond chance, and intervals that cover the true value as often as they claim."""
 
 from functools import cache
 
@@ -15,13 +15,13 @@ SHAPE = {"recalls": 160, "pool": 20, "limit": 5, "depth": 8, "rate": 0.8, "sprea
 
 @cache
 def truth_by(clusters):
-    """The value in the population from which clusters are drawn, by a log of so many of them."""
+    """Estimate the value in the population from which clusters are drawn, from a log of ``clusters`` of them."""
     world = World(clusters=clusters, seed=10_000, **SHAPE)
     return {name: world.value(name) for name in ("good", "plain")}
 
 
 def over_logs(clusters, logs, truth, estimator="snips"):
-    """Covered shares of value and difference, and the mean and standard error of what they missed by."""
+    """Return the coverage of value and difference, and the mean and standard error of their errors."""
     covered, errors = [], []
     for seed in range(logs):
         ev = evaluate(

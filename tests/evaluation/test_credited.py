@@ -12,13 +12,13 @@ SHAPE = {"clusters": 40, "recalls": 40, "pool": 20, "limit": 5, "depth": 8, "rat
 
 
 def read(reward, dice):
-    """What an attribution makes of them that overlooks two in five uses, and sees one in seven where there was none."""
+    """Simulate an attribution that misses two uses in five and sees one in seven where there was none."""
     seen = dice.random(len(reward)) < np.where(reward > 0, 0.6, 0.15)
     return np.where(seen, 0.8, 0.0) + 0.2 * dice.random(len(reward))
 
 
-def log_of(world, judged, *, kept=True, seed=5):
-    """The log of a world in which this share of what was read was judged as well, and both were kept."""
+def log_of(world, judged, *, keep_judged=True, seed=5):
+    """Return the log of a world in which a share of the attributed items is judged as well, and both are kept."""
     dice = np.random.default_rng(seed)
     table = world.frames()["feedback"]
     true = table["reward"].to_numpy()
@@ -26,14 +26,14 @@ def log_of(world, judged, *, kept=True, seed=5):
     table = table.with_columns(
         reward=pl.Series(np.where(by_hand, true, given)),
         source=pl.Series(np.where(by_hand, "user", "attributed")),
-        attributed=pl.Series(given) if kept else pl.lit(None, dtype=pl.Float64),
+        attributed=pl.Series(given) if keep_judged else pl.lit(None, dtype=pl.Float64),
     )
     return world.slates(feedback=table), true, given, by_hand
 
 
 def row(slates):
-    found = evaluate(slates, ["good"], missing="censor")
-    return next(one for one in found.rows if one.policy == "good")
+    evaluation = evaluate(slates, ["good"], missing="censor")
+    return next(row for row in evaluation.rows if row.policy == "good")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def world():
 
 def test_a_tenth_that_was_judged_sets_the_rest_right(world):
     slates, *_ = log_of(world, 0.1)
-    found, blind = row(slates), row(log_of(world, 0.1, kept=False)[0])
+    found, blind = row(slates), row(log_of(world, 0.1, keep_judged=False)[0])
     assert found.value.low < world.value("good") < found.value.high
     assert not blind.value.low < world.value("good") < blind.value.high
     gap = world.value("good") - world.value("plain")
@@ -76,12 +76,12 @@ def test_where_all_was_judged_nothing_changes(world):
 
 def test_too_few_judged_leave_it_as_it_was_read_and_the_report_says_so(world):
     slates, *_ = log_of(world, 0.001)
-    found = evaluate(slates, ["good"], missing="censor")
-    assert any("are not calibrated" in note for note in found.notes)
-    assert found.rows[0].value == row(log_of(world, 0.001, kept=False)[0]).value
+    evaluation = evaluate(slates, ["good"], missing="censor")
+    assert any("are not calibrated" in note for note in evaluation.notes)
+    assert evaluation.rows[0].value == row(log_of(world, 0.001, keep_judged=False)[0]).value
 
 
-def test_a_lab_keeps_what_was_read_beside_what_was_stated():
+def test_a_lab_stores_attributed_and_stated_feedback_separately():
     with memlab.open(seed=1) as lab:
         lab.remember("Ada keeps a parrot called Figaro in the kitchen.")
         hits = lab.recall("What does Ada keep in the kitchen?")

@@ -18,7 +18,7 @@ def data(*, clusters=6, rows=400, seed=0, binary=True):
 
 
 @pytest.mark.parametrize("binary", [True, False])
-def test_it_finds_what_rewards_depend_on(binary):
+def test_the_model_recovers_the_rewards(binary):
     features, reward, answered, cluster, chance = data(binary=binary)
     expected = predicted_rewards(
         features, np.where(answered, reward, np.nan), answered, cluster, (0, 1)
@@ -64,7 +64,7 @@ def test_too_little_to_learn_from_gives_nothing(few):
     assert predicted_rewards(features, reward, answered, cluster, (0, 1)) is None
 
 
-def test_it_stands_beside_the_estimate_and_is_called_a_model():
+def test_the_model_is_reported_next_to_the_estimate_and_named_a_model():
     world = World(clusters=6, recalls=50)
     ev = evaluate(world.slates(), ["good", "far"])
     assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)

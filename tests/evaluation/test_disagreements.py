@@ -21,39 +21,43 @@ def ev():
     return evaluate(WORLD.slates(**frames), [SOURCE, "far", pl.col("score").alias("again")])
 
 
-def distance(one, other):
-    """The sum over items of |1/rank - 1/rank|, 0 where a policy would not show it."""
-    ranks = [{item: rank for rank, item in enumerate(head, 1)} for head in (one, other)]
+def distance(first, second):
+    """Return the sum over items of |1/rank - 1/rank|, where an item that is not shown counts 0."""
+    ranks = [{item: rank for rank, item in enumerate(head, 1)} for head in (first, second)]
 
-    def gain(item, place):
-        return 1 / ranks[place][item] if item in ranks[place] else 0
+    def gain(item, position):
+        return 1 / ranks[position][item] if item in ranks[position] else 0
 
-    return sum(abs(gain(item, 0) - gain(item, 1)) for item in set(one) | set(other))
+    return sum(abs(gain(item, 0) - gain(item, 1)) for item in set(first) | set(second))
 
 
 def heads(ev, name):
     target = ev.target(name)
-    found = {}
+    result = {}
     for recall, memory in zip(target.recall.tolist(), target.memory.to_list(), strict=True):
-        found.setdefault(recall + 1, []).append(memory)
-    return found
+        result.setdefault(recall + 1, []).append(memory)
+    return result
 
 
 def test_they_are_the_recalls_whose_heads_are_furthest_apart(ev):
-    one, other = heads(ev, "mixed"), heads(ev, "logged")
-    by_hand = sorted(one, key=lambda recall: (-distance(one[recall], other[recall]), recall))[:4]
-    found = ev.disagreements("mixed", "logged", 4)
-    assert [entry.decision for entry in found] == by_hand
-    for entry in found:
-        assert entry.distance == pytest.approx(distance(one[entry.decision], other[entry.decision]))
-        assert entry.shared == len(set(one[entry.decision]) & set(other[entry.decision]))
-        assert {item.memory for item in entry.items} == set(one[entry.decision]) | set(
-            other[entry.decision]
+    mixed, logged = heads(ev, "mixed"), heads(ev, "logged")
+    by_hand = sorted(mixed, key=lambda recall: (-distance(mixed[recall], logged[recall]), recall))[
+        :4
+    ]
+    result = ev.disagreements("mixed", "logged", 4)
+    assert [entry.decision for entry in result] == by_hand
+    for entry in result:
+        assert entry.distance == pytest.approx(
+            distance(mixed[entry.decision], logged[entry.decision])
+        )
+        assert entry.shared == len(set(mixed[entry.decision]) & set(logged[entry.decision]))
+        assert {item.memory for item in entry.items} == set(mixed[entry.decision]) | set(
+            logged[entry.decision]
         )
         for item in entry.items:
             at = (
-                one[entry.decision].index(item.memory) + 1
-                if item.memory in one[entry.decision]
+                mixed[entry.decision].index(item.memory) + 1
+                if item.memory in mixed[entry.decision]
                 else None
             )
             assert item.ranks[0] == at
@@ -77,12 +81,12 @@ def test_policies_that_agree_have_none(ev):
 
 
 def test_they_render_and_escape(ev):
-    found = ev.disagreements("far", "mixed", 2)
-    assert found.frame.height == sum(len(entry.items) for entry in found)
-    assert repr(found).startswith("far vs. mixed: the 2 recalls")
-    assert "&lt;b&gt;" in html_of(found)
-    assert "<b>what" not in html_of(found)
-    assert len(found[:1]) == 1
+    result = ev.disagreements("far", "mixed", 2)
+    assert result.frame.height == sum(len(entry.items) for entry in result)
+    assert repr(result).startswith("far vs. mixed: the 2 recalls")
+    assert "&lt;b&gt;" in html_of(result)
+    assert "<b>what" not in html_of(result)
+    assert len(result[:1]) == 1
 
 
 def test_unknown_names_and_numbers_are_refused(ev):

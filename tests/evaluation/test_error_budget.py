@@ -13,7 +13,7 @@ from memlab.science.evaluation.parts import level_of
 
 
 def with_second(slates, *, after, name="c", live="a"):
-    """The same log in which another challenger, that shows what the live pack shows, joins after some recalls."""
+    """Return the log with another challenger, equal to the live pack, that joins after some recalls."""
 
     def joined(number, text):
         if number < after:
@@ -32,19 +32,19 @@ def with_second(slates, *, after, name="c", live="a"):
 
 
 def first(slates, count):
-    """The log as it was after so many recalls."""
+    """Return the log as it was after ``count`` recalls."""
     tables = slates.decisions, slates.candidates, slates.exposures, slates.feedback
     return Slates(*(table.filter(pl.col("decision") < count) for table in tables))
 
 
-def figures(one):
+def figures(evaluation):
     return (
-        one.sentence,
-        one.better,
-        one.difference,
-        one.planned,
-        one.needed,
-        one.track.to_dict(as_series=False),
+        evaluation.sentence,
+        evaluation.better,
+        evaluation.difference,
+        evaluation.planned,
+        evaluation.needed,
+        evaluation.track.to_dict(as_series=False),
     )
 
 
@@ -77,8 +77,8 @@ def test_a_longer_log_keeps_the_share_of_each_comparison():
     """A look at each length: the share of the first is the same at all of them."""
     slates = with_second(challenged("extra"), after=100)
     for length in (50, 101, 300):
-        found = memlab.verdict(first(slates, length))
-        assert {one.challenger: one.number for one in found} == (
+        verdict = memlab.verdict(first(slates, length))
+        assert {item.challenger: item.number for item in verdict} == (
             {"b": 1} if length < 101 else {"b": 1, "c": 2}
         )
 

@@ -14,7 +14,7 @@ FEW = World(clusters=8, recalls=60, seed=2)
 
 
 def row(ev, name):
-    return next(one for one in ev.rows if one.policy == name)
+    return next(row for row in ev.rows if row.policy == name)
 
 
 def closed(ev, name):
@@ -30,10 +30,10 @@ def test_the_truth_lies_in_the_intervals_and_the_better_policy_is_found(many):
     for name, score in (("good", "good"), ("noise", "noise"), ("logged", "plain")):
         value = row(many, name).value
         assert value.low < MANY.value(score) < value.high
-    values = [one.value.value for one in many.rows if one.value and np.isfinite(one.value.value)]
+    values = [row.value.value for row in many.rows if row.value and np.isfinite(row.value.value)]
     assert values == sorted(values, reverse=True)
     assert (many.rows[0].policy, many.rows[-1].policy) == ("good", "far")
-    assert {one.policy: one.verdict for one in many.rows} == {
+    assert {row.policy: row.verdict for row in many.rows} == {
         "good": "better",
         "logged": "baseline",
         "noise": "not separated",
@@ -85,7 +85,7 @@ def test_of_a_policy_that_was_never_shown_only_the_bounds_are_known(many):
 
 
 def half_supported(reward):
-    """Two of the logged head of four, and two from the end of the pool, which nothing could have shown."""
+    """Return a policy of two items of the logged top four and two from the end of the pool, which are unsupported."""
     world = World(clusters=10, recalls=30, limit=4, depth=4)
     world.reward[:] = reward
     half = world.plain.copy()
@@ -96,14 +96,14 @@ def half_supported(reward):
     return world, frames
 
 
-def test_what_could_not_be_shown_widens_the_interval_by_the_range_of_the_rewards():
+def test_unsupported_items_widen_the_interval_by_the_range_of_rewards():
     world, frames = half_supported(1.0)
     ev = evaluate(world.slates(**frames), ["half"])
-    found = row(ev, "half")
-    assert (found.lower, found.upper) == pytest.approx((2.0, 4.0))
-    assert (found.value.low, found.value.high) == pytest.approx((2.0, 4.0))
-    assert (found.difference.low, found.difference.high) == pytest.approx((-2.0, 0.0))
-    assert found.verdict == "not separated"
+    values = row(ev, "half")
+    assert (values.lower, values.upper) == pytest.approx((2.0, 4.0))
+    assert (values.value.low, values.value.high) == pytest.approx((2.0, 4.0))
+    assert (values.difference.low, values.difference.high) == pytest.approx((-2.0, 0.0))
+    assert values.verdict == "not separated"
     _, zeros = half_supported(0.0)
     ev = evaluate(world.slates(**zeros), ["half"], reward_range=(-1.0, 0.0))
     assert row(ev, "half").upper == pytest.approx(0.0)
@@ -122,21 +122,21 @@ def test_bounds_decide_when_even_the_worst_case_is_better():
         below=pl.Series((score - 0.01 * world.rank).ravel())
     )
     ev = evaluate(world.slates(**frames), ["below"])
-    # a quarter of it could not have been shown; the other three quarters earn 1 where the head earns 0
+    # a quarter of it could not have been shown; the other three quarters earn 1 where the logged top-k earns 0
     assert row(ev, "below").measured.unsupported == 0.25
     assert row(ev, "below").verdict == "better"
     assert row(ev, "below").difference.low == pytest.approx(3.0)
     assert "below would have done better than logged." in repr(ev)
 
 
-def test_of_a_deterministic_log_only_what_it_showed_has_a_sharp_value():
+def test_a_deterministic_log_gives_a_sharp_value_only_to_logged_items():
     world = World(clusters=10, recalls=30, rate=0.0)
     ev = evaluate(world.slates(), ["good", pl.col("plain").alias("same")])
     good = row(ev, "good")
     assert good.value.low < world.value("good") < good.value.high
     assert good.upper - good.lower == pytest.approx(good.measured.unsupported * world.limit)
     assert row(ev, "same").value.value == row(ev, "logged").value.value
-    assert not any(one.verdict in ("better", "worse") for one in ev.rows)
+    assert not any(row.verdict in ("better", "worse") for row in ev.rows)
     assert "lab.challenge" in repr(ev)
     assert ev.model_values["good"] == pytest.approx(world.value("good"), abs=0.4)
 
@@ -146,11 +146,11 @@ def test_unknown_propensities_are_refused():
     bare = {name: frames[name].drop("propensity") for name in ("candidates", "exposures")}
     ev = evaluate(FEW.slates(**bare), ["good"])
     assert all("propensities" in closed(ev, name) for name in ("good", "logged"))
-    assert all(one.value is None for one in ev.rows)
+    assert all(row.value is None for row in ev.rows)
     assert repr(ev).startswith("No ranking")
 
 
-def test_a_log_that_knows_only_what_it_showed_does_not_know_what_is_unsupported():
+def test_a_log_of_shown_items_alone_has_unknown_support():
     frames = FEW.frames()
     candidates = frames["candidates"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
     ev = evaluate(FEW.slates(candidates=candidates), ["good", "far"])
@@ -168,7 +168,7 @@ def test_propensities_that_are_not_those_of_the_draws_are_found_out():
     assert "balance" in closed(evaluate(FEW.slates(**changed), ["good"]), "good")
 
 
-def test_one_day_of_one_cluster_one_query_and_one_policy():
+def test_a_day_with_a_single_cluster_query_and_policy():
     frames = World(clusters=1, recalls=60).frames()
     day = frames["decisions"].with_columns(at=pl.lit(frames["decisions"]["at"][0]))
     ev = evaluate(World(clusters=1, recalls=60).slates(**{**frames, "decisions": day}), "good")
@@ -220,11 +220,11 @@ def test_differences_are_paired():
     assert gap.error < 0.8 * value.error
 
 
-def test_what_else_is_evaluated_changes_nothing():
+def test_other_evaluated_policies_change_no_value():
     alone = row(evaluate(MANY.slates(), ["good"]), "good")
-    among = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
-    assert alone.value == among.value
-    assert alone.difference == among.difference
+    values = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
+    assert alone.value == values.value
+    assert alone.difference == values.difference
 
 
 def test_the_number_of_recalls_that_would_do_is_told():
@@ -235,7 +235,7 @@ def test_the_number_of_recalls_that_would_do_is_told():
     assert f"Separating {first} and {second} needs about" in repr(ev) or count <= 640
 
 
-def test_what_a_withheld_policy_needs_is_told_once():
+def test_the_need_of_a_withheld_policy_is_stated_once():
     """Either recalls alone would do, or nothing says that they would."""
     short = evaluate(World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good"])
     withheld = row(short, "good")
@@ -247,13 +247,15 @@ def test_what_a_withheld_policy_needs_is_told_once():
     bare = evaluate(
         World(clusters=8, recalls=6, limit=2, rate=0.9, seed=3).slates(), ["good", "far"]
     )
-    told = bare.to_dict()
-    assert {(one["policy"], one["gate"]) for one in told["withheld"]} == {
-        (one.policy, gate.name) for one in bare.rows for gate in one.closed
+    data = bare.to_dict()
+    assert {(entry["policy"], entry["gate"]) for entry in data["withheld"]} == {
+        (row.policy, gate.name) for row in bare.rows for gate in row.closed
     }
-    for one in told["withheld"]:
-        assert one["reason"] in repr(bare)
-    assert [one["recalls_needed"] for one in told["policies"]] == [one.needed for one in bare.rows]
+    for item in data["withheld"]:
+        assert item["reason"] in repr(bare)
+    assert [policy["recalls_needed"] for policy in data["policies"]] == [
+        row.needed for row in bare.rows
+    ]
 
 
 def test_a_level_widens_intervals():
@@ -357,7 +359,7 @@ def test_frames_diagnostics_and_settings():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "reason"),
+    ("arguments", "error", "reason"),
     [
         ({"missing": "drop"}, UnknownName, "There is no missing of evaluate"),
         ({"estimator": "dr"}, UnknownName, "There is no estimator"),
@@ -370,9 +372,9 @@ def test_frames_diagnostics_and_settings():
         ({"cluster": 3}, InputError, "cluster is "),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(given, error, reason):
+def test_arguments_that_make_no_sense_are_refused(arguments, error, reason):
     with pytest.raises(error, match=reason):
-        evaluate(FEW.slates(), ["good"], **given)
+        evaluate(FEW.slates(), ["good"], **arguments)
 
 
 def test_a_declared_range_of_rewards_is_kept_to():
@@ -419,7 +421,7 @@ def test_two_columns_of_anybodys_csv(tmp_path):
     )
 
 
-def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
+def test_a_lab_repeats_its_logged_recalls(lab, clock):
     """A pack with another damping is asked of the state before each recall; without edges it finds the same."""
     lab.policies.use(
         '(pack one "One.") (setting damping 0.5) (setting probe-rate 0.5)'
@@ -433,7 +435,7 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
     ev = evaluate(lab.slates(), {"same": lab.policies.pack, "other": other})
-    assert {one.policy: one.kind for one in ev.rows} == {
+    assert {row.policy: row.kind for row in ev.rows} == {
         "same": "re-scored",
         "other": "re-recalled",
     }
@@ -442,26 +444,26 @@ def test_a_lab_recalls_again_what_it_would_have_recalled(lab, clock):
 
 
 @pytest.mark.long
-def test_every_pair_is_told_apart_or_not():
+def test_every_pair_is_either_different_or_indistinguishable():
     ev = evaluate(MANY.slates(), ["good", "noise", "plain"], baseline="plain")
     pairs = ev.pairs()
     assert pairs.height == 3
-    for one in pairs.iter_rows(named=True):
-        if one["verdict"] == "withheld":
-            assert one["difference"] is None
+    for item in pairs.iter_rows(named=True):
+        if item["verdict"] == "withheld":
+            assert item["difference"] is None
             continue
-        turned = evaluate(MANY.slates(), [one["policy"], one["other"]], baseline=one["other"])
-        alone = row(turned, one["policy"])
-        assert one["difference"] == pytest.approx(alone.difference.value)
-        assert one["p"] >= alone.difference.p - 1e-12
-        assert one["low"] <= one["difference"] <= one["high"]
+        turned = evaluate(MANY.slates(), [item["policy"], item["other"]], baseline=item["other"])
+        alone = row(turned, item["policy"])
+        assert item["difference"] == pytest.approx(alone.difference.value)
+        assert item["p"] >= alone.difference.p - 1e-12
+        assert item["low"] <= item["difference"] <= item["high"]
     sharper = ev.pairs(adjust="bh")
     assert (sharper["p"].drop_nulls() <= pairs["p"].drop_nulls() + 1e-12).all()
     with pytest.raises(InputError, match="adjust"):
         ev.pairs(adjust="bonferroni")
 
 
-def test_one_next_step_closes_the_text():
+def test_the_text_ends_with_a_single_next_step():
     """A gate that no number of recalls opens comes before more recalls; a finding needs no step."""
     better = evaluate(MANY.slates(), ["good"])
     assert "Next:" not in repr(better)

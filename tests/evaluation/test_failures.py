@@ -1,4 +1,4 @@
-"""Every wanted memory is in one place, and it is the one where it was lost."""
+"""Every wanted memory is assigned to one position in the pipeline: the stage that lost it."""
 
 import json
 
@@ -42,7 +42,7 @@ def agent(trigrams, clock):
         yield lab
 
 
-def asked(lab, clock, *questions):
+def ask_all(lab, clock, *questions):
     clock.advance(hours=1)
     return [lab.recall(question, project="api") for question in questions]
 
@@ -51,65 +51,65 @@ def wanted(*rows):
     return pl.DataFrame(rows, schema=["question", "ref"], orient="row")
 
 
-def places(found):
-    return dict(zip(found.rows["ref"], found.rows["place"], strict=True))
+def places(failures):
+    return dict(zip(failures.rows["ref"], failures.rows["place"], strict=True))
 
 
 def test_each_of_the_four_places(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     head, pool = list(hits.ids), hits.slate.frame["memory_id"].to_list()
     low = next(id for id in pool if id not in head)
     away = next(id for id in range(1, 7) if id not in pool)
     agent.feedback(hits[0], "fail")
     labels = wanted(*((("tea", f"t{id}")) for id in (head[0], head[1], low, away)), ("tea", "t99"))
-    found = memlab.failures(agent, labels)
-    assert places(found) == {
+    failures = memlab.failures(agent, labels)
+    assert places(failures) == {
         f"t{head[0]}": "shown and unused",
         f"t{head[1]}": "found",
         f"t{low}": "ranked out",
         f"t{away}": "not in the pool",
         "t99": "never stored",
     }
-    assert found.frame["count"].to_list() == [1, 1, 1, 1, 1]
-    assert found.frame["share"].sum() == pytest.approx(1)
-    assert len(found) == 4
-    assert "4 of 5 wanted memories were lost" in repr(found)
-    row = found.examples.filter(place="ranked out").row(0, named=True)
+    assert failures.frame["count"].to_list() == [1, 1, 1, 1, 1]
+    assert failures.frame["share"].sum() == pytest.approx(1)
+    assert len(failures) == 4
+    assert "4 of 5 wanted memories were lost" in repr(failures)
+    row = failures.examples.filter(place="ranked out").row(0, named=True)
     assert (row["wanted"], row["pool"], row["question"]) == (HELD[low - 1], 4, "tea")
     assert row["rank"] > 2
     assert row["above"][:2] == [HELD[id - 1] for id in head]
-    assert "Examples" in html_of(found)
-    json.dumps(found.to_dict())
+    assert "Examples" in html_of(failures)
+    json.dumps(failures.to_dict())
 
 
 def test_shares_are_those_of_wanted_memories_with_intervals_by_cluster(agent, clock):
-    hits = asked(agent, clock, "tea", "milk", "lemon", "herbs")
+    hits = ask_all(agent, clock, "tea", "milk", "lemon", "herbs")
     labels = pl.DataFrame(
-        [(found.decision, id) for found in hits for id in (found.ids[0], 6)],
+        [(hit.decision, id) for hit in hits for id in (hit.ids[0], 6)],
         schema=["decision", "memory_id"],
         orient="row",
     )
-    found = memlab.failures(agent, labels, cluster="decision")
-    assert found.shares["found"].value == pytest.approx(
-        sum(p == "found" for p in found.rows["place"]) / 8
+    failures = memlab.failures(agent, labels, cluster="decision")
+    assert failures.shares["found"].value == pytest.approx(
+        sum(p == "found" for p in failures.rows["place"]) / 8
     )
-    assert found.frame["low"].min() >= 0
-    assert found.frame["high"].max() <= 1
-    assert "4 clusters (decision)" in found.method
+    assert failures.frame["low"].min() >= 0
+    assert failures.frame["high"].max() <= 1
+    assert "4 clusters (decision)" in failures.method
 
 
 def test_nothing_known_is_counted_and_no_failure(agent, clock):
-    asked(agent, clock, "tea", "who is Ada?", "milk")
-    found = memlab.failures(
+    ask_all(agent, clock, "tea", "who is Ada?", "milk")
+    failures = memlab.failures(
         agent, pl.DataFrame({"question": ["tea", "who is Ada?"], "ref": ["t1", None]})
     )
-    assert (found.known, found.unknown, found.unlabelled) == (1, 1, 1)
-    assert found.rows.height == 1
-    assert "1 with none known" in repr(found)
+    assert (failures.known, failures.unknown, failures.unlabelled) == (1, 1, 1)
+    assert failures.rows.height == 1
+    assert "1 with none known" in repr(failures)
 
 
 def test_judged_labels_of_relevance_0_are_not_wanted(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     labels = pl.DataFrame(
         {"decision": [hits.decision] * 2, "memory_id": [1, 2], "relevance": [1, 0]}
     )
@@ -123,37 +123,37 @@ def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
         (hits,) = [lab.recall("tea")]
         for hit in hits:
             lab.feedback(hit, "success" if hit.probe or hit.id == hits.ids[0] else "fail")
-        found = memlab.failures(lab.slates())
+        failures = memlab.failures(lab.slates())
         probe = next(hit.id for hit in hits if hit.probe)
-        assert dict(found.rows.select("memory_id", "place").iter_rows())[probe] == "ranked out"
-        assert any("read from feedback" in note for note in found.notes)
+        assert dict(failures.rows.select("memory_id", "place").iter_rows())[probe] == "ranked out"
+        assert any("read from feedback" in note for note in failures.notes)
 
 
 def test_a_ref_is_looked_for_in_the_project_of_the_recall(agent, clock):
     agent.remember("coffee is black", ref="t1", project="web")
     agent.remember("coffee is brown", ref="w2", project="web")
-    asked(agent, clock, "tea with milk")
-    found = memlab.failures(agent, wanted(("tea with milk", "t1"), ("tea with milk", "w2")))
-    assert found.rows.filter(ref="t1")["memory_id"].to_list() == [1]
-    assert places(found)["w2"] == "never stored"
+    ask_all(agent, clock, "tea with milk")
+    failures = memlab.failures(agent, wanted(("tea with milk", "t1"), ("tea with milk", "w2")))
+    assert failures.rows.filter(ref="t1")["memory_id"].to_list() == [1]
+    assert places(failures)["w2"] == "never stored"
 
 
-def test_what_came_after_the_question_was_not_stored_then(agent, clock):
-    asked(agent, clock, "coffee")
+def test_a_memory_stored_after_the_query_counts_as_not_stored(agent, clock):
+    ask_all(agent, clock, "coffee")
     clock.advance(days=1)
     agent.remember("coffee is black", ref="late", project="api")
     assert places(memlab.failures(agent, wanted(("coffee", "late")))) == {"late": "never stored"}
 
 
-def test_what_was_forgotten_is_said(agent, clock):
+def test_a_forgotten_memory_is_reported_as_forgotten(agent, clock):
     agent.forget(1)
-    asked(agent, clock, "tea with milk")
+    ask_all(agent, clock, "tea with milk")
     row = memlab.failures(agent, wanted(("tea with milk", "t1"))).examples.row(0, named=True)
     assert (row["place"], row["status"]) == ("not in the pool", "forgotten")
 
 
 def test_slates_alone_do_with_ids(agent, clock):
-    (hits,) = asked(agent, clock, "tea")
+    (hits,) = ask_all(agent, clock, "tea")
     tables = agent.slates()
     log = memlab.Slates.from_frames(
         *(
@@ -162,15 +162,15 @@ def test_slates_alone_do_with_ids(agent, clock):
         )
     )
     labels = pl.DataFrame({"decision": [hits.decision] * 2, "memory_id": [hits.ids[0], 77]})
-    found = memlab.failures(log, labels)
-    assert found.rows["place"].to_list() == ["found", "not in the pool"]
-    assert any("Without the lab" in note for note in found.notes)
+    failures = memlab.failures(log, labels)
+    assert failures.rows["place"].to_list() == ["found", "not in the pool"]
+    assert any("Without the lab" in note for note in failures.notes)
     with pytest.raises(InputError, match="no lab is at hand"):
         memlab.failures(log, wanted(("tea", "t1")))
 
 
 def test_labels_that_say_nothing_are_refused(agent, clock):
-    asked(agent, clock, "tea")
+    ask_all(agent, clock, "tea")
     with pytest.raises(InputError, match="no column decision or question"):
         memlab.failures(agent, pl.DataFrame({"ref": ["t1"]}))
     with pytest.raises(InputError, match="no column memory_id or ref"):
@@ -183,7 +183,7 @@ def test_labels_that_say_nothing_are_refused(agent, clock):
         memlab.failures(agent, pl.DataFrame({"decision": ["tea"], "memory_id": [1]}))
 
 
-def test_every_place_says_what_it_means():
+def test_every_stage_has_a_description():
     assert list(PLACES) == ["never stored", "not in the pool", "ranked out", "shown and unused"]
 
 
@@ -191,8 +191,8 @@ def test_the_command(run, json_of, tmp_path):
     run("remember", "day.memlab", "tea with milk")
     run("recall", "day.memlab", "tea")
     (tmp_path / "labels.csv").write_text("question,memory_id\ntea,1\ntea,9\n")
-    told = json_of("bench", "failures", "day.memlab", "--labels", "labels.csv")
-    assert {row["place"]: row["count"] for row in told["places"]}["never stored"] == 1
+    data = json_of("bench", "failures", "day.memlab", "--labels", "labels.csv")
+    assert {row["place"]: row["count"] for row in data["places"]}["never stored"] == 1
     assert (
         "1 of 2 wanted memories were lost"
         in run("bench", "failures", "day.memlab", "--labels", "labels.csv").stdout

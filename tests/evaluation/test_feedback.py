@@ -1,4 +1,4 @@
-"""From feedback to rewards: horizons, silence, repeats, and what is refused by name."""
+"""From feedback to rewards: horizons, missing feedback, repeats, and errors that name their cause."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -44,18 +44,18 @@ def answers(*rows, horizon=None, reward_range=(0.0, 1.0)):
     )
 
 
-def rewards(found):
-    return {(row[0], row[1]): row[2] for row in found.frame.iter_rows()}
+def rewards(outcomes):
+    return {(row[0], row[1]): row[2] for row in outcomes.frame.iter_rows()}
 
 
 def test_an_outcome_is_worth_one_or_nothing_unless_a_reward_is_given():
-    found = answers(
+    results = answers(
         (1, 7, None, "success", day(1)),
         (1, 8, None, "fail", day(1)),
         (2, 7, 0.3, "success", day(6)),
     )
-    assert rewards(found) == {(1, 7): 1.0, (1, 8): 0.0, (2, 7): 0.3}
-    assert found.notes == ()
+    assert rewards(results) == {(1, 7): 1.0, (1, 8): 0.0, (2, 7): 0.3}
+    assert results.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -96,19 +96,21 @@ def test_a_horizon_needs_times():
         closed(DECISIONS, judgements((1, 7, 1.0, None, None)), 1)
 
 
-def test_what_came_after_the_horizon_is_left_out_and_said():
-    found = answers(
+def test_feedback_after_the_horizon_is_left_out_and_reported():
+    results = answers(
         (1, 7, 1.0, None, day(3)), (1, 8, 1.0, None, day(4)), horizon=horizon_micros("3d")
     )
-    assert rewards(found) == {(1, 7): 1.0}
-    assert found.notes == ("1 judgement after the horizon: left out.",)
+    assert rewards(results) == {(1, 7): 1.0}
+    assert results.notes == ("1 judgement after the horizon: left out.",)
 
 
 def test_feedback_for_what_was_never_shown_is_left_out_and_named():
-    found = answers((2, 8, 1.0, None, day(6)), (9, 7, 1.0, None, day(6)), (1, 7, 1.0, None, day(1)))
-    assert rewards(found) == {(1, 7): 1.0}
-    assert "Feedback on 2 items that the recall did not show is left out" in found.notes[0]
-    assert "recall 2, memory 8" in found.notes[0]
+    results = answers(
+        (2, 8, 1.0, None, day(6)), (9, 7, 1.0, None, day(6)), (1, 7, 1.0, None, day(1))
+    )
+    assert rewards(results) == {(1, 7): 1.0}
+    assert "Feedback on 2 items that the recall did not show is left out" in results.notes[0]
+    assert "recall 2, memory 8" in results.notes[0]
 
 
 def test_feedback_without_a_recall_is_no_reward():
@@ -116,14 +118,14 @@ def test_feedback_without_a_recall_is_no_reward():
 
 
 def test_a_repeat_counts_once_and_a_change_of_mind_counts_last():
-    found = answers(
+    results = answers(
         (1, 7, 1.0, None, day(2)),
         (1, 7, 0.0, None, day(1)),
         (1, 8, 0.5, None, day(1)),
         (1, 8, 0.5, None, day(2)),
     )
-    assert rewards(found) == {(1, 7): 1.0, (1, 8): 0.5}
-    assert found.notes == (
+    assert rewards(results) == {(1, 7): 1.0, (1, 8): 0.5}
+    assert results.notes == (
         "2 judgements repeated for the same item of the same recall: counted once; "
         "1 item revised later: the last judgement counts.",
     )
@@ -144,8 +146,8 @@ def test_a_reward_outside_its_range_is_refused_by_row(reward):
 
 
 def test_another_range_takes_other_rewards():
-    found = answers((1, 7, -2.0, None, day(1)), reward_range=(-5.0, 5.0))
-    assert rewards(found) == {(1, 7): -2.0}
+    results = answers((1, 7, -2.0, None, day(1)), reward_range=(-5.0, 5.0))
+    assert rewards(results) == {(1, 7): -2.0}
 
 
 @pytest.mark.parametrize("outcome", [None, "maybe"])

@@ -33,13 +33,13 @@ SOUND = Facts(
 )
 
 
-def found(**changed):
+def gates_of(**changed):
     return {gate.name: gate for gate in gates(replace(SOUND, **changed))}
 
 
 def test_a_sound_log_opens_every_gate():
-    assert list(found()) == list(GATES)
-    assert all(gate.open for gate in found().values())
+    assert list(gates_of()) == list(GATES)
+    assert all(gate.open for gate in gates_of().values())
 
 
 TESTED = ("independence", "balance", "influence", "silence", "position", "redundancy")
@@ -48,7 +48,7 @@ TESTED = ("independence", "balance", "influence", "silence", "position", "redund
 @pytest.mark.parametrize("name", TESTED)
 def test_an_untested_gate_withholds_nothing_and_is_not_open(name):
     fact = {"influence": "effective", "silence": "missing"}.get(name, name)
-    gate = found(**{fact: NAN})[name]
+    gate = gates_of(**{fact: NAN})[name]
     assert (gate.state, gate.shown, gate.open, gate.closed, gate.more) == (
         "untested",
         "untested",
@@ -64,12 +64,12 @@ def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
     unasked = dict.fromkeys(
         ("independence", "balance", "missing", "position", "redundancy", "probes", "effective")
     )
-    states = {name: gate.state for name, gate in found(**unasked).items()}
+    states = {name: gate.state for name, gate in gates_of(**unasked).items()}
     assert states == dict.fromkeys(GATES, "not needed") | {
         "propensities": "open",
         "clusters": "open",
     }
-    assert untested_sentence(list(found(**unasked).values())) == ""
+    assert untested_sentence(list(gates_of(**unasked).values())) == ""
 
 
 @pytest.mark.parametrize(
@@ -87,19 +87,19 @@ def test_a_gate_that_is_not_needed_is_neither_open_nor_untested():
         ("redundancy", {"redundancy": 0.0001}, "whole result lists"),
     ],
 )
-def test_one_fault_closes_one_gate(name, changed, says):
-    closed = [gate for gate in found(**changed).values() if gate.closed]
+def test_a_single_fault_closes_a_single_gate(name, changed, says):
+    closed = [gate for gate in gates_of(**changed).values() if gate.closed]
     assert [gate.name for gate in closed] == [name]
     assert says in closed[0].advice
     assert re.match(r"[A-Z0-9].+[.;)] .+\.", str(closed[0]))
 
 
 def test_recalls_are_asked_for_only_where_they_would_do():
-    assert recalls_to_open(list(found(probes=8).values())) == 1500
-    assert recalls_to_open(list(found(probes=8, effective=2.0).values())) == 1500
-    assert recalls_to_open(list(found(probes=8, balance=0.0001).values())) is None
-    assert recalls_to_open(list(found().values())) == 0
-    assert found(effective=1.0)["influence"].more == 3000
+    assert recalls_to_open(list(gates_of(probes=8).values())) == 1500
+    assert recalls_to_open(list(gates_of(probes=8, effective=2.0).values())) == 1500
+    assert recalls_to_open(list(gates_of(probes=8, balance=0.0001).values())) is None
+    assert recalls_to_open(list(gates_of().values())) == 0
+    assert gates_of(effective=1.0)["influence"].more == 3000
 
 
 def test_equal_parts_count_as_many_and_one_great_part_as_one():
@@ -109,17 +109,17 @@ def test_equal_parts_count_as_many_and_one_great_part_as_one():
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")]
+    ("count", "text"), [(0.2, "1"), (7.1, "8"), (99, "99"), (1234, "1,300"), (45_678, "46,000")]
 )
-def test_extrapolations_have_two_digits(count, shown):
-    assert format_count(count) == shown
+def test_extrapolations_have_two_digits(count, text):
+    assert format_count(count) == text
 
 
 @pytest.mark.parametrize(
     ("logged", "right"),
     [(1 / 7, True), (float(np.float32(1 / 7)), True), (0.143, True), (0.2, False)],
 )
-def test_one_probe_in_every_recall_is_no_chance_but_what_was_logged_of_it_is(logged, right):
+def test_a_probe_in_every_recall_is_no_randomisation_unless_logged(logged, right):
     """The number of probes never varies: rounding of the propensities is nothing, another number is wrong."""
     dice = np.random.default_rng(0)
     recall = np.repeat(np.arange(200), 7)

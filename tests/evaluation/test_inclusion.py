@@ -1,4 +1,4 @@
-"""Inclusion-weighted values: against loops, against vw-estimators, and against the truth by enumeration."""
+"""Inclusion-weighted values: against loops, against vw-estimators, and against an enumeration of all outcomes."""
 
 import itertools
 
@@ -16,10 +16,10 @@ sures = st.lists(st.floats(0, 1), max_size=5)
 
 
 def arm(rows=(), sure=(), *, unsupported=0, silent=0.0):
-    """The totals of an arm: ``rows`` (shown, propensity, reward) were left to chance, ``sure`` are certain rewards."""
+    """Return the totals of an arm: ``rows`` of random items (shown, propensity, reward), and ``sure`` rewards."""
     weights = [1 / chance if shown else 0.0 for shown, chance, _ in rows]
     earned = sum(weight * reward for weight, (_, _, reward) in zip(weights, rows, strict=True))
-    found = {
+    result = {
         "certain": len(sure),
         "certain weight": len(sure),
         "certain reward": sum(sure),
@@ -29,7 +29,7 @@ def arm(rows=(), sure=(), *, unsupported=0, silent=0.0):
         "silent": silent,
         "unsupported": unsupported,
     }
-    return np.array([found[name] for name in COLUMNS], dtype=float)
+    return np.array([result[name] for name in COLUMNS], dtype=float)
 
 
 def totals(recalls, *arms):
@@ -37,33 +37,33 @@ def totals(recalls, *arms):
 
 
 @given(items)
-def test_one_item_a_recall_is_vws_ips_and_snips(rows):
+def test_with_a_single_item_the_estimators_equal_vw_ips_and_snips(rows):
     """A policy that takes one item: where the log took another, vw counts a prediction of 0."""
     oracles = ips.Estimator(), snips.Estimator()
     for matches, chance, reward in rows:
         for oracle in oracles:
             oracle.add_example(chance, reward, 1.0 if matches else 0.0)
-    found = totals(len(rows), arm(rows))
-    assert value_statistic("ht", 0.0)(found) == pytest.approx(oracles[0].get())
+    total = totals(len(rows), arm(rows))
+    assert value_statistic("ht", 0.0)(total) == pytest.approx(oracles[0].get())
     if any(shown for shown, _, _ in rows):
-        assert value_statistic("snips", 0.0)(found) == pytest.approx(oracles[1].get())
+        assert value_statistic("snips", 0.0)(total) == pytest.approx(oracles[1].get())
 
 
 @given(items, sures, st.integers(1, 5))
 def test_a_value_is_the_sum_of_what_is_certain_and_the_weighted_mean_of_what_is_not(
     rows, sure, recalls
 ):
-    found = totals(recalls, arm(rows, sure))
-    shown = [(1 / chance, reward) for matches, chance, reward in rows if matches]
-    weight, earned = sum(w for w, _ in shown), sum(w * r for w, r in shown)
-    assert value_statistic("ht", 0.0)(found) == pytest.approx((sum(sure) + earned) / recalls)
+    total = totals(recalls, arm(rows, sure))
+    pairs = [(1 / chance, reward) for matches, chance, reward in rows if matches]
+    weight, earned = sum(w for w, _ in pairs), sum(w * r for w, r in pairs)
+    assert value_statistic("ht", 0.0)(total) == pytest.approx((sum(sure) + earned) / recalls)
     if weight:
         expected = (sum(sure) + len(rows) * earned / weight) / recalls
-        assert value_statistic("snips", 0.0)(found) == pytest.approx(expected)
+        assert value_statistic("snips", 0.0)(total) == pytest.approx(expected)
         # it never leaves the range of the rewards
         assert (
             -1e-9
-            <= value_statistic("snips", 0.0)(found)
+            <= value_statistic("snips", 0.0)(total)
             <= (len(rows) + len(sure)) / recalls + 1e-9
         )
 
@@ -83,8 +83,8 @@ def test_horvitz_thompson_is_right_on_average():
 @given(st.integers(0, 5), st.floats(0, 1), st.sampled_from(["ht", "snips"]))
 def test_bounds_hold_whatever_the_unsupported_earn(unsupported, earned, estimator):
     sure = [0.2, 0.5, 0.8]
-    found = totals(1, arm(sure=sure, unsupported=unsupported))
-    low, high = value_statistic(estimator, 0.0)(found), value_statistic(estimator, 1.0)(found)
+    total = totals(1, arm(sure=sure, unsupported=unsupported))
+    low, high = value_statistic(estimator, 0.0)(total), value_statistic(estimator, 1.0)(total)
     assert low - 1e-9 <= sum(sure) + unsupported * earned <= high + 1e-9
     assert high - low == pytest.approx(unsupported)
 
@@ -95,29 +95,29 @@ def test_a_difference_is_that_of_its_arms(rows, sure, others, other_sure):
         first, second = arm(rows, sure, unsupported=1), arm(others, other_sure, unsupported=2)
         for ends in ((0.0, 1.0), (1.0, 0.0)):
             apart = [
-                value_statistic(estimator, fill)(totals(3, one))
-                for fill, one in zip(ends, (first, second), strict=True)
+                value_statistic(estimator, fill)(totals(3, item))
+                for fill, item in zip(ends, (first, second), strict=True)
             ]
-            found = difference_statistic(estimator, *ends)(totals(3, first, second))
-            assert found == pytest.approx(apart[0] - apart[1], abs=1e-9)
+            result = difference_statistic(estimator, *ends)(totals(3, first, second))
+            assert result == pytest.approx(apart[0] - apart[1], abs=1e-9)
 
 
 def test_silent_probes_earn_anything_within_the_bounds():
     rows = [(True, 0.5, 1.0)]
-    found = totals(1, arm(rows, silent=2.0))
-    assert value_statistic("snips", 0.0)(found) == pytest.approx(0.5)
-    assert value_statistic("snips", 1.0)(found) == pytest.approx(1.0)
+    total = totals(1, arm(rows, silent=2.0))
+    assert value_statistic("snips", 0.0)(total) == pytest.approx(0.5)
+    assert value_statistic("snips", 1.0)(total) == pytest.approx(1.0)
 
 
 def test_of_a_stratum_that_nobody_answered_only_the_range_is_known():
-    found = totals(1, arm([(False, 0.5, 0.0)], [0.5]))
-    assert value_statistic("snips", 0.0)(found) == 0.5
-    assert value_statistic("snips", 1.0)(found) == 1.5
+    total = totals(1, arm([(False, 0.5, 0.0)], [0.5]))
+    assert value_statistic("snips", 0.0)(total) == 0.5
+    assert value_statistic("snips", 1.0)(total) == 1.5
 
 
-def test_what_is_certain_is_typical_where_no_probe_was_answered():
-    found = totals(1, arm(sure=[0.5], unsupported=1))
-    assert value_statistic("snips", np.nan)(found) == 1.0
+def test_certain_items_set_the_typical_reward_if_no_probe_has_feedback():
+    total = totals(1, arm(sure=[0.5], unsupported=1))
+    assert value_statistic("snips", np.nan)(total) == 1.0
 
 
 def test_where_nothing_was_shown_there_is_no_typical_value():

@@ -40,14 +40,14 @@ def test_twelve_digits_are_those_of_the_closed_form(number):
     sizes = dice.integers(1, 9, size=number)
     codes = np.repeat(np.arange(number), sizes)
     values = dice.uniform(size=len(codes))
-    found = cluster_interval(values, codes.tolist())
+    result = cluster_interval(values, codes.tolist())
     means = np.bincount(codes, weights=values) / sizes
     reach = stats.t.ppf(0.975, number - 1) * means.std(ddof=1) / number**0.5
     expected = means.mean() - reach, means.mean() + reach, means.mean()
-    assert (found.low, found.high, found.value) == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    assert (result.low, result.high, result.value) == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
-def test_with_five_clusters_it_covers_what_it_promises():
+def test_intervals_of_five_clusters_have_their_nominal_coverage():
     draw = np.random.default_rng(5)
     covered = 0
     for _ in range(1000):

@@ -30,7 +30,7 @@ def test_the_metrics_are_those_of_ir_measures():
     ev = evaluate(WORLD.slates(), ["good", "noise"], labels=judged)
     assert (ev.settings.measure, ev.settings.metric) == ("labels", "recall@5")
     qrels = [ir_measures.Qrel(str(d), str(m), r) for d, m, r in judged.iter_rows() if r]
-    asked = {qrel.query_id for qrel in qrels}
+    query_ids = {qrel.query_id for qrel in qrels}
     candidates = WORLD.frames()["candidates"]
     for row in ev.rows:
         column = "score" if row.policy == "logged" else row.policy
@@ -43,7 +43,7 @@ def test_the_metrics_are_those_of_ir_measures():
             by_query = {
                 m.query_id: m.value for m in ir_measures.iter_calc([oracle @ 5], qrels, run)
             }
-            expected = np.mean([by_query[query] for query in asked])
+            expected = np.mean([by_query[query] for query in query_ids])
             assert row.metrics[f"{name}@5"] == pytest.approx(expected, abs=1e-9)
         assert row.value.value == row.metrics["recall@5"]
 
@@ -88,7 +88,7 @@ def test_a_better_ranking_is_found_and_an_equal_one_is_not():
     assert (same.difference.value, same.adjusted) == (0.0, 1.0)
 
 
-def test_one_cluster_is_no_ranking():
+def test_a_single_cluster_gives_no_ranking():
     world = World(clusters=1, recalls=20, pool=20, limit=5)
     ev = evaluate(world.slates(), ["good"], labels=labels(world))
     assert {row.verdict for row in ev.rows} == {"withheld"}

@@ -1,4 +1,4 @@
-"""Rewards read from answers that what was judged cannot set right: they are not calibrated, with no warning."""
+"""Rewards read from answers that the judged sample cannot correct are not calibrated, without a warning."""
 
 import polars as pl
 import pytest

@@ -17,7 +17,7 @@ def read(**changed):
 
 
 def altered(name, row, **values):
-    """A table with some values of one row replaced."""
+    """Return a table with some values of one row replaced."""
     frame = WORLD.frames()[name]
     for column, value in values.items():
         series = frame[column].to_list()
@@ -70,7 +70,7 @@ def test_a_recall_without_a_cluster_is_one_of_its_own():
     assert read(decisions=bare).clusters == 12
 
 
-def test_what_was_shown_has_the_propensity_of_its_exposure():
+def test_shown_candidates_have_the_propensity_of_their_exposure():
     drawn = altered("exposures", 0, propensity=0.25)
     log = read(**drawn)
     row = drawn["exposures"].row(0, named=True)
@@ -157,13 +157,13 @@ def test_a_log_that_contradicts_itself_is_refused(changed, reason):
         read(**changed)
 
 
-def test_what_is_shown_twice_is_refused():
+def test_an_item_shown_twice_is_refused():
     exposures = WORLD.frames()["exposures"]
     with pytest.raises(InputError, match=r"Recall 1 shows memory .* twice"):
         read(exposures=pl.concat([exposures, exposures.head(1)]))
 
 
-def test_what_was_shown_could_have_been_shown():
+def test_shown_items_must_have_been_candidates():
     frames = WORLD.frames()
     exposures = frames["exposures"].with_columns(propensity=pl.lit(None, dtype=pl.Float64))
     first = exposures.row(0, named=True)

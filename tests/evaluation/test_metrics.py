@@ -47,7 +47,7 @@ def test_equal_to_ir_measures(data, cut):
 
 @examples(100)
 @given(rankings, st.data(), st.integers(1, 19))
-def test_what_must_hold_of_any_ranking(runs, data, cut):
+def test_properties_of_metrics_for_any_ranking(runs, data, cut):
     gold = [data.draw(gold_sets) for _ in runs]
     judged = judge(runs, gold, depth=20)
     every, some, share = (

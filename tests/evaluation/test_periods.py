@@ -1,4 +1,4 @@
-"""What versions earned while they were live: bounds that hold at every look, and falls that are steps."""
+"""What versions earned while they were active: bounds valid at every interim analysis, and drops that are steps."""
 
 import numpy as np
 import polars as pl
@@ -125,7 +125,7 @@ def test_days_with_many_recalls_have_parts():
 
 @pytest.fixture
 def lived(trigrams):
-    """Twenty days at success, a policy of another order, twelve days at failure."""
+    """Run twenty days of success, change the policy, and run twelve days of failure."""
     clock = memlab.ManualClock("2026-03-01T12:00:00")
     with memlab.open(embedder=trigrams, clock=clock, pack="associative") as lab:
         for n in range(6):
@@ -134,8 +134,8 @@ def lived(trigrams):
             if day == 20:
                 lab.policies.install("recall-score", OTHER)
             clock.advance(days=1)
-            for place, hit in enumerate(lab.recall("rust", limit=3)):
-                if place < 2:
+            for index, hit in enumerate(lab.recall("rust", limit=3)):
+                if index < 2:
                     lab.feedback(hit, "success" if day < 20 else "fail")
         yield lab
 
@@ -146,22 +146,22 @@ def hashes(lab):
 
 
 def test_periods_of_a_lab(lived):
-    found = compare_periods(lived, hashes(lived), missing="censor")
-    (earlier,) = found.earlier
-    assert (earlier.blocks, earlier.earned, found.live.blocks, found.live.earned) == (
+    result = compare_periods(lived, hashes(lived), missing="censor")
+    (earlier,) = result.earlier
+    assert (earlier.blocks, earlier.earned, result.live.blocks, result.live.earned) == (
         20,
         1.0,
         11,
         0.0,
     )
     assert earlier.fell
-    assert found.fallen == (earlier,)
+    assert result.fallen == (earlier,)
     assert 0 < earlier.difference[1] < 1.0 <= earlier.difference[2]
-    assert found.frame["live"].to_list() == [True, False]
-    assert "The versions were live at different times" in found.notes[0]
+    assert result.frame["live"].to_list() == [True, False]
+    assert "The versions were live at different times" in result.notes[0]
 
 
-def test_what_is_not_judged_counts_as_missing_says(lived):
+def test_the_treatment_of_missing_feedback_follows_the_argument(lived):
     with pytest.raises(InputError, match="set what missing feedback counts as"):
         compare_periods(lived, hashes(lived))
     zero = compare_periods(lived, hashes(lived), missing="zero")
@@ -215,15 +215,15 @@ def test_delayed_judgements_wait_for_the_usual_delay(trigrams):
                 lab.policies.install("recall-score", OTHER)
             clock.advance(days=1)
             waiting += [
-                (day + 2 * (place < 2), hit, place < 2)
-                for place, hit in enumerate(lab.recall("rust", limit=3))
+                (day + 2 * (index < 2), hit, index < 2)
+                for index, hit in enumerate(lab.recall("rust", limit=3))
             ]
             for due, hit, good in waiting:
                 if due == day:
                     lab.feedback(hit, "success" if good else "fail")
-        found = compare_periods(lab, hashes(lab), missing="censor")
-        assert found.live.earned == pytest.approx(2 / 3)
-        assert found.fallen == ()
+        result = compare_periods(lab, hashes(lab), missing="censor")
+        assert result.live.earned == pytest.approx(2 / 3)
+        assert result.fallen == ()
 
 
 def test_a_log_without_packs_is_refused():
@@ -234,4 +234,6 @@ def test_a_log_without_packs_is_refused():
         pl.DataFrame({"decision": [1], "memory_id": [1], "reward": [1.0]}),
     ]
     with pytest.raises(InputError, match="which pack answered"):
-        compare_periods(memlab.Slates(*(one.lazy() for one in frames)), ["a"], cluster="decision")
+        compare_periods(
+            memlab.Slates(*(frame.lazy() for frame in frames)), ["a"], cluster="decision"
+        )

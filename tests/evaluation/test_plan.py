@@ -66,7 +66,7 @@ def test_of_a_small_difference_it_gives_the_half_width_and_no_promise(plan):
     assert row["one_look"] is None or row["one_look"] > 1000
 
 
-def test_it_renders_and_says_to_whom_it_compares(plan):
+def test_a_plan_renders_and_names_its_reference(plan):
     assert "Compared with logged" in repr(plan)
     assert "challenge by lot" in html_of(plan)
     assert plan.frame.columns[:3] == ["policy", "design", "extra"]

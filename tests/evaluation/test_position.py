@@ -22,9 +22,9 @@ HEAD, BAND = 5, 10
 
 
 def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
-    """A log of head and probes whose items earn what they are worth, times k^-eta; and the truth of three policies.
+    """Return a log whose items earn their reward times position^-eta, and the true values of three policies.
 
-    ``plain`` logged, ``better`` is nearer to the truth, ``turned`` shows the head of ``plain`` from its end.
+    ``plain`` logged; ``better`` is nearer to the true rewards; ``turned`` shows the results of ``plain`` in reverse.
     """
     dice = np.random.default_rng(seed)
     pool = HEAD + BAND
@@ -47,10 +47,10 @@ def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
             shown.insert(
                 int(dice.integers(len(shown) + 1)) if places == "random" else len(shown), int(probe)
             )
-        for place, item in enumerate(shown, start=1):
-            reward = float(dice.random() < chance[number, item] * place**-eta)
+        for index, item in enumerate(shown, start=1):
+            reward = float(dice.random() < chance[number, item] * index**-eta)
             for name, value in zip(
-                rows, (number, item, propensity[number, item], place, reward), strict=True
+                rows, (number, item, propensity[number, item], index, reward), strict=True
             ):
                 rows[name].append(value)
     decision, item = np.meshgrid(np.arange(recalls), np.arange(pool), indexing="ij")
@@ -99,7 +99,7 @@ def test_examination_is_found(eta, probes):
     assert found.high - found.low < 0.5
 
 
-def test_it_is_the_likelihoods_maximum():
+def test_the_estimate_maximises_the_likelihood():
     """Against a search over eta of the likelihood, written as loops."""
     log = read_log(world(0.7, recalls=60, seed=5)[0])
     places = pair_probes(log, ranks_of(log))
@@ -124,11 +124,11 @@ def test_it_is_the_likelihoods_maximum():
     assert estimate_examination(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
-def test_what_an_item_is_seen_is_the_mean_over_the_orders_that_might_have_been():
+def test_examination_of_an_item_is_its_mean_over_the_possible_orders():
     slates, _ = world(0.5, recalls=40, probes=2)
     log = read_log(slates)
-    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
-    seen = found.seen(0.8)
+    result = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
+    seen = result.seen(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
     head = [
         row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] == 1
@@ -159,7 +159,7 @@ def test_slates_in_the_order_of_a_score_are_not_random():
     rows = []
     for number in range(200):
         chosen = sorted(dice.choice(6, 3, replace=False).tolist())
-        places = {item: place for place, item in enumerate(chosen, start=1)}
+        places = {item: index for index, item in enumerate(chosen, start=1)}
         rows += [(number, item, float(-item), places.get(item, 0), 0.5, 1.0) for item in range(6)]
     frame = pl.DataFrame(
         rows, schema=["decision", "memory_id", "by", "rank", "p", "reward"], orient="row"
@@ -190,15 +190,17 @@ def test_the_test_of_places_finds_what_is_there_and_little_else(seeds):
     assert min(flat) > 0.001
 
 
-@pytest.mark.parametrize(("logs", "most"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
-def test_a_value_under_position_bias(logs, most):
-    """Values and differences hold the truth; without position= the gate is closed."""
+@pytest.mark.parametrize(("logs", "bound"), [(10, 2), pytest.param(50, 6, marks=pytest.mark.slow)])
+def test_a_value_under_position_bias(logs, bound):
+    """Values and differences cover the true ones; without ``position=`` the gate is closed."""
     off = {name: [] for name in ("plain", "better", "turned", "better - plain", "turned - plain")}
     missed = dict.fromkeys(off, 0)
     for seed in range(logs):
         slates, truth = world(0.9, recalls=500, seed=seed, probes=2)
-        found = evaluate(slates, ["plain", "better", "turned"], position=True, baseline="plain")
-        for row in found.rows:
+        evaluation = evaluate(
+            slates, ["plain", "better", "turned"], position=True, baseline="plain"
+        )
+        for row in evaluation.rows:
             if row.value is None:
                 assert {gate.name for gate in row.closed} == {"influence"}
                 continue
@@ -210,8 +212,8 @@ def test_a_value_under_position_bias(logs, most):
             for name, estimate, value in held:
                 missed[name] += not estimate.low <= value <= estimate.high
                 off[name].append(estimate.value - value)
-        assert any(note.startswith("Position k is examined") for note in found.notes)
-    assert max(missed.values()) <= most, missed
+        assert any(note.startswith("Position k is examined") for note in evaluation.notes)
+    assert max(missed.values()) <= bound, missed
     for name, errors in off.items():
         assert len(errors) >= 0.8 * logs, name
         assert abs(np.mean(errors)) < 4 * np.std(errors) / np.sqrt(len(errors)), name
@@ -224,11 +226,11 @@ def test_without_position_bias_it_changes_little():
     plain, weighed = (
         evaluate(slates, ["plain", "better"], baseline="plain", position=on) for on in (False, True)
     )
-    for one, other in zip(plain.rows, weighed.rows, strict=True):
-        assert one.policy == other.policy
+    for item, other in zip(plain.rows, weighed.rows, strict=True):
+        assert item.policy == other.policy
         assert other.value.low < truth[other.policy] < other.value.high
-        assert one.value.value == pytest.approx(other.value.value, abs=0.15)
-    # what stands elsewhere in the head is worth the same, and no longer cancels
+        assert item.value.value == pytest.approx(other.value.value, abs=0.15)
+    # an item at another position of the top-k has the same reward, and no longer cancels
     turned = evaluate(slates, ["plain", "turned"], baseline="plain", position=True).rows
     gap = next(row.difference for row in turned if row.difference)
     assert gap.low < 0 < gap.high

@@ -11,12 +11,12 @@ from memlab.errors import InputError
 
 
 def closed(ev):
-    (good,) = (one for one in ev.rows if one.policy == "good")
+    (good,) = (row for row in ev.rows if row.policy == "good")
     return {gate.name for gate in good.closed}
 
 
 @pytest.mark.parametrize("challenger", [None, "b"])
-def test_what_silence_means_is_asked_of_one_challenger_as_of_all(challenger):
+def test_the_meaning_of_missing_feedback_is_required_for_one_challenger_and_for_all(challenger):
     full = challenged("extra", recalls=40)
     answered = full.feedback.filter(pl.col("memory_id") > 3)
     few = memlab.Slates(full.decisions, full.candidates, full.exposures, answered)
@@ -32,8 +32,8 @@ def test_rewards_that_move_against_each_other_are_redundant_and_those_of_one_moo
         world.reward = (np.arange(world.pool) == chosen[:, None]).astype(float)
     else:
         world.reward = np.repeat(dice.integers(0, 2, (world.count, 1)), world.pool, 1).astype(float)
-    found = closed(memlab.evaluate(world.slates(), ["good"], cluster="decision"))
-    assert ("redundancy" in found) == against
+    result = closed(memlab.evaluate(world.slates(), ["good"], cluster="decision"))
+    assert ("redundancy" in result) == against
 
 
 def test_recalls_with_more_answers_than_others_do_not_thereby_earn_alike():
@@ -42,8 +42,8 @@ def test_recalls_with_more_answers_than_others_do_not_thereby_earn_alike():
     dice = np.random.default_rng(2)
     kept = (pl.col("decision") <= 120) | pl.Series(dice.random(len(frames["feedback"])) < 0.3)
     slates = world.slates(**{**frames, "feedback": frames["feedback"].filter(kept)})
-    found = closed(memlab.evaluate(slates, ["good"], cluster="decision", missing="censor"))
-    assert "independence" not in found
+    result = closed(memlab.evaluate(slates, ["good"], cluster="decision", missing="censor"))
+    assert "independence" not in result
 
 
 def test_the_heads_of_a_third_pack_count_for_neither_of_the_two(lab, clock):

@@ -193,13 +193,15 @@ def test_no_line_is_wider_than_the_terminal(width):
         .with_columns(relevance=relevance)
     )
     for given in ({"baseline": "good"}, {"labels": labels}):
-        found = evaluate(WORLD.slates(), ["good", "noise", "far"], **given)
-        lines = found.text(width).splitlines()
+        evaluation = evaluate(WORLD.slates(), ["good", "noise", "far"], **given)
+        lines = evaluation.text(width).splitlines()
         assert max(map(len, lines)) <= width
         head = next(line.split() for line in lines if line.startswith("policy"))
         assert head[:2] == ["policy", "value"]
         assert head[-1] == "verdict"
-        full = next(line.split() for line in repr(found).splitlines() if line.startswith("policy"))
+        full = next(
+            line.split() for line in repr(evaluation).splitlines() if line.startswith("policy")
+        )
         assert set(head) < set(full)
 
 

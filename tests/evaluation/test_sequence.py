@@ -1,4 +1,4 @@
-"""Confidence sequences: against an independent package, against the truth at every look, and at their edges."""
+"""Confidence sequences: against an independent package, against the true value at each analysis, and at their edges."""
 
 import numpy as np
 import pytest
@@ -35,13 +35,13 @@ def test_a_fine_mixture_is_confseqs_gamma_exponential_one(excess, variance, tune
     rates = (1 - (edges[1:] + edges[:-1]) / 2) / scale
     penalty = rate_penalty(rates[:, None], np.array([scale])) * variance
     with np.errstate(divide="ignore"):
-        found = log_mixture(np.array([excess]), penalty, rates, weights)
-    assert found[0] == pytest.approx(expected, abs=2e-4)
+        result = log_mixture(np.array([excess]), penalty, rates, weights)
+    assert result[0] == pytest.approx(expected, abs=2e-4)
 
 
 @given(st.floats(-0.999, 50), st.floats(0.01, 0.99))
 def test_the_factor_is_never_below_that_of_empirical_bernstein(deviation, rate):
-    """For any deviation from what was expected that is not below -1: the exponent of the one less that of the other."""
+    """The exponent of one minus that of the other, for any deviation from the expectation of at least -1."""
     bernstein = (
         rate * deviation - float(rate_penalty(np.array([rate]), np.array([1.0]))[0]) * deviation**2
     )
@@ -55,7 +55,7 @@ def test_the_ends_are_those_of_the_definition(wide):
     values = dice.choice([-1.0, 0.0, 3.0], size=25, p=[0.3, 0.5, 0.2])
     floor = np.where(wide & np.isin(np.arange(25), (4, 12)), -30.0, -1.0)
     values[12] = -20.0 if wide else 0.0
-    found = sequence(values, floor=floor, ceiling=np.full(25, 3.0), level=0.9)
+    interval = sequence(values, floor=floor, ceiling=np.full(25, 3.0), level=0.9)
 
     def exceeds(count, mean):
         total = 0.0
@@ -75,11 +75,11 @@ def test_the_ends_are_those_of_the_definition(wide):
         for _ in range(60):
             middle = (low + high) / 2
             low, high = (middle, high) if exceeds(count, middle) else (low, middle)
-        assert found.low[count - 1] == pytest.approx(low, abs=1e-6)
+        assert interval.low[count - 1] == pytest.approx(low, abs=1e-6)
 
 
 def observed(dice, recalls, items, chance_own, chance_base):
-    """One of ``items`` own items is shown, and counts for all; of the base's items all are."""
+    """Observe one of ``items`` own items, which counts for all, and every item of the base."""
     own = items * (dice.random(recalls) < chance_own)
     return own - (dice.random((recalls, items)) < chance_base).sum(axis=1).astype(float)
 
@@ -89,13 +89,13 @@ def test_the_truth_is_left_by_fewer_than_promised_though_looked_for_at_every_rec
     dice, out = np.random.default_rng(1), 0
     for _ in range(200):
         values = observed(dice, 300, 4, 0.1, 0.1)
-        found = sequence(values, floor=np.full(300, -4.0), ceiling=np.full(300, 4.0), level=0.8)
-        out += bool(((found.low > 0) | (found.high < 0)).any())
+        interval = sequence(values, floor=np.full(300, -4.0), ceiling=np.full(300, 4.0), level=0.8)
+        out += bool(((interval.low > 0) | (interval.high < 0)).any())
     assert out / 200 < 0.2
 
 
 def slates_of_two_sizes(dice, recalls, chance_own, chance_base):
-    """As ``observed``, of 4 items a recall, and of 40 in one recall of twenty; and how many items each has."""
+    """Return values as ``observed`` for 4 items a recall and for 40 in each twentieth recall, and the sizes."""
     size = np.where(np.arange(recalls) % 20 == 3, 40, 4)
     return size * (dice.random(recalls) < chance_own) - dice.binomial(size, chance_base).astype(
         float
@@ -106,20 +106,20 @@ def test_large_slates_among_small_ones_leave_the_truth_as_seldom():
     dice, out = np.random.default_rng(12), 0
     for _ in range(200):
         values, size = slates_of_two_sizes(dice, 300, 0.1, 0.1)
-        found = sequence(values, floor=-size, ceiling=size, level=0.8)
-        out += bool(((found.low > 0) | (found.high < 0)).any())
+        interval = sequence(values, floor=-size, ceiling=size, level=0.8)
+        out += bool(((interval.low > 0) | (interval.high < 0)).any())
     assert out / 200 < 0.2
 
 
-def test_one_large_slate_does_not_set_the_range_of_all_that_follow():
-    """It costs about its own share; alone it may be worth 50 of what others are worth 5 of."""
+def test_a_large_slate_does_not_set_the_range_of_all_later_ones():
+    """The slate costs about its own share, although its reward may be 50 where the others reach 5."""
     dice, first = np.random.default_rng(13), {5: [], 50: []}
     for _ in range(20):
         for most, found_at in first.items():
             size = np.where(np.arange(900) == 20, most, 5)
             values = size * (dice.random(900) < 0.12) - dice.binomial(size, 0.05).astype(float)
-            found = sequence(values, floor=-1.0 * size, ceiling=1.0 * size)
-            apart = np.flatnonzero(found.low > 0)
+            interval = sequence(values, floor=-1.0 * size, ceiling=1.0 * size)
+            apart = np.flatnonzero(interval.low > 0)
             found_at.append(apart[0] if len(apart) else 900)
     assert np.median(first[50]) < 2.5 * np.median(first[5])  # 7 times while it set the range
 
@@ -133,7 +133,7 @@ def test_how_many_recalls_a_large_slate_still_lets_one_expect():
     assert alone < recalls_to_end(values, floor, unit=1.0, level=0.95) < 3.2 * alone
     scale = np.where(np.arange(200) == 7, 50.0, 4.0)
     planned = [
-        recalls_of_sequence(0.6, 1.4, one, unit=1.0, level=0.95) for one in (scale[:1], scale)
+        recalls_of_sequence(0.6, 1.4, item, unit=1.0, level=0.95) for item in (scale[:1], scale)
     ]
     assert planned[0] < planned[1] < 3.2 * planned[0]
 
@@ -145,8 +145,8 @@ def test_the_running_mean_of_changing_means_is_held_at_every_look():
     truth = np.cumsum(5 * chances - 1) / np.arange(1, 401)
     for _ in range(1000):
         values = 5 * (dice.random(400) < chances) - 1.0
-        found = sequence(values, floor=np.full(400, -1.0), ceiling=np.full(400, 4.0), level=0.9)
-        out += bool(((found.low > truth) | (found.high < truth)).any())
+        interval = sequence(values, floor=np.full(400, -1.0), ceiling=np.full(400, 4.0), level=0.9)
+        out += bool(((interval.low > truth) | (interval.high < truth)).any())
     assert out / 1000 < 0.1
 
 
@@ -154,24 +154,26 @@ def test_a_difference_is_found_within_little_more_than_twice_the_recalls_of_one_
     dice, first = np.random.default_rng(3), []
     for _ in range(40):
         values = observed(dice, 1200, 5, 0.1, 0.05)
-        found = sequence(values, floor=np.full(1200, -5.0), ceiling=np.full(1200, 5.0))
-        apart = np.flatnonzero(found.low > 0)
+        interval = sequence(values, floor=np.full(1200, -5.0), ceiling=np.full(1200, 5.0))
+        apart = np.flatnonzero(interval.low > 0)
         first.append(apart[0] if len(apart) else np.inf)
-    assert np.quantile(first, 0.8) < 2.3 * 312  # 312 recalls give one look a power of .8
+    assert (
+        np.quantile(first, 0.8) < 2.3 * 312
+    )  # a fixed-sample test with 312 recalls has a power of .8
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
 def test_the_mean_lies_within_its_ends_and_the_ends_within_what_is_possible(values):
     values = np.array(values)
-    found = sequence(values, floor=np.full(len(values), -1.0), ceiling=np.full(len(values), 1.0))
-    assert (found.low <= found.mean + 1e-9).all()
-    assert (found.mean <= found.high + 1e-9).all()
-    assert (found.low >= -1 - 1e-9).all()
-    assert (found.high <= 1 + 1e-9).all()
+    interval = sequence(values, floor=np.full(len(values), -1.0), ceiling=np.full(len(values), 1.0))
+    assert (interval.low <= interval.mean + 1e-9).all()
+    assert (interval.mean <= interval.high + 1e-9).all()
+    assert (interval.low >= -1 - 1e-9).all()
+    assert (interval.high <= 1 + 1e-9).all()
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
-def test_what_is_turned_round_has_its_ends_turned_round(values):
+def test_negating_the_values_negates_the_interval(values):
     values, ones = np.array(values), np.ones(len(values))
     here, there = (sequence(sign * values, floor=-ones, ceiling=ones) for sign in (1, -1))
     assert here.low == pytest.approx(-there.high, abs=1e-9)
@@ -213,7 +215,7 @@ def test_bounds_widen_either_end():
     assert (wide.high >= sharp.high - 1e-9).all()
 
 
-def test_what_was_not_foreseen_is_refused():
+def test_unsupported_arguments_are_refused():
     ones = np.ones(3)
     with pytest.raises(InputError, match="outside the bounds"):
         sequence(2 * ones, floor=0 * ones, ceiling=ones)

@@ -1,4 +1,4 @@
-"""What a verdict makes of items that nobody answered, and what it says where no number of recalls would tell."""
+"""Verdicts where items have no feedback, and where no number of recalls would be enough."""
 
 import polars as pl
 import pytest
@@ -8,7 +8,7 @@ import memlab
 
 
 def half_answered():
-    """A challenge whose feedback was given for every second of its items."""
+    """Return a challenge in which every second item has feedback."""
     slates = challenged("ab")
     chosen = (pl.col("decision") + pl.col("memory_id") // 2) % 2 == 0
     return memlab.Slates(
@@ -16,7 +16,7 @@ def half_answered():
     )
 
 
-def test_a_censored_reward_stands_for_the_items_that_nobody_answered():
+def test_a_censored_reward_stands_in_for_items_without_feedback():
     slates = half_answered()
     zero = memlab.verdict(slates, missing="zero")["b"].difference
     censored = memlab.verdict(slates, missing="censor")["b"].difference
@@ -24,8 +24,8 @@ def test_a_censored_reward_stands_for_the_items_that_nobody_answered():
 
 
 def test_where_no_number_of_recalls_would_tell_and_all_is_shown_no_trial_is_advised():
-    found = memlab.verdict(half_answered(), missing="bounds")["b"]
-    assert (found.needed, found.unsupported) == (None, 0.0)
-    assert found.faster == (
+    result = memlab.verdict(half_answered(), missing="bounds")["b"]
+    assert (result.needed, result.unsupported) == (None, 0.0)
+    assert result.faster == (
         "The difference, if any, is too small to detect within ten million recalls."
     )

@@ -16,7 +16,7 @@ WORLD = World(clusters=3, recalls=4, pool=8, limit=2, depth=3, seed=4)
 
 
 def logged_by(pack, embedder="the embedder"):
-    """The fingerprints that a recall under a pack leaves."""
+    """Return the fingerprints that a recall under a pack leaves."""
     return {"embedder": embedder} | dict(pack.fingerprints(embedder))
 
 
@@ -38,7 +38,7 @@ def slates(*, fingerprints=None, lab=None, **features):
         **{name: pl.Series(v) for name, v in held.items()}
     )
     if fingerprints is not None:
-        texts = [json.dumps(given) for given in fingerprints]
+        texts = [json.dumps(fingerprint) for fingerprint in fingerprints]
         frames["decisions"] = frames["decisions"].with_columns(
             fingerprints=pl.Series([texts[at % len(texts)] for at in range(WORLD.count)])
         )
@@ -49,7 +49,7 @@ def slates(*, fingerprints=None, lab=None, **features):
 
 
 def refusal(ev, name):
-    return next(one.reason for one in ev.refusals if one.policy == name)
+    return next(refusal.reason for refusal in ev.refusals if refusal.policy == name)
 
 
 def kinds(ev):
@@ -102,12 +102,12 @@ def test_names_come_from_what_is_given(tmp_path):
     assert any(name.startswith("recall-score [") for name in names)
 
 
-def test_one_policy_need_not_be_a_list():
+def test_a_single_policy_need_not_be_in_a_list():
     assert set(kinds(evaluate(slates(), "good"))) == {"logged", "good"}
     assert set(kinds(evaluate(slates(), pl.col("good")))) == {"logged", "good"}
 
 
-def test_two_packs_of_one_name_are_told_apart_by_hash():
+def test_packs_of_equal_name_are_distinguished_by_hash():
     other = SIMILAR.replace(" similarity)", " (* 2 similarity))")
     names = set(kinds(evaluate(slates(), [SIMILAR, other])))
     assert len(names) == 3
@@ -129,7 +129,7 @@ def test_two_packs_of_one_name_are_told_apart_by_hash():
         ([pl.lit(1.0).alias("one")], InputError, "gives 1 values for 96 candidates"),
     ],
 )
-def test_what_is_no_policy_is_refused(policies, error, reason):
+def test_an_invalid_policy_is_refused(policies, error, reason):
     with pytest.raises(error, match=reason):
         evaluate(slates(), policies)
 
@@ -144,7 +144,7 @@ def test_a_column_with_the_name_of_a_pack_is_ambiguous():
 def test_a_feature_that_the_log_lacks_is_refused_by_name():
     ev = evaluate(slates(), ["cascade", "(fn [coverage] coverage)", "good"])
     assert "it reads recency-weight, which is not in the log" in refusal(ev, "cascade").lower()
-    assert any("It reads coverage" in one.reason for one in ev.refusals)
+    assert any("It reads coverage" in refusal.reason for refusal in ev.refusals)
     assert set(kinds(ev)) == {"logged", "good"}
     assert ev.frame.filter(pl.col("verdict") == "refused").height == 2
 
@@ -166,12 +166,12 @@ def test_a_feature_under_other_settings_is_refused_with_both_fingerprints():
     logged = logged_by(load_pack("memlab"))
     other = '(pack spread "Wider.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'
     ev = evaluate(slates(fingerprints=[logged]), [other, "good"])
-    told = refusal(ev, "spread")
+    result = refusal(ev, "spread")
     wanted = logged_by(load_pack(other))["activation"]
-    assert "It reads activation, which depends on embedder" in told
-    assert logged["activation"] in told
-    assert wanted in told
-    assert "Evaluate on the slates of a lab" in told
+    assert "It reads activation, which depends on embedder" in result
+    assert logged["activation"] in result
+    assert wanted in result
+    assert "Evaluate on the slates of a lab" in result
 
 
 def test_another_embedder_is_refused():
@@ -219,7 +219,7 @@ class TestWhatADefaultLogLeavesOut:
             lab.feedback(hits[0], "success")
         return lab.slates()
 
-    def test_it_holds_neither_the_feature_nor_its_fingerprint(self, log):
+    def test_the_log_has_neither_the_feature_nor_its_fingerprint(self, log):
         assert "phrase" not in log.candidates.collect_schema()
         decision = log.decisions.select("decision").collect()["decision"][0]
         assert "phrase" not in log.fingerprints(decision)
@@ -228,7 +228,7 @@ class TestWhatADefaultLogLeavesOut:
     def test_a_pack_that_reads_it_is_recalled_again_and_has_it(self, log, lab):
         ev = evaluate(log, [self.PHRASES], missing="zero")
         assert kinds(ev)["phrases"] == "re-recalled"
-        target = next(one for one in ev._targets if one.name == "phrases")
+        target = next(target for target in ev._targets if target.name == "phrases")
         assert target.memory.to_list() == [4, 4]
         assert target.pool.filter(pl.col("phrase") == 1.0)["memory_id"].to_list() == [4, 4]
 

@@ -61,7 +61,7 @@ def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
 
 
 @pytest.mark.long
-def test_one_seed_gives_one_result(labelled):
+def test_equal_seeds_give_equal_results(labelled):
     again = tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
     assert again.trials.equals(labelled.trials)
     assert again.policy.hash == labelled.policy.hash
@@ -69,9 +69,9 @@ def test_one_seed_gives_one_result(labelled):
 
 @pytest.mark.long
 def test_on_feedback_the_search_stays_where_something_is_known():
-    found = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
-    assert found.metric == "value, at worst"
-    assert found.gain.value > 0
+    result = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
+    assert result.metric == "value, at worst"
+    assert result.gain.value > 0
     wild = tune(
         WORLD.slates(),
         "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))",
@@ -82,10 +82,10 @@ def test_on_feedback_the_search_stays_where_something_is_known():
 
 
 def test_a_parameter_that_decides_nothing_gains_nothing():
-    found = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
-    assert list(found.params) == ["w"]  # free has no finite bounds
-    assert found.gain.value == 0
-    assert "changes nothing" in found.verdict
+    result = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
+    assert list(result.params) == ["w"]  # free has no finite bounds
+    assert result.gain.value == 0
+    assert "changes nothing" in result.verdict
     both = tune(
         WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)}
     )
@@ -99,7 +99,7 @@ def test_the_frame_and_the_page(labelled):
 
 
 @pytest.mark.parametrize(
-    ("policy", "more", "said"),
+    ("policy", "more", "message"),
     [
         ("(fn [plain] plain)", {}, "no (param"),
         ("(fn [plain] (* (param :w 1) plain))", {}, "No parameter of"),
@@ -109,10 +109,10 @@ def test_the_frame_and_the_page(labelled):
         ("(fn [similarity] (* (param :w 1 :low 0 :high 2) similarity))", {}, "similarity, which is not in the log"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_searched(policy, more, said):
+def test_searches_that_are_refused(policy, more, message):
     with pytest.raises(InputError) as caught:
         tune(WORLD.slates(), policy, **more)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_unknown_names():
@@ -120,6 +120,6 @@ def test_unknown_names():
         tune(WORLD.slates(), HELPS, bounds={"v": (0, 1)})
 
 
-def test_one_cluster_has_nothing_to_hold_out():
+def test_a_single_cluster_cannot_be_held_out():
     with pytest.raises(InputError, match="nothing to hold out"):
         tune(World(clusters=1, recalls=20).slates(), HELPS)

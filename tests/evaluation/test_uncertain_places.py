@@ -12,9 +12,9 @@ RECALLS, PARTS = 400, 40
 
 
 def turned(log):
-    """The value of a policy that shows the usual head from its end: it rests on what the places take."""
-    found = evaluate(log, ["turned"], position=True)
-    return next(row.value for row in found.rows if row.policy == "turned")
+    """Estimate the value of a policy that reverses the usual top-k, which depends on the position effects."""
+    evaluation = evaluate(log, ["turned"], position=True)
+    return next(row.value for row in evaluation.rows if row.policy == "turned")
 
 
 def test_the_error_of_a_value_is_about_that_of_estimating_all_of_it_without_each_fortieth_of_the_log():

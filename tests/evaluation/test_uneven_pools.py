@@ -10,7 +10,7 @@ from memlab.science.evaluation.parts import Balance
 
 
 def log_of(sizes, *, sampler):
-    """A log that shows each candidate by chance, and of each candidate its recall, its place and what was drawn."""
+    """Log each candidate with a random propensity; return the recall, position and draw of each candidate as well."""
     dice = np.random.default_rng(4)
     recall = np.repeat(np.arange(len(sizes)), sizes)
     place = np.concatenate([np.arange(size) for size in sizes])
@@ -47,13 +47,13 @@ def balance_of(slates):
     return next(gate.figure for gate in row.measured.gates if gate.name == "balance")
 
 
-def expected(recall, place, propensity, shown, other, *, rank, weight=None):
+def expected(recall, position, propensity, propensity_shown, other, *, rank, weight=None):
     head = np.zeros(len(recall))
     for number in np.unique(recall):
         rows = np.flatnonzero(recall == number)
         head[rows[np.argmax(other[rows])]] = 1.0
     fixed = np.column_stack([np.ones(len(recall)), rank])
-    return Balance(fixed, shown, propensity, recall, weight).p(head[:, None])
+    return Balance(fixed, propensity_shown, propensity, recall, weight).p(head[:, None])
 
 
 @pytest.mark.parametrize("sizes", [[3, 12] * 100, [80] + [3] * 100], ids=["padded", "one large"])

@@ -23,7 +23,7 @@ UNTESTED = ["position", "redundancy"]
 
 
 def position_bias(seed=0, recalls=400, pool=12, limit=3):
-    """A wide table in which an item earns less further down, as somebody would export it."""
+    """Return a wide table, as a user would export it, in which an item earns less further down."""
     dice = np.random.default_rng(seed)
     quality = dice.normal(size=(recalls, pool))
     old = quality + dice.normal(0, 1.5, (recalls, pool))
@@ -78,59 +78,59 @@ def biased():
 
 
 def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path):
-    found = memlab.evaluate(biased, ["old_score", "new_score"], missing="zero")
-    assert any(row.value is not None for row in found.rows)
-    for row in found.rows:
+    evaluation = memlab.evaluate(biased, ["old_score", "new_score"], missing="zero")
+    assert any(row.value is not None for row in evaluation.rows)
+    for row in evaluation.rows:
         states = {gate.name: gate.state for gate in row.measured.gates}
         assert [states[name] for name in UNTESTED] == ["untested", "untested"]
         assert states["silence"] == "not needed"
     ends = "Untested: independence, position and redundancy."
-    assert found.to_dict()["headline"].endswith(ends)
-    assert ends in found.text().splitlines()[0]
-    assert "independence, position, redundancy" in found.text()  # the table
-    assert "untested. The dependence of rewards on the position" in found.text()
-    assert found.frame["untested"].to_list() == ["independence, position, redundancy"] * 2
-    tested = found.diagnostics.filter(pl.col("gate").is_in(UNTESTED))
+    assert evaluation.to_dict()["headline"].endswith(ends)
+    assert ends in evaluation.text().splitlines()[0]
+    assert "independence, position, redundancy" in evaluation.text()  # the table
+    assert "untested. The dependence of rewards on the position" in evaluation.text()
+    assert evaluation.frame["untested"].to_list() == ["independence, position, redundancy"] * 2
+    tested = evaluation.diagnostics.filter(pl.col("gate").is_in(UNTESTED))
     assert tested["state"].unique().to_list() == ["untested"]
     assert tested["open"].null_count() == tested.height
-    said = json.loads(json.dumps(found.to_dict()))
-    assert {one["gate"] for one in said["untested"]} == {"independence", *UNTESTED}
-    assert ends in html_of(found)
-    page = found.report(tmp_path / "out.html").read_text()
+    data = json.loads(json.dumps(evaluation.to_dict()))
+    assert {item["gate"] for item in data["untested"]} == {"independence", *UNTESTED}
+    assert ends in html_of(evaluation)
+    page = evaluation.report(tmp_path / "out.html").read_text()
     assert "untested ?" in page
     assert ends in page
-    assert set(found.pairs()["untested"]) <= {"independence, position, redundancy"}
+    assert set(evaluation.pairs()["untested"]) <= {"independence, position, redundancy"}
 
 
 def test_the_score_that_ranked_the_log_tests_them(biased):
-    found = memlab.evaluate(
+    evaluation = memlab.evaluate(
         slates_of(position_bias(), score="old_score"), ["old_score", "new_score"], missing="zero"
     )
-    states = {gate.name: gate.state for row in found.rows for gate in row.measured.gates}
+    states = {gate.name: gate.state for row in evaluation.rows for gate in row.measured.gates}
     assert not {states[name] for name in UNTESTED} & {"untested", "not needed"}
 
 
 def test_a_complete_log_has_no_untested_gate():
-    found = memlab.evaluate(World(clusters=20).slates(), ["good"])
-    assert [gate.name for row in found.rows for gate in row.untested] == []
-    assert "Untested" not in found.text()
+    evaluation = memlab.evaluate(World(clusters=20).slates(), ["good"])
+    assert [gate.name for row in evaluation.rows for gate in row.untested] == []
+    assert "Untested" not in evaluation.text()
 
 
 def test_tune_names_untested_gates(biased):
     policy = "(lambda (new_score old_score) (+ old_score (* (param :w 0 :low 0 :high 9) (- new_score old_score))))"
-    found = memlab.tune(biased, policy, missing="zero", folds=2, budget=20)
-    assert found.closed == ()
-    assert [gate.name for gate in found.untested][-2:] == UNTESTED
-    assert found.verdict.endswith("position and redundancy.")
+    result = memlab.tune(biased, policy, missing="zero", folds=2, budget=20)
+    assert result.closed == ()
+    assert [gate.name for gate in result.untested][-2:] == UNTESTED
+    assert result.verdict.endswith("position and redundancy.")
 
 
 def state_of(name, state):
-    """A gate in a state, with the words that the library gives it."""
+    """Return a gate in a state, with the texts of the library."""
     if state == "closed" or name in ("propensities", "clusters", "answered probes"):
         facts = Facts(0.5, 1, 100, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0)
     else:
         facts = Facts(0.0, 9, 100, *([math.nan] * 2), 30.0, *([math.nan] * 4))
-    gate: Gate = next(one for one in gates(facts) if one.name == name)
+    gate: Gate = next(gate for gate in gates(facts) if gate.name == name)
     return replace(gate, state=state)
 
 
@@ -156,11 +156,11 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
         if state == "closed"
         else replace(one, untested=(gate,))
     )
-    found = replace(judged, verdicts=(changed,))
-    page = found.report(tmp_path / "out.html").read_text()
+    result = replace(judged, verdicts=(changed,))
+    page = result.report(tmp_path / "out.html").read_text()
     heading = {"closed": "Why there is no verdict", "untested": "Untested gates"}
     assert [word in page for word in heading.values()] == [state == key for key in heading]
-    said = found.to_dict()["verdicts"][0]
+    said = result.to_dict()["verdicts"][0]
     if state == "closed":
         assert said["withheld"] == [str(gate)]
         assert "No verdict on b" in said["sentence"]
@@ -168,23 +168,23 @@ def test_a_verdict_has_a_report_for_each_gate_in_each_state(judged, name, state,
     else:
         assert said["untested"] == [{"gate": name, "reason": str(gate)}]
         assert said["sentence"].endswith(f"Untested: {gate.title}.")
-        assert f"Untested: {gate.title}." in repr(found)
-        assert f"Untested: {gate.title}." in html_of(found)
-        assert found.frame["untested"].to_list() == [name]
+        assert f"Untested: {gate.title}." in repr(result)
+        assert f"Untested: {gate.title}." in html_of(result)
+        assert result.frame["untested"].to_list() == [name]
 
 
 def test_a_withheld_verdict_of_a_log_has_a_report(tmp_path):
-    found = memlab.verdict(challenged("lot", seen=np.array([1.0, 1.0, 0.3, 0.1])))
-    assert found.withheld
-    page = found.report(tmp_path / "out.html").read_text()
+    verdict = memlab.verdict(challenged("lot", examined=np.array([1.0, 1.0, 0.3, 0.1])))
+    assert verdict.withheld
+    page = verdict.report(tmp_path / "out.html").read_text()
     assert "Why there is no verdict" in page
     assert "Rewards depend on the position" in page
 
 
 def test_a_verdict_on_few_recalls_says_what_was_not_tested():
-    found = memlab.verdict(challenged("extra", recalls=12))["b"]
-    assert {"position", "redundancy", "balance"} <= {gate.name for gate in found.untested}
-    assert "Untested: balance, position and redundancy." in found.sentence
+    result = memlab.verdict(challenged("extra", recalls=12))["b"]
+    assert {"position", "redundancy", "balance"} <= {gate.name for gate in result.untested}
+    assert "Untested: balance, position and redundancy." in result.sentence
 
 
 def test_whole_heads_need_neither_position_nor_redundancy():
@@ -206,9 +206,9 @@ def test_the_command_line_names_untested_gates(tmp_path):
         "--limit",
         "3",
     ]
-    given = ["-p", "old_score", "-p", "new_score", "--missing", "zero", "--json"]
-    done = CliRunner().invoke(main, ["evaluate", str(path), *columns, *given])
+    texts = ["-p", "old_score", "-p", "new_score", "--missing", "zero", "--json"]
+    done = CliRunner().invoke(main, ["evaluate", str(path), *columns, *texts])
     assert done.exit_code == 0, done.output
-    said = json.loads(done.output)
-    assert {one["gate"] for one in said["untested"]} >= set(UNTESTED)
-    assert "Untested: " in said["headline"]
+    data = json.loads(done.output)
+    assert {item["gate"] for item in data["untested"]} >= set(UNTESTED)
+    assert "Untested: " in data["headline"]

@@ -1,4 +1,4 @@
-"""Verdicts on invented logs of a challenge: what is chance in a place, blocks that belong together, large heads."""
+"""Verdicts on simulated logs of a challenge: random positions, blocks that belong together, long result lists."""
 
 import json
 import re
@@ -17,11 +17,11 @@ SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
 
 
 def challenged(
-    design, *, recalls=300, limits=None, seen=None, gain=0.4, users=None, seed=0, within=False
+    design, *, recalls=300, limits=None, examined=None, gain=0.4, users=None, seed=0, within=False
 ):
-    """The live pack shows the first items by number, the challenger every second of them, whose rewards are better.
+    """Simulate a challenge: the live pack shows the first items, the challenger every second one, with better rewards.
 
-    ``limits`` (int[recalls]) are heads of other sizes than 4, ``seen`` how often each place is looked at.
+    ``limits`` (int[recalls]) are result counts other than 4; ``seen`` is how often each position is looked at.
     With ``within`` the challenger shows all but the last of what the live pack shows.
     """
     dice, pack = np.random.default_rng(seed), memlab.load_pack("companion")
@@ -46,9 +46,9 @@ def challenged(
             (number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user)
         )
         rows["candidates"] += [(number, item, chance[item], item + 1) for item in range(count)]
-        for place, item in enumerate(shown.tolist()):
-            rows["exposures"].append((number, item, place + 1, chance[item]))
-            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if seen is None else seen[place])
+        for index, item in enumerate(shown.tolist()):
+            rows["exposures"].append((number, item, index + 1, chance[item]))
+            worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if examined is None else examined[index])
             rows["feedback"].append((number, item, float(dice.random() < worth)))
     names = {
         "decisions": ["decision", "limit", "sampler", "pack", "pack_hash", "challenge", "cluster"],
@@ -65,19 +65,19 @@ def challenged(
 
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_the_better_pack_is_found_under_each_design(design):
-    found = memlab.verdict(challenged(design))["b"]
-    assert found.closed == ()
-    assert found.better == "b"
-    assert found.difference.low <= 0.8 <= found.difference.high
+    result = memlab.verdict(challenged(design))["b"]
+    assert result.closed == ()
+    assert result.better == "b"
+    assert result.difference.low <= 0.8 <= result.difference.high
 
 
 def test_under_a_lot_only_what_is_chance_in_a_place_is_tested():
     """What the challenger ranks high stands high and earns more, wherever it stands."""
     assert lot_position_p(read_log(challenged("lot"))) >= 0.001
     steep = np.array([1.0, 1.0, 0.3, 0.1])
-    assert lot_position_p(read_log(challenged("lot", seen=steep))) < 0.001
+    assert lot_position_p(read_log(challenged("lot", examined=steep))) < 0.001
     assert "position" in {
-        gate.name for gate in memlab.verdict(challenged("lot", seen=steep))["b"].closed
+        gate.name for gate in memlab.verdict(challenged("lot", examined=steep))["b"].closed
     }
     assert lot_position_p(read_log(challenged("extra"))) is None
 
@@ -86,23 +86,23 @@ def test_whole_heads_are_compared_without_sums_over_items(monkeypatch):
     for name in ("gather_evidence", "compare", "measure"):
         monkeypatch.delattr(f"memlab.science.evaluation._verdict.{name}")
     steep = np.array([1.0, 0.5, 0.3, 0.2])
-    assert memlab.verdict(challenged("ab", seen=steep))["b"].closed == ()
+    assert memlab.verdict(challenged("ab", examined=steep))["b"].closed == ()
 
 
 def test_large_heads_that_come_again_are_named():
     limits = np.where(np.arange(200) % 10 == 5, 60, 4)
     limits[105] = 80
-    found = memlab.verdict(challenged("extra", recalls=200, limits=limits, gain=0.1, seed=1))["b"]
-    assert found.better is None
-    assert "recall 105 may move the sum by" in found.sentence
-    assert "Recall with a smaller limit" in found.faster
+    result = memlab.verdict(challenged("extra", recalls=200, limits=limits, gain=0.1, seed=1))["b"]
+    assert result.better is None
+    assert "recall 105 may move the sum by" in result.sentence
+    assert "Recall with a smaller limit" in result.faster
 
 
 def test_the_interval_of_a_sentence_is_that_of_its_value():
-    found = memlab.verdict(challenged("extra", gain=-0.6))["b"]
-    assert found.better == "live"
-    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", found.sentence).groups())
-    assert 0 < low <= -found.difference.value <= high
+    result = memlab.verdict(challenged("extra", gain=-0.6))["b"]
+    assert result.better == "live"
+    low, high = map(float, re.search(r"\[(\S+), (\S+)\]", result.sentence).groups())
+    assert 0 < low <= -result.difference.value <= high
 
 
 def test_no_more_extra_items_are_advised_where_nothing_is_extra():
@@ -112,7 +112,7 @@ def test_no_more_extra_items_are_advised_where_nothing_is_extra():
     assert "extra item" not in within.sentence
 
 
-def test_one_large_head_does_not_keep_a_verdict():
+def test_a_single_large_result_list_does_not_prevent_a_verdict():
     limits = np.where(np.arange(300) == 20, 60, 4)
     assert memlab.verdict(challenged("extra", limits=limits))["b"].better == "b"
 
@@ -138,14 +138,14 @@ def test_a_block_rests_on_blocks_that_ended_before_it_alone():
 
 def test_recalls_that_belong_together_enter_as_one():
     log = challenged("ab", users=np.repeat(np.arange(60), 5).tolist())
-    found = memlab.verdict(log, cluster="cluster")["b"]
-    assert found.track.height == 60
-    assert found.track["recalls"].to_list() == list(range(5, 305, 5))
-    assert found.difference.low <= 0.8 <= found.difference.high
+    result = memlab.verdict(log, cluster="cluster")["b"]
+    assert result.track.height == 60
+    assert result.track["recalls"].to_list() == list(range(5, 305, 5))
+    assert result.difference.low <= 0.8 <= result.difference.high
 
 
 def with_challenge(slates, change):
-    """The log with every challenge's text changed."""
+    """Return the log with the text of every challenge changed."""
     decisions = slates.decisions.collect()
     texts = pl.Series([change(text) for text in decisions["challenge"]])
     decisions = decisions.with_columns(challenge=texts).lazy()
@@ -190,16 +190,16 @@ def test_propensities_that_are_wrong_by_a_factor_give_no_verdict(design, factor)
     tables = (
         table.with_columns(propensity=wrong) for table in (slates.candidates, slates.exposures)
     )
-    found = memlab.verdict(memlab.Slates(slates.decisions, *tables, slates.feedback))["b"]
-    assert "balance" in {gate.name for gate in found.closed}
+    result = memlab.verdict(memlab.Slates(slates.decisions, *tables, slates.feedback))["b"]
+    assert "balance" in {gate.name for gate in result.closed}
 
 
 def test_whole_heads_that_were_shown_more_often_than_logged_give_no_verdict():
     def change(text):
         return json.dumps(json.loads(text) | {"shares": {"": 0.8, "b": 0.2}})
 
-    found = memlab.verdict(with_challenge(challenged("ab"), change))["b"]
-    assert {gate.name for gate in found.closed} == {"balance"}
+    result = memlab.verdict(with_challenge(challenged("ab"), change))["b"]
+    assert {gate.name for gate in result.closed} == {"balance"}
 
 
 def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
@@ -208,8 +208,8 @@ def test_a_challenger_that_fails_on_some_rows_shows_fewer_and_that_is_said():
         logged["heads"]["b"]["ids"] = logged["heads"]["b"]["ids"][:3]
         return json.dumps(logged)
 
-    found = memlab.verdict(with_challenge(challenged("extra", recalls=40), change))
-    assert "b shows fewer items than live in 40 recalls" in repr(found)
+    verdict = memlab.verdict(with_challenge(challenged("extra", recalls=40), change))
+    assert "b shows fewer items than live in 40 recalls" in repr(verdict)
     with pytest.raises(InputError, match="shows 4 items, and the results of b have 3"):
         memlab.verdict(with_challenge(challenged("ab", recalls=40), change))
 
@@ -233,5 +233,7 @@ def test_feedback_that_is_dated_before_its_recall_is_named():
         hours=pl.col("decision") - pl.when(pl.col("decision") < 3).then(2).otherwise(0)
     )
     feedback = slates.feedback.with_columns(at=noon + early)
-    found = memlab.verdict(memlab.Slates(decisions, slates.candidates, slates.exposures, feedback))
-    assert "15 judgements dated before the recall (a clock ran back)" in repr(found)
+    verdict = memlab.verdict(
+        memlab.Slates(decisions, slates.candidates, slates.exposures, feedback)
+    )
+    assert "15 judgements dated before the recall (a clock ran back)" in repr(verdict)

@@ -34,8 +34,8 @@ hard = st.sampled_from(
 
 
 def _shows(text: str) -> bool:
-    """Whether something of a text can be seen; what shows nothing is empty."""
-    return any(one.isalnum() or one in "!-.#<|\U0001f469" for one in text)
+    """Return whether a text has a visible character; a text without one is empty."""
+    return any(item.isalnum() or item in "!-.#<|\U0001f469" for item in text)
 
 
 words = hard | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40).filter(
@@ -66,7 +66,7 @@ _FIELDS = {
 
 @st.composite
 def memories(draw):
-    """What ``remember`` takes."""
+    """Draw the arguments of ``remember``."""
     count = draw(st.integers(1, 5))
     return [
         {"text": draw(words)}
@@ -77,7 +77,7 @@ def memories(draw):
 
 @st.composite
 def lives(draw):
-    """Memories, and what has become of them since: a Change."""
+    """Draw memories and the changes that they underwent."""
     rows = draw(memories())
     ids = st.integers(1, len(rows))
     some = st.lists(ids, min_size=1, max_size=3, unique=True)
@@ -115,7 +115,7 @@ def lives(draw):
 
 
 def lived(rows, change, *, embedder, clock, pack=None):
-    """A lab in memory that has lived so."""
+    """Return a lab in memory with this history."""
     lab = memlab.open(embedder=embedder, clock=clock, pack=pack)
     lab.remember(rows)
     with lab.io.store.writing() as tx:
@@ -129,7 +129,7 @@ def lived(rows, change, *, embedder, clock, pack=None):
 
 
 def content(lab):
-    """Everything that an export is to keep, as it can be compared."""
+    """Return everything that an export must preserve, in a comparable form."""
     with lab.io.store.reading() as state:
         uses = state.uses.values.tolist()
         registers = {

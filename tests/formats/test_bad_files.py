@@ -1,4 +1,4 @@
-"""A file that is wrong is refused whole, with the place of what is wrong; nothing in it is ever run."""
+"""A faulty file is refused completely, with the position of the fault; nothing in a file is ever executed."""
 
 import json
 import random
@@ -105,12 +105,12 @@ def full(lab):
     return lab
 
 
-@pytest.mark.parametrize(("text", "said"), BAD, ids=range(len(BAD)))
-def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_path, text, said):
+@pytest.mark.parametrize(("text", "message"), BAD, ids=range(len(BAD)))
+def test_a_bad_file_is_refused_with_its_place_and_nothing_is_added(full, tmp_path, text, message):
     path = tmp_path / "bad.jsonl"
     path.write_text(text)
     head, before = full.io.store.journal.head, full.memories
-    with pytest.raises(DatasetError, match=said) as refused:
+    with pytest.raises(DatasetError, match=message) as refused:
         full.load(path, format="jsonl")
     assert "bad.jsonl" in str(refused.value)
     assert full.io.store.journal.head == head
@@ -129,7 +129,7 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("(memlab :schema 1 :lab", r"line 1, column 1: The text ends"),
         (
@@ -151,16 +151,16 @@ def test_bytes_that_are_no_text_are_refused_with_their_line(full, tmp_path):
         ("(memlab :schema " + "(" * 200, "nest deeper"),
     ],
 )
-def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
+def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, message):
     path = tmp_path / "bad.sexp"
     path.write_text(text)
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         full.load(path)
     assert len(full) == 1
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("# only prose\n", "The file is empty"),
         ("```yaml memlab\nschema: 1\n", "line 1: The fence is not closed"),
@@ -180,10 +180,10 @@ def test_an_s_expression_is_data_and_nothing_else(full, tmp_path, text, said):
         ),
     ],
 )
-def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, said):
+def test_a_page_whose_fences_are_broken_is_refused(full, tmp_path, text, message):
     path = tmp_path / "bad.md"
     path.write_text(text)
-    with pytest.raises(DatasetError, match=said):
+    with pytest.raises(DatasetError, match=message):
         full.load(path, format="markdown")
 
 
@@ -230,24 +230,24 @@ def test_a_register_that_is_none_is_refused(full, tmp_path):
         full.load(path)
 
 
-def test_what_was_purged_here_does_not_come_back(lab, tmp_path):
+def test_a_memory_purged_here_is_not_imported_again(lab, tmp_path):
     lab.remember("my diagnosis is private")
     lab.remember("tabs")
     path = lab.io.export(tmp_path / "a.jsonl")
     lab.purge(1)
-    told = lab.load(path)
-    assert (told.count("purged"), told.count("known"), told.count("added")) == (1, 1, 0)
+    report = lab.load(path)
+    assert (report.count("purged"), report.count("known"), report.count("added")) == (1, 1, 0)
     path.write_text(
         path.read_text().replace(
             json.loads(path.read_text().splitlines()[0])["memlab"]["lab"], "elsewhere"
         )
     )
-    told = lab.load(path)
-    assert told.frame["what"].to_list() == ["purged", "added"]
+    report = lab.load(path)
+    assert report.frame["what"].to_list() == ["purged", "added"]
     assert "diagnosis" not in str(lab.memories["text"].to_list())
 
 
-def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, trigrams, clock):
+def test_a_memory_purged_there_keeps_only_its_number(lab, tmp_path, trigrams, clock):
     lab.remember(["one", "zwölf", "three"])
     lab.graph.link(1, 3)
     lab.purge(2)
@@ -266,9 +266,9 @@ def test_what_was_purged_there_keeps_its_number_and_nothing_else(lab, tmp_path, 
 def test_secrets_are_redacted_in_texts_and_refused_in_names(lab, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, memory(text="the password is 'hunter2!'")))
-    told = lab.load(path)
+    report = lab.load(path)
     assert lab[1].text == "the password is '[REDACTED: password]'"
-    assert [id for id, _ in told.redacted] == [1]
+    assert [id for id, _ in report.redacted] == [1]
     path.write_text(lines(HEADER, memory(2), memory(3, project="ghp_" + "a1" * 20)))
     with pytest.raises(PrivacyError, match=r"a.jsonl, line 3: .*field project holds .* secret"):
         lab.load(path)

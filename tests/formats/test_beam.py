@@ -37,7 +37,7 @@ def read(tmp_path):
     return reader
 
 
-def asked(ids, **more):
+def probing_question(ids, **more):
     return {"question": "How many hives?", "source_chat_ids": ids} | more
 
 
@@ -84,7 +84,7 @@ def test_an_anchor_dates_what_follows_it(read):
     ],
 )
 def test_evidence_in_its_forms(read, ids, evidence, dropped, parts):
-    (chat,) = read(questions={"knowledge_update": [asked(ids, answer="nine")]})
+    (chat,) = read(questions={"knowledge_update": [probing_question(ids, answer="nine")]})
     (question,) = chat.questions
     assert (question.evidence, question.dropped, question.parts) == (evidence, dropped, parts)
     assert (question.category, question.answer, question.answerable) == (
@@ -104,10 +104,8 @@ def test_evidence_in_its_forms(read, ids, evidence, dropped, parts):
         ([0, 1], ()),
     ],
 )
-def test_what_was_said_first_is_outdated_unless_it_is_part_of_what_came_later(
-    read, parts, outdated
-):
-    (chat,) = read(questions={"knowledge_update": [asked(parts, answer="nine")]})
+def test_an_earlier_statement_is_outdated_unless_the_later_one_contains_it(read, parts, outdated):
+    (chat,) = read(questions={"knowledge_update": [probing_question(parts, answer="nine")]})
     assert chat.questions[0].outdated == outdated
 
 
@@ -149,7 +147,7 @@ def test_chats_come_by_number_and_one_may_be_named_alone(read, tmp_path):
         ([batch(message(1), message(1))], "2 messages have the id 1"),
     ],
 )
-def test_what_is_no_chat_is_refused_with_its_place(read, chat, complaint):
+def test_an_invalid_chat_is_refused_with_its_position(read, chat, complaint):
     with pytest.raises(DatasetError, match=complaint):
         read(chat)
 
@@ -161,11 +159,14 @@ def test_what_is_no_chat_is_refused_with_its_place(read, chat, complaint):
         ({"abstention": {}}, "field abstention: expected a list of questions"),
         ({"abstention": ["Who?"]}, r"field abstention\[0\]: expected an object"),
         ({"x": [{"question": " "}]}, r"field x\[0\].question: expected text, found empty text"),
-        ({"x": [asked(["1"])]}, r"x\[0\].source_chat_ids: expected an integer"),
-        ({"x": [asked({"first": ["1"]})]}, r"source_chat_ids.first: expected an integer"),
+        ({"x": [probing_question(["1"])]}, r"x\[0\].source_chat_ids: expected an integer"),
+        (
+            {"x": [probing_question({"first": ["1"]})]},
+            r"source_chat_ids.first: expected an integer",
+        ),
     ],
 )
-def test_what_are_no_questions_is_refused_with_its_place(read, questions, complaint):
+def test_invalid_questions_are_refused_with_their_position(read, questions, complaint):
     with pytest.raises(DatasetError, match=complaint):
         read(questions=questions)
 

@@ -21,7 +21,7 @@ TALK = Conversation(
 )
 
 
-def test_a_picture_is_remembered_by_what_it_shows():
+def test_a_picture_is_stored_by_its_caption():
     assert [turn.content for turn in TALK.turns] == [
         "The ferry leaves at noon.",
         "[image: a harbour at dawn]",

@@ -15,11 +15,11 @@ HASH = hashlib.sha256(BODY).hexdigest()
 
 class Answer(BaseHTTPRequestHandler):
     def do_GET(self):
-        found = self.path == "/locomo.json"
-        self.send_response(200 if found else 404)
-        self.send_header("Content-Length", str(len(BODY) if found else 0))
+        result = self.path == "/locomo.json"
+        self.send_response(200 if result else 404)
+        self.send_header("Content-Length", str(len(BODY) if result else 0))
         self.end_headers()
-        if found:
+        if result:
             self.wfile.write(BODY)
 
     def log_message(self, *_):
@@ -36,7 +36,7 @@ def server():
         thread.join()
 
 
-def test_it_is_fetched_into_a_new_folder_and_then_not_again(server, tmp_path):
+def test_a_download_fills_a_new_folder_once(server, tmp_path):
     target = tmp_path / "data" / "locomo.json"
     assert download_locomo(target, url=f"{server}/locomo.json", sha256=HASH) == target
     assert target.read_bytes() == BODY

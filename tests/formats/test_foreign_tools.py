@@ -95,7 +95,7 @@ def test_mem0(lab, file):
     }
     assert second["tags"] == ["work", "meetings"]
     assert second["valid_until"] == datetime(2026, 12, 31, tzinfo=UTC)
-    # Nothing goes without a word.
+    # Every field that is left out is reported.
     assert loaded.left_out == {"metadata.source_app": 1, "role": 1}
     assert "left out: metadata.source_app (1)" in repr(loaded)
     assert lab.recall("who works at TechCorp?")[0].id == 1
@@ -138,7 +138,7 @@ def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ({"id": 1, "memory": "  "}, "entry 2, field memory: Expected a text"),
         ({"id": None, "memory": "a"}, "entry 2, field id"),
@@ -149,26 +149,26 @@ def test_langgraph_as_its_server_answers_and_line_by_line(lab, file, tmp_path):
         ("a", "entry 2: A memory must be an object, not str"),
     ],
 )
-def test_a_bad_entry_of_mem0_refuses_the_file(lab, file, entry, said):
-    with pytest.raises(DatasetError, match=f"export.json, {said}"):
+def test_a_bad_entry_of_mem0_refuses_the_file(lab, file, entry, message):
+    with pytest.raises(DatasetError, match=f"export.json, {message}"):
         lab.load(file({"results": [MEM0["results"][0], entry]}))
     assert not len(lab)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"key": 3}, "entry 1, field key"),
         ({"namespace": "a.b"}, "entry 1, field namespace"),
         ({"value": []}, "entry 1, field value"),
     ],
 )
-def test_a_bad_item_of_langgraph_refuses_the_file(lab, file, change, said):
-    with pytest.raises(DatasetError, match=said):
+def test_a_bad_item_of_langgraph_refuses_the_file(lab, file, change, message):
+    with pytest.raises(DatasetError, match=message):
         lab.load(file([LANGGRAPH[0] | change]))
 
 
-def test_what_is_neither_says_so(lab, file):
+def test_an_unknown_format_says_so(lab, file):
     with pytest.raises(DatasetError, match="no column looks like a text"):
         lab.load(file([{"title": "a"}]))
     with pytest.raises(DatasetError, match="Expected a list of memories"):

@@ -22,7 +22,7 @@ TEXTS = [
 
 @pytest.fixture
 def pair(tmp_path, clock, trigrams):
-    """A lab and its copy, each open, with one clock."""
+    """Return a lab and its copy, both open, with one clock."""
     with memlab.open(tmp_path / "a", clock=clock, embedder=trigrams) as lab:
         for text in TEXTS:
             lab.remember(text, linking="off")
@@ -37,12 +37,12 @@ def pair(tmp_path, clock, trigrams):
 
 
 def texts(lab):
-    """What is in use."""
+    """Return the texts of active memories."""
     frame = lab.memories
     return sorted(frame.filter(frame["status"].is_in(["active", "staged", "confirmed"]))["text"])
 
 
-def test_what_is_new_comes_in_once(pair, clock):
+def test_new_memories_are_added_once(pair, clock):
     a, b = pair
     new = b.remember(
         "Deploys go out on Tuesdays.",
@@ -105,14 +105,14 @@ def test_a_status_there_is_the_status_here(pair, clock, act, status):
     assert b.io.join(a).frame.is_empty()
 
 
-def test_what_both_changed_is_a_conflict_and_the_later_stands(pair, clock):
+def test_a_memory_changed_on_both_sides_is_a_conflict_and_the_later_change_wins(pair, clock):
     a, b = pair
     a.edit(2, text="Ida lives in Oslo.")
     clock.advance(minutes=1)
     b.edit(2, text="Ida lives in Voss.")
-    told = a.io.join(b, dry_run=True)
+    result = a.io.join(b, dry_run=True)
     joined = a.io.join(b)
-    assert told.frame.equals(joined.frame)
+    assert result.frame.equals(joined.frame)
     row = joined.conflicts.row(0, named=True)
     assert (row["before"], row["after"]) == (
         "active: Ida lives in Oslo.",
@@ -144,7 +144,7 @@ def test_fields_come_over(pair, clock):
     assert (a.memories["importance"][2], a.memories["tags"][2].to_list()) == (0.9, ["build"])
 
 
-def test_what_was_purged_stays_purged(pair, clock):
+def test_purged_memories_stay_purged(pair, clock):
     a, b = pair
     a.purge(1)
     b.edit(1, text="The bakery opens at seven.")
@@ -220,8 +220,8 @@ def test_an_edge_that_was_removed_stays_removed(pair, clock):
     a.graph.link(1, 2, relation="depends-on")
     assert b.io.join(a).edges == 1
     with a.io.store.writing() as tx:
-        found = a.edges.filter(a.edges["relation"] == "depends-on")["edge"].to_list()
-        tx.event("unlink", Change(unlink=found).body(), at=clock())
+        result = a.edges.filter(a.edges["relation"] == "depends-on")["edge"].to_list()
+        tx.event("unlink", Change(unlink=result).body(), at=clock())
     assert a.io.join(b).edges == 0
     assert a.edges.is_empty()
 

@@ -49,7 +49,7 @@ def test_turns_keep_their_order_speaker_session_and_time(read):
         sample(session_10=[turn(1, session=10)], session_10_date_time="12:05 am on 9 May, 2023")
     )
     turns = labelled.conversation.turns
-    assert [one.ref for one in turns] == ["D1:1", "D1:2", "D1:3", "D10:1"]
+    assert [turn.ref for turn in turns] == ["D1:1", "D1:2", "D1:3", "D10:1"]
     assert turns[0].at == datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
     assert turns[3].at == labelled.conversation.end == datetime(2023, 5, 9, 0, 5, tzinfo=UTC)
     assert turns[3].session == "session_10"
@@ -62,12 +62,12 @@ def test_sessions_are_ordered_by_number_and_not_by_name(read):
             **later, session_2=[turn(1, session=2)], session_2_date_time="2023-05-20T10:00:00+02:00"
         )
     )
-    assert [one.ref for one in labelled.conversation.turns[-2:]] == ["D2:1", "D10:1"]
+    assert [turn.ref for turn in labelled.conversation.turns[-2:]] == ["D2:1", "D10:1"]
     assert labelled.conversation.turns[-2].at == datetime(2023, 5, 20, 8, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "found", "dropped"),
+    ("evidence", "turns", "dropped"),
     [
         (["D1:1"], ("D1:1",), ()),
         (["D1:1; D1:2"], ("D1:1", "D1:2"), ()),
@@ -82,9 +82,9 @@ def test_sessions_are_ordered_by_number_and_not_by_name(read):
         (None, (), ()),
     ],
 )
-def test_evidence_is_repaired_and_what_names_no_turn_is_dropped(read, evidence, found, dropped):
+def test_evidence_is_repaired_and_what_names_no_turn_is_dropped(read, evidence, turns, dropped):
     (labelled,) = read(sample([question(evidence)]))
-    assert labelled.questions[0].evidence == found
+    assert labelled.questions[0].evidence == turns
     assert labelled.questions[0].dropped == dropped
 
 
@@ -123,14 +123,14 @@ def test_dates_of_sessions_that_do_not_exist_are_passed_over(read):
 
 def test_a_ref_may_name_two_turns(read):
     (labelled,) = read(sample([question(["D1:1"])], turns=[turn(1, "a"), turn(1, "b")]))
-    assert [one.ref for one in labelled.conversation.turns] == ["D1:1", "D1:1"]
+    assert [turn.ref for turn in labelled.conversation.turns] == ["D1:1", "D1:1"]
     assert labelled.questions[0].evidence == ("D1:1",)
 
 
 def test_conversations_without_an_id_are_numbered(read):
     unnamed = sample()
     del unnamed["sample_id"]
-    assert [one.conversation.name for one in read(unnamed, sample())] == ["conversation-1", "one"]
+    assert [item.conversation.name for item in read(unnamed, sample())] == ["conversation-1", "one"]
 
 
 @given(session=st.integers(0, 999), number=st.integers(0, 999), pad=st.integers(0, 3))

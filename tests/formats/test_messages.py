@@ -1,4 +1,4 @@
-"""Messages in all forms in which agents keep them are read by one reader, whoever asks."""
+"""One reader reads messages in all forms in which agents keep them, for every caller."""
 
 import pytest
 
@@ -39,14 +39,14 @@ def test_a_result_of_a_tool_counts_though_it_says_nothing():
         {"type": "tool_result", "content": ""},
         {"type": "tool_result", "content": "no", "is_error": True},
     ]
-    found = parse_messages([{"role": "user", "content": parts}])
-    assert [(one.role, one.text, one.failed, one.index) for one in found] == [
+    result = parse_messages([{"role": "user", "content": parts}])
+    assert [(item.role, item.text, item.failed, item.index) for item in result] == [
         ("tool", "", False, 0),
         ("tool", "no", True, 0),
     ]
 
 
-def test_each_message_says_which_of_those_given_it_is():
+def test_each_report_names_its_message():
     given = [
         {
             "role": "user",
@@ -54,7 +54,9 @@ def test_each_message_says_which_of_those_given_it_is():
         },
         "c",
     ]
-    assert [(one.role, one.text, one.index) for one in parse_messages(given, "user")] == [
+    assert [
+        (message.role, message.text, message.index) for message in parse_messages(given, "user")
+    ] == [
         ("tool", "b", 0),
         ("user", "a", 0),
         ("user", "c", 1),
@@ -71,6 +73,6 @@ def test_a_role_is_needed_where_none_is_given():
 @pytest.mark.parametrize(
     "wrong", [3, b"x", [3], [{}], [{"role": "user"}], [{"role": "user", "content": 1.5}]]
 )
-def test_what_is_no_message(wrong):
+def test_objects_that_are_no_message(wrong):
     with pytest.raises(InputError):
         parse_messages(wrong, "user")

@@ -1,4 +1,4 @@
-"""A readable copy beside the lab: names that every system takes, only what changed, nobody else's files."""
+"""A readable copy next to the lab: names that every system accepts, only what changed, no foreign files."""
 
 import json
 import time
@@ -16,7 +16,7 @@ def files(folder):
     return sorted(item.name for item in folder.iterdir())
 
 
-def test_one_page_a_memory_and_an_index(lab, tmp_path):
+def test_a_mirror_has_a_page_for_each_memory_and_an_index(lab, tmp_path):
     lab.remember("CON: the user prefers tabs?", tags=["style"])
     lab.remember("```\nnot <b>markup</b>\n```")
     lab.graph.link(1, 2, "caused-by", weight=0.5)
@@ -135,9 +135,9 @@ def test_names_in_an_index_lead_nowhere_else(lab, tmp_path):
     outside = tmp_path / "precious.md"
     outside.write_text("precious")
     index = mirror.folder / "index.json"
-    told = json.loads(index.read_text())
-    told["files"] |= {"../precious.md": [7, 7], "/etc/passwd": [8, 8], "0000009.md": "x"}
-    index.write_text(json.dumps(told))
+    data = json.loads(index.read_text())
+    data["files"] |= {"../precious.md": [7, 7], "/etc/passwd": [8, 8], "0000009.md": "x"}
+    index.write_text(json.dumps(data))
     again = lab.io.mirror(mirror.folder)
     lab.remember("more")
     again.update()

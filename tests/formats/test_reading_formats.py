@@ -1,4 +1,4 @@
-"""Each format by a short file or object of it: what becomes of it, and what is said of it."""
+"""Each format, by a short file or object: the memories that are read from it, and the report."""
 
 import json
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ def rows_of(source):
     return [row for _, row in source.rows]
 
 
-def said(rows):
+def speakers_and_texts(rows):
     return [(row.get("speaker"), row["text"]) for row in rows]
 
 
@@ -86,7 +86,7 @@ ANTHROPIC = [
 
 def test_messages_of_openai():
     source = read_object(OPENAI, Options(session="s"))
-    assert said(rows_of(source)) == [
+    assert speakers_and_texts(rows_of(source)) == [
         ("system", "Be brief."),
         ("user", "Weather?"),
         ("tool", 'weather({"in": "Oslo"})'),
@@ -100,7 +100,7 @@ def test_messages_of_openai():
 def test_messages_of_anthropic():
     source = read_object(ANTHROPIC, Options(session="s"))
     rows = rows_of(source)
-    assert said(rows) == [
+    assert speakers_and_texts(rows) == [
         ("user", "Weather?"),
         ("assistant", "Let me see."),
         ("tool", 'weather({"in":"Oslo"})'),
@@ -131,7 +131,7 @@ class Dumped:
 def test_messages_of_langchain_as_objects_and_as_dicts():
     calls = [{"name": "weather", "args": {"in": "Oslo"}, "id": "t"}]
     objects = [HumanMessage("Weather?"), AIMessage("", tool_calls=calls), Dumped()]
-    assert said(rows_of(read_object(objects, Options()))) == [
+    assert speakers_and_texts(rows_of(read_object(objects, Options()))) == [
         ("user", "Weather?"),
         ("tool", 'weather({"in":"Oslo"})'),
         ("assistant", "dumped"),
@@ -145,7 +145,7 @@ def test_messages_of_langchain_as_objects_and_as_dicts():
             "kwargs": {"content": "Rain."},
         },
     ]
-    assert said(rows_of(read_object(dicts, Options()))) == [
+    assert speakers_and_texts(rows_of(read_object(dicts, Options()))) == [
         ("user", "Weather?"),
         ("assistant", "Rain."),
     ]
@@ -182,7 +182,7 @@ def test_the_export_of_chatgpt_is_a_tree(file):
     talk = {"title": "Greeting", "conversation_id": "c-1", "mapping": tree, "current_node": "c"}
     source = read_file(file("conversations.json", [talk]), Options())
     rows = rows_of(source)
-    assert said(rows) == [("user", "Hello"), ("assistant", "Hi")]
+    assert speakers_and_texts(rows) == [("user", "Hello"), ("assistant", "Hi")]
     assert {row["session"] for row in rows} == {"c-1"}
     assert source.notes.left_out["message of another branch"] == 1
     tree["a"]["parent"] = "c"  # a ring
@@ -210,7 +210,7 @@ def test_the_export_of_claude(file):
         ],
     }
     rows = rows_of(read_file(file("conversations.json", [talk]), Options()))
-    assert said(rows) == [("user", "Hello"), ("assistant", "Hi")]
+    assert speakers_and_texts(rows) == [("user", "Hello"), ("assistant", "Hi")]
     assert [row["ref"] for row in rows] == ["m1", "m2"]
     assert {row["session"] for row in rows} == {"u-1"}
 
@@ -235,7 +235,7 @@ def test_the_export_of_claude(file):
 )
 def test_conversations_of_other_names(file, talk):
     assert (
-        said(rows_of(read_file(file("talks.jsonl", lines([talk, talk])), Options())))
+        speakers_and_texts(rows_of(read_file(file("talks.jsonl", lines([talk, talk])), Options())))
         == [
             ("user", "Hello"),
             ("assistant", "Hi"),
@@ -245,7 +245,7 @@ def test_conversations_of_other_names(file, talk):
 
 
 def test_a_thread_is_listed_newest_first():
-    def one(number, role):
+    def thread_message(number, role):
         text = {"type": "text", "text": {"value": f"message {number}", "annotations": []}}
         return {
             "id": f"m{number}",
@@ -256,9 +256,12 @@ def test_a_thread_is_listed_newest_first():
         }
 
     rows = rows_of(
-        read_object({"object": "list", "data": [one(2, "assistant"), one(1, "user")]}, Options())
+        read_object(
+            {"object": "list", "data": [thread_message(2, "assistant"), thread_message(1, "user")]},
+            Options(),
+        )
     )
-    assert said(rows) == [("user", "message 1"), ("assistant", "message 2")]
+    assert speakers_and_texts(rows) == [("user", "message 1"), ("assistant", "message 2")]
     assert {row["session"] for row in rows} == {"th"}
 
 
@@ -350,7 +353,7 @@ def test_a_sheet(file):
     )
     source = read_file(path, Options())
     rows = rows_of(source)
-    assert said(rows) == [("Ann", "two\nlines"), ("Ben", "=SUM(A1)")]
+    assert speakers_and_texts(rows) == [("Ann", "two\nlines"), ("Ben", "=SUM(A1)")]
     assert [row["kind"] for row in rows] == ["turn"] * 2
     assert source.notes.guessed["separator"] == ";"
     assert source.notes.guessed["at"] == "sent (ISO 8601)"
@@ -405,7 +408,7 @@ Hello.
 def test_a_log_in_markdown(file):
     source = read_file(file("log.md", LOG), Options())
     rows = rows_of(source)
-    assert said(rows)[0] == (
+    assert speakers_and_texts(rows)[0] == (
         "user",
         "I moved to Bergen.\nAnd I like it.\n\n```\nUser: this is code\n```",
     )
@@ -428,7 +431,7 @@ def test_a_log_in_markdown(file):
     ],
 )
 def test_ways_to_name_a_speaker(file, text):
-    assert said(rows_of(read_file(file("log.md", text), Options()))) == [
+    assert speakers_and_texts(rows_of(read_file(file("log.md", text), Options()))) == [
         ("user", "hello"),
         ("assistant", "hi"),
     ]
@@ -436,7 +439,7 @@ def test_ways_to_name_a_speaker(file, text):
 
 def test_names_speak_where_they_do_so_again_and_again(file):
     text = "Ida: hello\nBo: hi\nNote: this is none\nIda: bye\nBo: see http://a.b: c\n"
-    assert said(rows_of(read_file(file("log.txt", text), Options()))) == [
+    assert speakers_and_texts(rows_of(read_file(file("log.txt", text), Options()))) == [
         ("Ida", "hello"),
         ("Bo", "hi\nNote: this is none"),
         ("Ida", "bye"),
@@ -465,7 +468,7 @@ def test_frames(file, tmp_path):
         {"sender": ["Ann", None], "message": ["hello", "hi"], "sent": [datetime(2026, 5, 2), None]}
     )
     rows = rows_of(read_object(frame, Options()))
-    assert said(rows) == [("Ann", "hello"), (None, "hi")]
+    assert speakers_and_texts(rows) == [("Ann", "hello"), (None, "hi")]
     assert rows_of(read_object(frame.lazy(), Options())) == rows
     frame.write_parquet(tmp_path / "chat.parquet")
     assert rows_of(read_file(tmp_path / "chat.parquet", Options())) == rows
@@ -542,7 +545,7 @@ def test_encodings(file):
     assert source.notes.left_out["line read as Windows-1252, because it is not UTF-8"] == 1
 
 
-def test_what_is_no_text_is_refused(file, tmp_path):
+def test_content_that_is_no_text_is_refused(file, tmp_path):
     import os
 
     with pytest.raises(DatasetError, match="binary"):
@@ -610,4 +613,4 @@ def test_benchmarks(file, tmp_path):
     file("beam/1/chat.json", batches)
     file("beam/1/probing_questions/probing_questions.json", {})
     (source,) = read_folder(tmp_path / "beam", Options())
-    assert said(rows_of(source)) == [("user", "hello")]
+    assert speakers_and_texts(rows_of(source)) == [("user", "hello")]

@@ -26,14 +26,14 @@ DAY = datetime(2026, 5, 2, 10, 30, tzinfo=UTC)
         str(int(DAY.timestamp())),
     ],
 )
-def test_what_is_meant_is_taken(written):
+def test_unambiguous_times_are_read(written):
     assert from_micros(parse_instant(written)[0]) == DAY
 
 
 @pytest.mark.parametrize(
     "wrong", ["03/04/2026", "soon", "", "12", 12, 0, -5, float("nan"), float("inf"), True, 1e30, []]
 )
-def test_what_may_mean_two_things_is_refused(wrong):
+def test_ambiguous_times_are_refused(wrong):
     with pytest.raises(InputError):
         parse_instant(wrong)
 

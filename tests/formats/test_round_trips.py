@@ -70,10 +70,10 @@ def test_a_bundle_is_what_was_written(kind, trigrams, life):
         path = exported(lab, kind, folder)
         read = read_bundle(path, "parquet" if kind == "folder" else kind)
         with lab.io.store.reading() as state:
-            told = build_bundle(state, lab=compute_lab_id(lab.io.store.journal), now=clock())
-        assert read.memories.equals(told.memories)
-        assert read.edges.equals(told.edges)
-        assert (read.lab, read.complete, read.exported) == (told.lab, True, clock())
+            result = build_bundle(state, lab=compute_lab_id(lab.io.store.journal), now=clock())
+        assert read.memories.equals(result.memories)
+        assert read.edges.equals(result.edges)
+        assert (read.lab, read.complete, read.exported) == (result.lab, True, clock())
 
 
 @given(life=lives())
@@ -114,11 +114,11 @@ def test_the_pack_comes_along_when_it_is_wanted(kind, lab, tmp_path, trigrams, c
     with memlab.load(path, embedder=trigrams, clock=clock) as other:
         assert other.policies.pack.hash == lab.policies.pack.hash
         assert other.policies.history("recall-score")["reason"][-1].startswith("came with")
-    told = read_bundle(path, "parquet" if kind == "folder" else kind).policies["history"]
-    assert [entry["version"] for entry in told if entry["slot"] == "recall-score"] == [1, 2, 3]
+    history = read_bundle(path, "parquet" if kind == "folder" else kind).policies["history"]
+    assert [entry["version"] for entry in history if entry["slot"] == "recall-score"] == [1, 2, 3]
 
 
-def test_what_is_left_out_of_an_export_takes_its_edges_along(lab, tmp_path, trigrams, clock):
+def test_memories_left_out_of_an_export_take_their_edges_along(lab, tmp_path, trigrams, clock):
     import polars as pl
 
     lab.remember(

@@ -52,18 +52,18 @@ class Plain:
             self.edges[number] = None
         return len(gone)
 
-    def append(self, batch, most):
-        """Each node keeps the ``most`` strongest of each relation that the batch brings it, the newer of equals."""
+    def append(self, batch, maximum):
+        """Append a batch and keep the strongest edges of each node and relation, the newer of equal ones."""
         held = self.live() + [(len(self.edges) + at, edge) for at, edge in enumerate(batch)]
         out = set()
-        if most is not None:
+        if maximum is not None:
             for group in {(end, relation) for ends, relation, _ in batch for end in ends}:
                 here = [
                     (w, number)
                     for number, (ends, relation, w) in held
                     if group[0] in ends and group[1] == relation
                 ]
-                out |= {number for _, number in sorted(here, reverse=True)[most:]}
+                out |= {number for _, number in sorted(here, reverse=True)[maximum:]}
         before = len(self.edges)
         self.remove(number for number in out if number < before)
         numbers = []
@@ -83,9 +83,9 @@ class Plain:
 
 
 def crossings(edges, row, newest=None):
-    found = edges.crossings([row], newest=newest)
+    result = edges.crossings([row], newest=newest)
     return list(
-        zip(found.edge.tolist(), found.neighbour.tolist(), found.outgoing.tolist(), strict=True)
+        zip(result.edge.tolist(), result.neighbour.tolist(), result.outgoing.tolist(), strict=True)
     )
 
 
@@ -247,9 +247,9 @@ class TestOnDisk:
     def test_a_header_of_another_byte_in_the_header_is_damage(self, tmp_path_factory, at, flip):
         path = tmp_path_factory.mktemp("edges") / "edges.bin"
         self.filled().save(path)
-        held = bytearray(path.read_bytes())
-        held[at] ^= flip
-        path.write_bytes(held)
+        data = bytearray(path.read_bytes())
+        data[at] ^= flip
+        path.write_bytes(data)
         with pytest.raises(DamagedLab, match="header is damaged"):
             Edges.load(path)
 

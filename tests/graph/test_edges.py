@@ -50,14 +50,14 @@ class TestLookUps:
             for number, (source, target) in enumerate(plain)
             if row in (source, target)
         ]
-        found = edges.crossings(rows)
+        result = edges.crossings(rows)
         assert (
             list(
                 zip(
-                    found.position.tolist(),
-                    found.edge.tolist(),
-                    found.neighbour.tolist(),
-                    found.outgoing.tolist(),
+                    result.position.tolist(),
+                    result.edge.tolist(),
+                    result.neighbour.tolist(),
+                    result.outgoing.tolist(),
                     strict=True,
                 )
             )
@@ -166,9 +166,9 @@ def test_no_edges_at_all():
 
 
 @given(batches)
-def test_the_nodes_that_a_relation_entered_are_known_after_every_append(given):
+def test_the_nodes_that_a_relation_entered_are_known_after_every_append(batches):
     edges, ends = Edges(), set()
-    for batch in given:
+    for batch in batches:
         for (source, target), relation, weight in batch:
             edges.append([source], [target], [relation], [weight], nodes=NODES)
             ends |= {target} if relation == 1 else set()

@@ -17,7 +17,7 @@ pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
 weighted = st.lists(st.tuples(pairs, st.sampled_from([0.25, 0.5, 1.0])), max_size=20)
 
 
-def made(graph, nodes=NODES):
+def make_edges(graph, nodes=NODES):
     edges = Edges()
     edges.append(
         [s for (s, _), _ in graph],
@@ -30,7 +30,7 @@ def made(graph, nodes=NODES):
 
 
 def from_networkx(graph):
-    return made([(ends, 1.0) for ends in graph.edges], nodes=len(graph))
+    return make_edges([(ends, 1.0) for ends in graph.edges], nodes=len(graph))
 
 
 def simple(graph):
@@ -43,16 +43,16 @@ def simple(graph):
 @settings(deadline=None)
 @given(weighted)
 def test_density_and_clustering_of_the_simple_graph(graph):
-    edges, oracle = made(graph), simple(graph)
+    edges, oracle = make_edges(graph), simple(graph)
     assert density(edges, nodes=NODES) == pytest.approx(networkx.density(oracle))
-    found = clustering(edges, range(NODES))
-    assert found.coefficient.tolist() == pytest.approx(list(networkx.clustering(oracle).values()))
-    assert found.mean == pytest.approx(networkx.average_clustering(oracle))
-    assert found.exact
+    result = clustering(edges, range(NODES))
+    assert result.coefficient.tolist() == pytest.approx(list(networkx.clustering(oracle).values()))
+    assert result.mean == pytest.approx(networkx.average_clustering(oracle))
+    assert result.exact
 
 
 def test_removed_edges_do_not_count():
-    edges = made([((0, 1), 1.0), ((1, 2), 1.0), ((0, 2), 1.0)], nodes=3)
+    edges = make_edges([((0, 1), 1.0), ((1, 2), 1.0), ((0, 2), 1.0)], nodes=3)
     edges.remove([2])
     assert clustering(edges, [1]).coefficient.tolist() == [0.0]
     assert density(edges, nodes=3) == pytest.approx(2 / 3)
@@ -61,12 +61,12 @@ def test_removed_edges_do_not_count():
 def test_a_sample_says_so_and_comes_near():
     oracle = networkx.powerlaw_cluster_graph(2_000, 6, 0.7, seed=4)
     edges = from_networkx(oracle)
-    found = clustering(edges, range(2_000), max_rows=500, seed=1)
-    assert not found.exact
-    assert len(found.rows) == 500
-    assert found.mean == pytest.approx(networkx.average_clustering(oracle), abs=0.05)
+    result = clustering(edges, range(2_000), max_rows=500, seed=1)
+    assert not result.exact
+    assert len(result.rows) == 500
+    assert result.mean == pytest.approx(networkx.average_clustering(oracle), abs=0.05)
     again = clustering(edges, range(2_000), max_rows=500, seed=1)
-    assert again.coefficient.tolist() == found.coefficient.tolist()
+    assert again.coefficient.tolist() == result.coefficient.tolist()
     hub = int(np.argmax(edges.degree(range(2_000))))
     assert clustering(edges, [hub]).mean == pytest.approx(
         networkx.clustering(oracle, hub), abs=0.05
@@ -75,16 +75,16 @@ def test_a_sample_says_so_and_comes_near():
 
 @settings(deadline=None)
 @given(weighted, st.lists(st.integers(0, 2), min_size=NODES, max_size=NODES), st.integers(0, NODES))
-def test_bridges_equal_a_loop(graph, labels, known):
+def test_bridges_equal_a_loop(graph, labels, bridges_known):
     expected = {}
     for number, ((source, target), weight) in enumerate(graph):
-        if max(source, target) < known and labels[source] != labels[target]:
+        if max(source, target) < bridges_known and labels[source] != labels[target]:
             key = tuple(sorted((labels[source], labels[target])))
             expected.setdefault(key, []).append((weight, number))
-    found = bridges(made(graph), range(known), labels[:known])
+    result = bridges(make_edges(graph), range(bridges_known), labels[:bridges_known])
     assert {
         row[:2]: row[2:]
-        for row in found.select("left", "right", "edges", "weight", "strongest").rows()
+        for row in result.select("left", "right", "edges", "weight", "strongest").rows()
     } == {
         key: (
             len(crossing),
@@ -93,7 +93,7 @@ def test_bridges_equal_a_loop(graph, labels, known):
         )
         for key, crossing in expected.items()
     }
-    assert found["weight"].to_list() == sorted(found["weight"].to_list(), reverse=True)
+    assert result["weight"].to_list() == sorted(result["weight"].to_list(), reverse=True)
 
 
 def test_bridges_refuse_labels_that_do_not_fit():
@@ -108,22 +108,22 @@ class TestCommunities:
     @examples(50, quick=20)
     @given(weighted, st.integers(0, 3))
     def test_modularity_and_order(self, graph, seed):
-        found = communities(made(graph), seed=seed)
-        assert found.rows.tolist() == sorted({end for pair, _ in graph for end in pair})
+        labels = communities(make_edges(graph), seed=seed)
+        assert labels.rows.tolist() == sorted({end for pair, _ in graph for end in pair})
         if not graph:
             return
         oracle = networkx.MultiGraph()
         oracle.add_weighted_edges_from((s, t, w) for (s, t), w in graph)
-        groups = [set(found.rows[found.labels == label].tolist()) for label in range(len(found))]
-        assert found.modularity == pytest.approx(networkx.community.modularity(oracle, groups))
+        groups = [set(labels.rows[labels.labels == label].tolist()) for label in range(len(labels))]
+        assert labels.modularity == pytest.approx(networkx.community.modularity(oracle, groups))
         assert groups == sorted(groups, key=lambda group: (-len(group), min(group)))
         # never worse than everyone alone
         assert (
-            found.modularity
+            labels.modularity
             >= networkx.community.modularity(oracle, [{row} for row in oracle]) - 1e-12
         )
-        again = communities(made(graph), seed=seed)
-        assert again.labels.tolist() == found.labels.tolist()
+        again = communities(make_edges(graph), seed=seed)
+        assert again.labels.tolist() == labels.labels.tolist()
 
     @pytest.mark.long
     @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ class TestCommunities:
 
     def test_planted_groups_are_found(self):
         graph = networkx.planted_partition_graph(8, 40, 0.4, 0.01, seed=2)
-        found = communities(from_networkx(graph))
-        assert len(found) == 8
-        assert len(set(zip(found.labels.tolist(), (found.rows // 40).tolist(), strict=True))) == 8
+        labels = communities(from_networkx(graph))
+        assert len(labels) == 8
+        assert len(set(zip(labels.labels.tolist(), (labels.rows // 40).tolist(), strict=True))) == 8
 
     def test_a_mask_and_a_resolution(self):
-        edges = made([((0, 1), 1.0), ((2, 3), 1.0), ((1, 2), 1.0)], nodes=4)
+        edges = make_edges([((0, 1), 1.0), ((2, 3), 1.0), ((1, 2), 1.0)], nodes=4)
         assert communities(edges, keep=np.array([True, False, False])).rows.tolist() == [0, 1]
         assert len(communities(edges, resolution=10.0)) == 4
         for bad in ({"resolution": 0.0}, {"keep": np.array([1, 0, 1])}, {"keep": np.array([True])}):
@@ -162,6 +162,6 @@ class TestCommunities:
                 communities(edges, **bad)
 
     def test_nothing_joined_is_no_community(self):
-        edges = made([((0, 1), 0.0)], nodes=2)
+        edges = make_edges([((0, 1), 0.0)], nodes=2)
         assert len(communities(edges)) == 0
         assert communities(edges).frame.is_empty()

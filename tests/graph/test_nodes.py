@@ -19,9 +19,9 @@ def test_a_memory_is_its_row():
 
 
 @given(st.lists(codes))
-def test_a_code_carries_its_kind(made):
-    nodes = np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64)
-    assert [NODE_KINDS[kind] for kind in node_kinds(nodes)] == [kind for kind, _ in made]
+def test_a_code_carries_its_kind(code):
+    nodes = np.array([node_codes(kind, [number])[0] for kind, number in code], dtype=np.int64)
+    assert [NODE_KINDS[kind] for kind in node_kinds(nodes)] == [kind for kind, _ in code]
 
 
 @given(st.lists(st.tuples(st.sampled_from(NODE_KINDS[1:]), names), max_size=6))
@@ -44,9 +44,9 @@ def test_names_keep_their_codes_and_survive_a_snapshot(batches):
 
 
 @given(st.lists(codes, min_size=1, unique=True))
-def test_a_layout_gives_every_node_a_place_in_the_order_of_codes(made):
+def test_a_layout_gives_every_node_a_place_in_the_order_of_codes(code):
     nodes = np.sort(
-        np.array([node_codes(kind, [number])[0] for kind, number in made], dtype=np.int64)
+        np.array([node_codes(kind, [number])[0] for kind, number in code], dtype=np.int64)
     )
     layout = Layout().with_room_for(nodes)
     places = layout.positions(nodes)
@@ -61,7 +61,7 @@ def test_a_layout_gives_every_node_a_place_in_the_order_of_codes(made):
     assert layout.with_room_for(nodes) is layout
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_nodes_are_refused():
     nodes = Nodes(memories=2)
     with pytest.raises(UnknownName, match=r'no kind of node "tags"\. Did you mean tag'):
         nodes.intern("tags", ["rust"])

@@ -22,7 +22,7 @@ seeds = st.dictionaries(
 )
 
 
-def made(graph, nodes=NODES):
+def make_edges(graph, nodes=NODES):
     edges = Edges()
     edges.append(
         [source for (source, _), _ in graph],
@@ -35,7 +35,7 @@ def made(graph, nodes=NODES):
 
 
 def chain(length, weight=1.0):
-    return made([((row, row + 1), weight) for row in range(length - 1)], nodes=length)
+    return make_edges([((row, row + 1), weight) for row in range(length - 1)], nodes=length)
 
 
 def damped(batch):
@@ -47,7 +47,7 @@ def by_weight(batch):
 
 
 def plain_spread(graph, energy, steps, threshold, mode):
-    """The definition, one edge at a time: {row: (activation, received, hops)}."""
+    """Spread activation by definition, one edge at a time: {row: (activation, received, hops)}."""
     activation, received = dict(energy), dict.fromkeys(energy, 0.0)
     hops = dict.fromkeys(energy, 0)
     last = sorted(energy)
@@ -82,8 +82,8 @@ def plain_spread(graph, energy, steps, threshold, mode):
     return {row: (activation[row], received[row], hops[row]) for row in sorted(activation)}
 
 
-def as_plain(found):
-    columns = (found.rows, found.activation, found.received, found.hops)
+def as_plain(spread_with):
+    columns = (spread_with.rows, spread_with.activation, spread_with.received, spread_with.hops)
     return {
         row: (a, r, h)
         for row, a, r, h in zip(*(column.tolist() for column in columns), strict=True)
@@ -93,8 +93,8 @@ def as_plain(found):
 @examples(200)
 @given(graphs, seeds, st.integers(0, 4), st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from(WAVES))
 def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
-    found = spread(
-        made(graph),
+    activation = spread(
+        make_edges(graph),
         list(energy),
         list(energy.values()),
         damped,
@@ -103,25 +103,28 @@ def test_equal_to_the_definition(graph, energy, steps, threshold, mode):
         threshold=threshold,
         mode=mode,
     )
-    assert as_plain(found) == plain_spread(graph, energy, steps, threshold, mode)
-    assert (found.unexpanded, found.narrowed, found.left) == (0, 0, 0.0)
+    assert as_plain(activation) == plain_spread(graph, energy, steps, threshold, mode)
+    assert (activation.unexpanded, activation.narrowed, activation.left) == (0, 0, 0.0)
 
 
 @settings(deadline=None)
 @given(graphs, st.integers(0, 14), seeds, st.sampled_from(SPREAD_MODES))
 def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
-    edges = made(graph[:cut])
+    edges = make_edges(graph[:cut])
     edges.crossings([0])
     for (source, target), weight in graph[cut:]:
         edges.append([source], [target], 0, weight, nodes=NODES)
     # numbers of edges may differ by some that are gone
     gone = Edges()
     gone.append([0, 2], [1, 0], 0, 0.5, nodes=NODES)
-    gone.append(*(made(graph).source, made(graph).target, 0, made(graph).weight), nodes=NODES)
+    gone.append(
+        *(make_edges(graph).source, make_edges(graph).target, 0, make_edges(graph).weight),
+        nodes=NODES,
+    )
     gone.remove([0, 1])
     limited = {"max_crossings": 5, "fan_out": 2}
     for limits in ({}, limited):
-        found = [
+        results = [
             as_plain(
                 spread(
                     held,
@@ -134,9 +137,9 @@ def test_the_storage_of_edges_does_not_move_a_bit(graph, cut, energy, mode):
                     **limits,
                 )
             )
-            for held in (edges, gone, made(graph))
+            for held in (edges, gone, make_edges(graph))
         ]
-        assert found[0] == found[1] == found[2]
+        assert results[0] == results[1] == results[2]
 
 
 @settings(deadline=None)
@@ -145,10 +148,18 @@ def test_hops_are_the_lengths_of_shortest_paths(graph, seed, steps, mode):
     oracle = networkx.Graph([pair for pair, _ in graph])
     oracle.add_node(seed)
     expected = networkx.single_source_shortest_path_length(oracle, seed, cutoff=steps)
-    found = spread(
-        made(graph), [seed], [1.0], lambda b: np.ones(len(b)), steps=steps, nodes=NODES, mode=mode
+    activation = spread(
+        make_edges(graph),
+        [seed],
+        [1.0],
+        lambda b: np.ones(len(b)),
+        steps=steps,
+        nodes=NODES,
+        mode=mode,
     )
-    assert dict(zip(found.rows.tolist(), found.hops.tolist(), strict=True)) == dict(expected)
+    assert dict(zip(activation.rows.tolist(), activation.hops.tolist(), strict=True)) == dict(
+        expected
+    )
 
 
 class TestPageRank:
@@ -168,30 +179,30 @@ class TestPageRank:
         exact = networkx.pagerank(
             oracle, alpha=damping, personalization=shares, tol=1e-14, max_iter=1000
         )
-        found = spread(
-            made(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
+        activation = spread(
+            make_edges(graph), list(energy), list(energy.values()), by_weight, steps=1000, nodes=NODES, mode="ppr",
             damping=damping, threshold=1e-13,
         )  # fmt: skip
-        held = dict(zip(found.rows.tolist(), found.activation.tolist(), strict=True))
+        values = dict(zip(activation.rows.tolist(), activation.activation.tolist(), strict=True))
         for row in range(NODES):
-            assert held.get(row, 0.0) == pytest.approx(total * exact[row], abs=1e-10)
-        assert found.activation.sum() + found.left == pytest.approx(total)
+            assert values.get(row, 0.0) == pytest.approx(total * exact[row], abs=1e-10)
+        assert activation.activation.sum() + activation.left == pytest.approx(total)
 
     @settings(deadline=None)
     @given(graphs, seeds, st.sampled_from([0.3, 0.01]), st.integers(0, 4))
-    def test_what_was_left_bounds_the_error(self, graph, energy, threshold, steps):
-        def found(threshold, steps):
+    def test_the_remaining_energy_bounds_the_error(self, graph, energy, threshold, steps):
+        def spread_with(threshold, steps):
             return spread(
-                made(graph), list(energy), list(energy.values()), by_weight, steps=steps, nodes=NODES, mode="ppr",
+                make_edges(graph), list(energy), list(energy.values()), by_weight, steps=steps, nodes=NODES, mode="ppr",
                 damping=0.7, threshold=threshold,
             )  # fmt: skip
 
-        exact, rough = found(0.0, 200), found(threshold, steps)
-        held = dict(zip(rough.rows.tolist(), rough.activation.tolist(), strict=True))
+        exact, rough = spread_with(0.0, 200), spread_with(threshold, steps)
+        values = dict(zip(rough.rows.tolist(), rough.activation.tolist(), strict=True))
         for row, activation in zip(exact.rows.tolist(), exact.activation.tolist(), strict=True):
-            assert -1e-9 <= activation - held.get(row, 0.0) <= rough.left + 1e-9
+            assert -1e-9 <= activation - values.get(row, 0.0) <= rough.left + 1e-9
 
-    def test_it_stays_near_its_seeds(self):
+    def test_personalised_pagerank_stays_near_its_seeds(self):
         # a thousand nodes in a row: the bound of Andersen, Chung and Lang on all crossings together
         crossed = []
 
@@ -201,15 +212,15 @@ class TestPageRank:
             assert (batch.activation == 1.0).all()
             return by_weight(batch)
 
-        found = spread(
+        activation = spread(
             chain(1000), [500], [1.0], counted, steps=500, nodes=1000, mode="ppr", threshold=1e-3
         )
         assert sum(crossed) <= 1 / ((1 - 0.85) * 1e-3)
-        assert len(found.rows) < 60
-        assert found.hops.tolist() == abs(found.rows - 500).tolist()
+        assert len(activation.rows) < 60
+        assert activation.hops.tolist() == abs(activation.rows - 500).tolist()
 
     def test_where_nothing_passes_the_walker_returns(self):
-        found = spread(
+        activation = spread(
             chain(3),
             [0, 2],
             [3.0, 1.0],
@@ -219,7 +230,7 @@ class TestPageRank:
             mode="ppr",
             threshold=1e-12,
         )
-        assert found.activation.tolist() == pytest.approx([3.0, 1.0])
+        assert activation.activation.tolist() == pytest.approx([3.0, 1.0])
 
 
 def test_tags_are_passed_through_and_count_as_a_hop():
@@ -227,17 +238,17 @@ def test_tags_are_passed_through_and_count_as_a_hop():
     tag = int(nodes.intern("tag", ["rust"])[0])
     edges = Edges()
     edges.append([0, 2], [tag, tag], 7, 1.0, nodes=nodes)
-    found = spread(
+    activation = spread(
         edges, [0], [0.9], lambda b: 0.8 * 0.7**b.depth * np.ones(len(b)), steps=2, nodes=nodes
     )
-    assert as_plain(found) == {
+    assert as_plain(activation) == {
         0: (0.9, 0.8 * 0.7**2, 0),
         2: (0.8 * 0.7**2,) * 2 + (2,),
         tag: (0.8 * 0.7,) * 2 + (1,),
     }
-    assert as_plain(found.of_kind("memory")).keys() == {0, 2}
-    assert as_plain(found.of_kind("tag")).keys() == {tag}
-    assert len(found.of_kind("entity").rows) == 0
+    assert as_plain(activation.of_kind("memory")).keys() == {0, 2}
+    assert as_plain(activation.of_kind("tag")).keys() == {tag}
+    assert len(activation.of_kind("entity").rows) == 0
     assert spread(edges, [tag], [1.0], damped, steps=1, nodes=nodes).rows.tolist() == [0, 2, tag]
     with pytest.raises(InputError, match="There is no tag 1; there are 1"):
         spread(edges, [0, tag + 1], [1.0, 1.0], damped, steps=1, nodes=nodes)
@@ -257,10 +268,10 @@ def test_energy_equals_products_of_a_matrix():
     expected[[3, 9]] = 1.0, 0.5
     for _ in range(3):
         expected = expected + 0.7 * ((matrix + matrix.T) @ expected)
-    found = activate(edges, [3, 9], [1.0, 0.5], steps=3, threshold=0.0, nodes=20_000)
-    assert found.unexpanded == 0
-    assert found.rows.tolist() == np.flatnonzero(expected).tolist()
-    np.testing.assert_allclose(found.activation, expected[found.rows], rtol=1e-12)
+    result = activate(edges, [3, 9], [1.0, 0.5], steps=3, threshold=0.0, nodes=20_000)
+    assert result.unexpanded == 0
+    assert result.rows.tolist() == np.flatnonzero(expected).tolist()
+    np.testing.assert_allclose(result.activation, expected[result.rows], rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -268,9 +279,9 @@ def test_a_million_edges_on_one_node():
     edges = Edges()
     edges.append(np.zeros(1_000_000, dtype=int), np.arange(1, 1_000_001), 0, 1.0, nodes=1_000_001)
     for mode in SPREAD_MODES:
-        found = spread(edges, [5], [1.0], damped, steps=3, nodes=1_000_001, mode=mode)
-        assert found.narrowed >= 1
-        assert len(found.rows) <= 10_003
+        activation = spread(edges, [5], [1.0], damped, steps=3, nodes=1_000_001, mode=mode)
+        assert activation.narrowed >= 1
+        assert len(activation.rows) <= 10_003
     bounded = Edges()
     numbers = bounded.append(
         np.zeros(1_000_000, dtype=int),
@@ -288,24 +299,24 @@ def test_a_million_edges_on_one_node():
     st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 0.7, 1.0]), st.integers(0, 3)), min_size=1),
     st.data(),
 )
-def test_who_leaves_is_a_prefix_of_a_sort(nodes, data):
+def test_the_selected_nodes_are_a_prefix_of_a_sort(nodes, data):
     activation, degree = (np.array(column) for column in zip(*nodes, strict=True))
     nodes, activation, degree = nodes * 9, np.tile(activation, 9), np.tile(degree, 9)
     most = data.draw(st.integers(1, max(1, int(degree.sum()) - 1)))
     expected, spent = [], 0
-    for place in sorted(range(len(nodes)), key=lambda place: (-activation[place], place)):
-        spent += degree[place]
+    for position in sorted(range(len(nodes)), key=lambda place: (-activation[place], place)):
+        spent += degree[position]
         if spent > most:
             break
-        expected.append(place)
+        expected.append(position)
     if degree.sum():
         assert select_within(activation, degree, most).tolist() == expected
 
 
 def test_a_hub_passes_over_its_newest_edges():
-    edges = made([((0, leaf), 1.0) for leaf in range(1, 9)], nodes=9)
-    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3)
-    assert (found.rows.tolist(), found.narrowed) == ([0, 6, 7, 8], 1)
+    edges = make_edges([((0, leaf), 1.0) for leaf in range(1, 9)], nodes=9)
+    activation = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3)
+    assert (activation.rows.tolist(), activation.narrowed) == ([0, 6, 7, 8], 1)
     edges.remove([7])
     assert spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3).rows.tolist() == [
         0,
@@ -314,15 +325,15 @@ def test_a_hub_passes_over_its_newest_edges():
         7,
     ]
     # the limit of a wave counts what is crossed
-    found = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, max_crossings=3)
-    assert (found.unexpanded, found.narrowed) == (0, 1)
+    activation = spread(edges, [0], [1.0], damped, steps=1, nodes=9, fan_out=3, max_crossings=3)
+    assert (activation.unexpanded, activation.narrowed) == (0, 1)
 
 
 @settings(deadline=None)
 @given(graphs, seeds, st.integers(0, 3), st.sampled_from([0.0, 0.1]))
 def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshold):
-    found = activate(
-        made(graph),
+    result = activate(
+        make_edges(graph),
         list(energy),
         list(energy.values()),
         steps=steps,
@@ -331,15 +342,15 @@ def test_activating_is_spreading_energy_by_weight(graph, energy, steps, threshol
         nodes=NODES,
     )
     expected = plain_spread(graph, energy, steps, threshold, "energy")
-    assert as_plain(found).keys() == expected.keys()
-    for row, numbers in as_plain(found).items():
+    assert as_plain(result).keys() == expected.keys()
+    for row, numbers in as_plain(result).items():
         assert numbers == pytest.approx(expected[row])
 
 
 def test_a_seed_keeps_its_own_energy_and_a_row_its_best_arrival():
     # 0 and 2 are seeds around 1
-    found = spread(chain(4), [0, 2], [1.0, 0.1], damped, steps=3, nodes=4)
-    assert as_plain(found) == {
+    activation = spread(chain(4), [0, 2], [1.0, 0.1], damped, steps=3, nodes=4)
+    assert as_plain(activation) == {
         0: (1.0, 0.7 * 0.7, 0),
         1: (0.7, 0.7, 1),
         2: (0.1, 0.7 * 0.7, 0),
@@ -348,14 +359,14 @@ def test_a_seed_keeps_its_own_energy_and_a_row_its_best_arrival():
 
 
 def test_the_sum_flows_both_ways_at_every_step():
-    found = spread(
+    activation = spread(
         chain(3), [0], [1.0], lambda batch: 0.5 * batch.activation, steps=2, nodes=3, mode="energy"
     )
     # step 1: 1 gets .5; step 2: 1 gets another .5 from 0, 0 and 2 get .25 from 1
-    assert as_plain(found) == {0: (1.25, 0.25, 0), 1: (1.0, 1.0, 1), 2: (0.25, 0.25, 2)}
+    assert as_plain(activation) == {0: (1.25, 0.25, 0), 1: (1.0, 1.0, 1), 2: (0.25, 0.25, 2)}
 
 
-def test_what_a_policy_sees():
+def test_the_inputs_of_a_spread_policy():
     edges = Edges()
     edges.append([0, 2], [1, 1], [3, 4], [0.5, 0.25], nodes=3)
     batches = []
@@ -386,8 +397,8 @@ def test_what_a_policy_sees():
 
 @pytest.mark.parametrize("mode", WAVES)
 @pytest.mark.parametrize("passed", [0.0, -1.0, np.nan, np.inf, 0.19])
-def test_what_does_not_pass_reaches_nothing(passed, mode):
-    found = spread(
+def test_an_edge_that_passes_nothing_reaches_nothing(passed, mode):
+    activation = spread(
         chain(3),
         [1],
         [1.0],
@@ -397,14 +408,14 @@ def test_what_does_not_pass_reaches_nothing(passed, mode):
         threshold=0.2,
         mode=mode,
     )
-    assert as_plain(found) == {1: (1.0, 0.0, 0)}
+    assert as_plain(activation) == {1: (1.0, 0.0, 0)}
 
 
 def test_the_threshold_itself_passes():
-    found = spread(
+    activation = spread(
         chain(2), [0], [1.0], lambda b: np.full(len(b), 0.2), steps=1, nodes=2, threshold=0.2
     )
-    assert found.rows.tolist() == [0, 1]
+    assert activation.rows.tolist() == [0, 1]
 
 
 def test_a_policy_is_asked_once_a_wave_and_not_without_edges():
@@ -423,13 +434,13 @@ def test_a_policy_is_asked_once_a_wave_and_not_without_edges():
     assert calls == []
 
 
-def test_a_wave_is_bounded_and_says_what_it_left_out():
+def test_a_wave_is_bounded_and_reports_what_it_left_out():
     # two hubs with ten leaves each; the stronger one goes first
     graph = [((hub, 2 + 10 * hub + leaf), 1.0) for hub in (0, 1) for leaf in range(10)]
-    edges = made(graph, nodes=22)
-    found = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=15)
-    assert found.unexpanded == 1
-    assert found.rows.tolist() == [0, 1, *range(12, 22)]
+    edges = make_edges(graph, nodes=22)
+    activation = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=15)
+    assert activation.unexpanded == 1
+    assert activation.rows.tolist() == [0, 1, *range(12, 22)]
     whole = spread(edges, [0, 1], [0.4, 0.9], damped, steps=1, nodes=22, max_crossings=20)
     assert (whole.unexpanded, len(whole.rows)) == (0, 22)
     none = spread(edges, [0], [0.4], damped, steps=1, nodes=22, max_crossings=9)
@@ -454,7 +465,7 @@ def test_a_wave_is_bounded_and_says_what_it_left_out():
         ({"pass_on": lambda batch: 1.0}, "for 1 edges"),
     ],
 )
-def test_what_cannot_be_is_refused(change, message):
+def test_invalid_arguments_are_refused(change, message):
     call = {"rows": [0], "energy": [1.0], "pass_on": damped, "steps": 1, "nodes": 3, **change}
     with pytest.raises(InputError, match=message):
         spread(chain(3), **call)

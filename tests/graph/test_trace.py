@@ -15,7 +15,7 @@ pairs = st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)).filter(
 graphs = st.lists(st.tuples(pairs, st.sampled_from([0.0, 0.5, 1.0])), max_size=9)
 
 
-def made(graph):
+def make_edges(graph):
     edges = Edges()
     edges.append(
         [s for (s, _), _ in graph],
@@ -29,7 +29,7 @@ def made(graph):
 
 @settings(deadline=None)
 @given(graphs, st.integers(0, NODES - 1), st.integers(1, 4), st.integers(1, 30))
-def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
+def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, limit):
     oracle = networkx.MultiGraph()
     oracle.add_nodes_from(range(NODES))
     for number, ((source, target), weight) in enumerate(graph):
@@ -42,19 +42,21 @@ def test_equal_to_a_sort_of_all_simple_paths(graph, node, depth, most):
         for _, _, number in path:
             product *= graph[number][1]
         every.append((-product, len(path), tuple(number for _, _, number in path)))
-    found = trace(made(graph), node, depth, limit=most)
-    assert [(-path.product, path.depth, path.edges) for path in found.paths] == sorted(every)[:most]
-    assert found.cut == (len(every) > most)
+    paths = trace(make_edges(graph), node, depth, limit=limit)
+    assert [(-path.product, path.depth, path.edges) for path in paths.paths] == sorted(every)[
+        :limit
+    ]
+    assert paths.cut == (len(every) > limit)
     # whatever a path goes on from stands before it, so the tree has a line for each
-    lines = found.tree().splitlines()
-    assert len(lines) == 1 + len(found.paths) + found.cut
+    lines = paths.tree().splitlines()
+    assert len(lines) == 1 + len(paths.paths) + paths.cut
 
 
 def test_the_frame_and_the_tree_of_a_chain():
     edges = Edges()
     edges.append([0, 2], [1, 1], [1, 2], [0.5, 0.5], nodes=3)
-    found = trace(edges, 0, 2)
-    assert found.frame.to_dicts() == [
+    paths = trace(edges, 0, 2)
+    assert paths.frame.to_dicts() == [
         {
             "target": 1, "depth": 1, "product": 0.5, "nodes": [0, 1], "edges": [0], "relations": ["relates-to"],
             "weights": [0.5], "outgoing": [True],
@@ -64,7 +66,7 @@ def test_the_frame_and_the_tree_of_a_chain():
             "relations": ["relates-to", "supersedes"], "weights": [0.5, 0.5], "outgoing": [True, False],
         },
     ]  # fmt: skip
-    assert found.tree("#{}".format) == "#0\n└─relates-to→ #1 (0.50)\n  └←supersedes─ #2 (0.50)"
+    assert paths.tree("#{}".format) == "#0\n└─relates-to→ #1 (0.50)\n  └←supersedes─ #2 (0.50)"
     assert trace(edges, 9, 2).frame.is_empty()
     assert str(trace(edges, 9, 2)) == "9"
 
@@ -74,19 +76,19 @@ def test_a_hub_is_looked_at_and_cut():
     edges.append(
         [0] * 5_000, range(1, 5_001), 1, [1 - i / 10_000 for i in range(5_000)], nodes=5_001
     )
-    found = trace(edges, 1, 3, limit=5)
-    assert [path.nodes for path in found.paths] == [
+    paths = trace(edges, 1, 3, limit=5)
+    assert [path.nodes for path in paths.paths] == [
         (1, 0),
         (1, 0, 2),
         (1, 0, 3),
         (1, 0, 4),
         (1, 0, 5),
     ]
-    assert found.cut
+    assert paths.cut
 
 
-def test_what_cannot_be_is_refused():
-    edges = made([((0, 1), 1.0)])
+def test_invalid_arguments_are_refused():
+    edges = make_edges([((0, 1), 1.0)])
     for call in ({"depth": 0}, {"depth": 1, "limit": 0}):
         with pytest.raises(InputError, match="at least one"):
             trace(edges, 0, **call)

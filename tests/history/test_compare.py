@@ -10,7 +10,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def pair(trigrams):
-    """Two labs that were told the same; the second forgets what nobody asks for."""
+    """Return two labs with the same memories; the second forgets the unused ones."""
     labs = []
     for forgetful in (False, True):
         clock = memlab.ManualClock("2026-01-01")
@@ -61,21 +61,21 @@ def test_a_hit_is_stale_when_a_newer_memory_says_otherwise(frame):
     assert keeps["failed"].to_list() == [0.0, 1.0]
 
 
-def test_what_was_of_use_is_retained_for_as_long_as_the_pack_says(frame, pair):
+def test_useful_memories_are_retained_as_long_as_the_pack_defines(frame, pair):
     row = last(frame, "keeps")
     memory = pair[0].memories.row(0, named=True)
     idle = (row["at"] - memory["accessed"]).total_seconds() / 86400
     assert row["retained"] == pytest.approx(0.5 ** (idle / 30))
 
 
-def test_labs_of_one_pack_are_told_apart(pair):
+def test_labs_of_the_same_pack_are_distinguished(pair):
     assert memlab.compare(*pair, points=3).labs == ("memlab (1)", "memlab (2)")
 
 
 @pytest.mark.long
-def test_it_shows_itself(pair):
-    shown = memlab.compare(*pair, names=("<b>a", "b"), points=5)
-    page = html_of(shown)
+def test_a_comparison_renders(pair):
+    comparison = memlab.compare(*pair, names=("<b>a", "b"), points=5)
+    page = html_of(comparison)
     assert "<svg" in page
     assert "<b>a" not in page
 

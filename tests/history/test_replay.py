@@ -10,7 +10,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def month(lab, clock):
-    """A month of a life: a talk, questions about it, what came of them, a correction."""
+    """Fill a lab with a month of use: a conversation, queries about it, feedback, and a correction."""
     lab.remember(
         [
             {"text": f"I like {what}", "session": "1", "ref": what}
@@ -36,7 +36,7 @@ def test_under_its_own_pack_a_life_goes_as_it_went(month):
     assert again.ids.rows() == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
-def test_slates_are_those_that_the_pack_would_have_left(month):
+def test_replayed_slates_equal_those_of_a_lab_under_the_pack(month):
     again = memlab.replay(month, "memlab", every_days=0)
     old, new = (lab.slates().candidates.collect().drop("decision") for lab in (month, again.lab))
     assert new.equals(old)
@@ -49,31 +49,31 @@ def test_time_is_simulated(month, clock):
     assert again.lab.log["at"].max() == month.log["at"].max()
 
 
-def test_another_pack_decides_anew(month):
+def test_another_pack_decides_by_its_own_policies(month):
     again = memlab.replay(month, "companion")
     assert again.pack == "companion"
     # a recall adds 5 to the strength as it stands, which has lost 5 times 4.85: after four nothing is left for a fifth
-    shown = again.lab.memories.filter(pl.col("access") > 0)
-    assert shown["access"].to_list() == [4, 4]
-    assert shown["strength"].to_list() == pytest.approx([100 - 4 * (5 * 4.85 - 5)] * 2)
-    assert shown["status"].to_list() == ["deleted", "deleted"]
+    rows = again.lab.memories.filter(pl.col("access") > 0)
+    assert rows["access"].to_list() == [4, 4]
+    assert rows["strength"].to_list() == pytest.approx([100 - 4 * (5 * 4.85 - 5)] * 2)
+    assert rows["status"].to_list() == ["deleted", "deleted"]
 
 
 def test_feedback_counts_only_where_the_memory_was_shown(month):
     nothing = "(pack nothing)\n(defpolicy eligible [] false)"
     frame = memlab.replay(month, nothing).frame
-    told = frame.filter(pl.col("kind") == "feedback").row(0, named=True)
-    assert (told["inputs"], told["applied"], told["left_out"]) == (12, 0, 12)
-    assert told["why"] == "12 not shown by the new lab"
+    row = frame.filter(pl.col("kind") == "feedback").row(0, named=True)
+    assert (row["inputs"], row["applied"], row["left_out"]) == (12, 0, 12)
+    assert row["why"] == "12 not shown by the new lab"
 
 
-def test_what_was_corrected_by_hand_is_corrected_again(month):
+def test_manual_corrections_are_replayed(month):
     again = memlab.replay(month, "memlab").lab
     assert again[4].status == "forgotten"
     assert again.edges.filter(pl.col("relation") == "relates-to")["weight"].to_list() == [0.5]
 
 
-def test_what_is_linked_in_the_background_is_linked_before_time_goes_on(month):
+def test_background_links_are_made_before_the_clock_advances(month):
     pack = '(pack eager :inherits memlab) (setting linking "later") (defpolicy link [] "similar")'
     again = memlab.replay(month, pack)
     linked = again.lab.edges.filter(relation="similar-to")
@@ -89,7 +89,7 @@ def test_upkeep_runs_when_it_is_due_in_simulated_time(month):
     assert "maintain" not in without["kind"].to_list()
 
 
-def test_it_can_be_kept_on_disk_and_stopped_early(month, tmp_path):
+def test_a_replay_can_be_stored_on_disk_and_stopped_early(month, tmp_path):
     event = month.log.filter(pl.col("kind") == "recall")["event"][0]
     again = memlab.replay(month, "memlab", path=tmp_path / "again", upto=event)
     assert again.frame.rows(named=True)[0]["inputs"] == 1
@@ -100,11 +100,9 @@ def test_it_can_be_kept_on_disk_and_stopped_early(month, tmp_path):
 
 def test_a_recall_that_cannot_be_repeated_is_left_out_by_name(month):
     month.recall("tea", where=pl.col("text").map_elements(len, return_dtype=pl.Int64) > 3)
-    told = (
-        memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
-    )
-    assert told["left_out"] == 1
-    assert "expression that is not in the log" in told["why"]
+    row = memlab.replay(month, "memlab").frame.filter(pl.col("kind") == "recall").row(0, named=True)
+    assert row["left_out"] == 1
+    assert "expression that is not in the log" in row["why"]
 
 
 def test_bad_input(month):
@@ -114,7 +112,7 @@ def test_bad_input(month):
         memlab.replay(month, "memlab", every_days=-1)
 
 
-def test_it_shows_itself(month):
+def test_a_replay_renders(month):
     again = memlab.replay(month, "memlab")
     assert "21 of 21 inputs applied" in repr(again)
     assert "<table" in html_of(again)

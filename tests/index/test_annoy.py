@@ -21,7 +21,7 @@ ROWS, DIM = 8_192, 64
 
 
 def clustered(rows, dim=DIM, seed=0):
-    """Vectors with a spectrum that falls, as those of texts have: a few directions hold most of the squares."""
+    """Return vectors with a decaying spectrum, as those of texts have."""
     rng = np.random.default_rng(seed)
     spread = np.exp(-np.arange(dim) / 6)
     made = rng.normal(size=(rows, dim)) * spread @ np.linalg.qr(rng.normal(size=(dim, dim)))[0]
@@ -30,9 +30,9 @@ def clustered(rows, dim=DIM, seed=0):
 
 @pytest.fixture(scope="module")
 def vectors():
-    made = Vectors(DIM, exact_up_to=1_000)
-    made.append(clustered(ROWS))
-    return made
+    result = Vectors(DIM, exact_up_to=1_000)
+    result.append(clustered(ROWS))
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +49,12 @@ def opened(built, **more):
 
 
 def recall(vectors, base, queries, n=10):
-    found = 0
+    result = 0
     for query in queries:
         near = base.candidates(query, n)
         cosines = vectors.similarity(query)
-        found += np.isin(np.argsort(-cosines, kind="stable")[:n], near).sum()
-    return found / len(queries) / n
+        result += np.isin(np.argsort(-cosines, kind="stable")[:n], near).sum()
+    return result / len(queries) / n
 
 
 def test_two_builds_are_the_same_bytes(built, vectors, tmp_path):
@@ -115,14 +115,14 @@ def test_search_k_grows_with_the_rows():
 
 
 class TestProjection:
-    def test_it_keeps_the_directions_that_hold_the_squares(self, vectors):
+    def test_the_projection_keeps_the_directions_of_greatest_variance(self, vectors):
         projection = Projection.of(vectors)
         assert projection.kept == 32
         whole = vectors.take().astype(np.float64)
         kept = projection(vectors.take()).astype(np.float64)
         assert (kept**2).sum() / (whole**2).sum() > 0.97
 
-    def test_it_survives_being_written_down(self, vectors):
+    def test_the_index_survives_writing_and_reading(self, vectors):
         projection = Projection.of(vectors)
         again = Projection.from_text(DIM, projection.to_text())
         assert (again(vectors.take()) == projection(vectors.take())).all()

@@ -30,7 +30,7 @@ def idf(df, count):
 
 
 def plain_bm25(corpus, question, k1, b):
-    """{document: score} of the documents with a hit, by the formula."""
+    """Compute BM25 by its formula: {document: score} of the documents with a hit."""
     mean = sum(map(len, corpus)) / len(corpus)
     scores = {}
     for number, document in enumerate(corpus):
@@ -47,17 +47,17 @@ def plain_coverage(corpus, question):
     weights = {
         word: idf(sum(word in document for document in corpus), len(corpus)) for word in question
     }
-    found = {
+    result = {
         number: sum(weight for word, weight in weights.items() if word in document)
         / sum(weights.values())
         for number, document in enumerate(corpus)
         if weights
     }
-    return {number: share for number, share in found.items() if share}
+    return {number: share for number, share in result.items() if share}
 
 
-def close(found, expected):
-    keys, values = found
+def close(scores, expected):
+    keys, values = scores
     assert keys.tolist() == sorted(expected)
     assert values.tolist() == pytest.approx([expected[key] for key in sorted(expected)], rel=1e-12)
 
@@ -79,10 +79,10 @@ def test_equal_to_the_formula(corpus, question, k1, b):
 @given(corpora.filter(lambda corpus: all(corpus)), questions, st.floats(0.1, 3), bs)
 def test_equal_to_bm25s(corpus, question, k1, b):
     words = indexed(corpus)
-    known = list(
+    items = list(
         dict.fromkeys(word for word in question if any(word in document for document in corpus))
     )
-    assume(known)
+    assume(items)
     oracle = bm25s.BM25(method="lucene", k1=k1, b=b, dtype="float64")
     oracle.index(corpus, show_progress=False)
     rows, scores = bm25(
@@ -95,7 +95,7 @@ def test_equal_to_bm25s(corpus, question, k1, b):
     )
     dense = np.zeros(len(words))
     dense[rows] = scores
-    assert dense.tolist() == pytest.approx(oracle.get_scores(known).tolist(), abs=1e-5)
+    assert dense.tolist() == pytest.approx(oracle.get_scores(items).tolist(), abs=1e-5)
 
 
 def test_equal_to_bm25s_on_many_texts():
@@ -128,20 +128,20 @@ def test_a_mask_scores_as_an_index_of_its_rows_does(data, corpus, question, k1, 
     text = " ".join(question)
     masked, alone = words.hits(words.query(text), mask), only.hits(only.query(text))
     mean = float(only.lengths.mean())
-    found = bm25(masked, words.lengths, count=len(rows), mean_length=mean, k1=k1, b=b)
+    result = bm25(masked, words.lengths, count=len(rows), mean_length=mean, k1=k1, b=b)
     expected = bm25(alone, only.lengths, count=len(only), mean_length=mean, k1=k1, b=b)
-    assert found[0].tolist() == rows[expected[0]].tolist()
-    assert found[1].tolist() == expected[1].tolist()
-    found, expected = coverage(masked, count=len(rows)), coverage(alone, count=len(only))
-    assert found[0].tolist() == rows[expected[0]].tolist()
+    assert result[0].tolist() == rows[expected[0]].tolist()
+    assert result[1].tolist() == expected[1].tolist()
+    result, expected = coverage(masked, count=len(rows)), coverage(alone, count=len(only))
+    assert result[0].tolist() == rows[expected[0]].tolist()
     # a word of the index that the mask lacks counts as unheard, but is added to the mass elsewhere
-    assert found[1].tolist() == pytest.approx(expected[1].tolist(), rel=1e-14)
+    assert result[1].tolist() == pytest.approx(expected[1].tolist(), rel=1e-14)
     codes = np.array(
         data.draw(st.lists(st.integers(-1, 4), min_size=len(corpus), max_size=len(corpus)))
     )
-    found = group_bm25(masked, codes, words.lengths, rows=rows, k1=k1, b=b)
+    result = group_bm25(masked, codes, words.lengths, rows=rows, k1=k1, b=b)
     expected = group_bm25(alone, codes[rows], only.lengths, k1=k1, b=b)
-    assert (found[0].tolist(), found[1].tolist()) == (expected[0].tolist(), expected[1].tolist())
+    assert (result[0].tolist(), result[1].tolist()) == (expected[0].tolist(), expected[1].tolist())
 
 
 @settings(deadline=None)
@@ -172,8 +172,8 @@ def test_a_group_is_scored_as_one_document(data, corpus, question, k1, b):
         for group in present
     ]
     expected = plain_bm25(joined, question, k1, b) if joined else {}
-    found = group_bm25(hits, np.array(codes), words.lengths, k1=k1, b=b)
-    close(found, {present[number]: score for number, score in expected.items()})
+    result = group_bm25(hits, np.array(codes), words.lengths, k1=k1, b=b)
+    close(result, {present[number]: score for number, score in expected.items()})
 
 
 def test_a_word_that_nothing_holds_is_not_covered():

@@ -53,7 +53,7 @@ def test_stored_rows_as_queries_leave_themselves_out_and_are_drawn_by_the_seed(n
     assert one.recall < 1
 
 
-def test_it_shows_itself(neighbours):
+def test_the_report_renders(neighbours):
     measured = report(neighbours, sample=10, verify=True)
     assert measured.frame.columns == ["way", "recall", "low", "high", "p50_ms", "p95_ms"]
     assert measured.frame["way"].to_list() == ["annoy", "exact"]

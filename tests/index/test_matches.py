@@ -24,7 +24,7 @@ k1s, bs = st.floats(0, 3), st.floats(0, 1)
 
 
 def indexed(corpus):
-    """Some rows in segments and the rest unsorted, as after a while."""
+    """Index some rows in segments and leave the rest unsorted, as after a while of use."""
     words = Words(None)
     words.append([" ".join(document) for document in corpus[: len(corpus) // 2]])
     words.seal()
@@ -40,7 +40,7 @@ def spread_out(rows, values, size):
 
 @pytest.fixture(params=["all are scored", "some are left out"])
 def way(request, monkeypatch):
-    """The thresholds of sizes, which no small corpus meets."""
+    """Lower the size thresholds, which no small corpus reaches."""
     if request.param == "some are left out":
         monkeypatch.setattr("memlab.kernel.index._matches._FEW", -1)
         monkeypatch.setattr("memlab.kernel.index._matches._BOUND_FROM", 1)
@@ -52,9 +52,9 @@ def check(words, question, mask, k1, b, n):
     )
     mean = float(mean.mean()) if count else 0.0
     hits = words.hits(words.query(question), mask)
-    given = {"count": count, "mean_length": mean, "k1": k1, "b": b}
-    rows, scores = bm25(hits, words.lengths, **given)
-    matches = Matches(hits, words.lengths, **given)
+    arguments = {"count": count, "mean_length": mean, "k1": k1, "b": b}
+    rows, scores = bm25(hits, words.lengths, **arguments)
+    matches = Matches(hits, words.lengths, **arguments)
     assert matches.best(n).tolist() == rows[best(scores, n)].tolist()
     every = np.arange(len(words))
     assert matches.scores(every).tolist() == spread_out(rows, scores, len(words)).tolist()
@@ -63,7 +63,7 @@ def check(words, question, mask, k1, b, n):
         == spread_out(*coverage(hits, count=count), len(words))[::-1].tolist()
     )
     holding = [set(rows.tolist()) for rows, _ in hits.parts]
-    pairs = [(one, one - 1) for one in range(1, hits.size)]
+    pairs = [(index, index - 1) for index in range(1, hits.size)]
     both = set().union(*(holding[one] & holding[two] for one, two in pairs))
     assert np.flatnonzero(matches.with_pair(every, pairs)).tolist() == sorted(both)
 
@@ -115,8 +115,8 @@ def test_groups_that_are_asked_for_have_the_scores_of_all(cells, at_once, monkey
                 strict=True,
             )
         )
-        found = group_scores(hits, groups, documents, wanted, k1=k1, b=b)
-        assert found.tolist() == [expected.get(code, 0.0) for code in wanted.tolist()]
+        result = group_scores(hits, groups, documents, wanted, k1=k1, b=b)
+        assert result.tolist() == [expected.get(code, 0.0) for code in wanted.tolist()]
 
     holds()
 

@@ -27,14 +27,14 @@ def random_matrix(rows, seed=0, dim=DIM):
     return np.random.default_rng(seed).integers(-127, 128, (rows, dim), dtype=np.int8)
 
 
-def made(rows=2 * BLOCK + 100, seed=0):
+def make_vectors(rows=2 * BLOCK + 100, seed=0):
     vectors = Vectors(DIM, exact_up_to=1_000)
     vectors.append(random_matrix(rows, seed))
     return vectors
 
 
-def built(folder, vectors, rows=None, kind="annoy"):
-    """A base made in this process: what the builder does, without waiting for it to start."""
+def build_base(folder, vectors, rows=None, kind="annoy"):
+    """Build a base in this process, as the builder does, without waiting for a child process."""
     rows = len(vectors) // BLOCK * BLOCK if rows is None else rows
     folder.mkdir(exist_ok=True)
     spool = folder / ".draft-vectors"
@@ -43,17 +43,17 @@ def built(folder, vectors, rows=None, kind="annoy"):
 
 
 @functools.cache
-def _kept(rows, kind):
-    """The files of a base of the first rows of ``made()``: two builds are the same bytes, so one is enough."""
+def _base_files(rows, kind):
+    """Return the files of a base of the first rows of ``made()``. Builds are deterministic, so one is enough."""
     with tempfile.TemporaryDirectory() as folder:
-        built(Path(folder), made(), rows, kind)
+        build_base(Path(folder), make_vectors(), rows, kind)
         return {item.name: item.read_bytes() for item in Path(folder).iterdir()}
 
 
 def with_base(folder, rows=2 * BLOCK, kind="annoy"):
-    """A folder that holds a base of the first rows of ``made()``."""
+    """Return a folder with a base of the first rows of ``made()``."""
     folder.mkdir()
-    for name, data in _kept(rows, kind).items():
+    for name, data in _base_files(rows, kind).items():
         (folder / name).write_bytes(data)
 
 
@@ -68,11 +68,11 @@ def folder(tmp_path):
 
 @pytest.fixture
 def vectors():
-    return made()
+    return make_vectors()
 
 
 def quiet(folder, vectors, **more):
-    """Neighbours that build nothing by themselves, refreshed."""
+    """Return refreshed neighbours that build nothing in the background."""
     neighbours = Neighbours(folder, vectors, background=False, **more)
     neighbours.refresh()
     return neighbours
@@ -96,19 +96,19 @@ class TestBuilding:
         assert vectors.attached is None
 
     def test_few_rows_need_none(self, folder):
-        neighbours = Neighbours(folder, made(rows=900))
+        neighbours = Neighbours(folder, make_vectors(rows=900))
         neighbours.refresh()
         assert not neighbours.building
         assert not folder.exists()
 
     @pytest.mark.long
-    def test_it_is_due_again_when_the_rows_after_it_are_many(self, folder, vectors):
+    def test_an_index_is_due_once_many_rows_follow_it(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors, share=0.5)
         assert not neighbours.is_due
         vectors.append(random_matrix(BLOCK, 1))
         assert neighbours.is_due
-        built(folder, vectors)
+        build_base(folder, vectors)
         neighbours.refresh()
         assert len(neighbours.base) == 3 * BLOCK
         assert len(files(folder)) == 2
@@ -116,7 +116,7 @@ class TestBuilding:
     @pytest.mark.long
     def test_two_builds_are_the_same_bytes(self, tmp_path, vectors):
         for name in ("one", "two"):
-            built(tmp_path / name, vectors)
+            build_base(tmp_path / name, vectors)
         one, two = (next((tmp_path / name).glob("*.index")) for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
 
@@ -164,13 +164,13 @@ class TestBuilding:
         neighbours.refresh()
         assert (neighbours.base, neighbours.building) == (None, False)
         assert "ended with -9" in neighbours.failure
-        built(folder, vectors)
+        build_base(folder, vectors)
         neighbours.refresh()
         assert neighbours.failure is None
         assert len(neighbours.base) == 2 * BLOCK
 
     @pytest.mark.long
-    def test_what_killed_builders_left_is_cleaned_by_the_next(self, folder, vectors):
+    def test_files_of_killed_builders_are_removed_by_the_next(self, folder, vectors):
         folder.mkdir()
         for name in (
             ".draft-annoy",
@@ -193,14 +193,12 @@ class TestBuilding:
         assert "could not be built" in neighbours.failure
         assert not neighbours.building
 
-    def test_the_builder_refuses_vectors_that_are_not_those_that_were_meant(
-        self, folder, vectors, tmp_path
-    ):
+    def test_the_builder_refuses_vectors_of_another_fingerprint(self, folder, vectors, tmp_path):
         folder.mkdir()
         vectors.save(tmp_path / "vectors")
-        held = bytearray((tmp_path / "vectors").read_bytes())
-        held[-100 * DIM - 5 * BLOCK] ^= 1
-        (tmp_path / "vectors").write_bytes(held)
+        data = bytearray((tmp_path / "vectors").read_bytes())
+        data[-100 * DIM - 5 * BLOCK] ^= 1
+        (tmp_path / "vectors").write_bytes(data)
         with pytest.raises(Exception, match="do not match their digest"):
             build_here(
                 str(folder),
@@ -218,7 +216,7 @@ class TestBuilding:
         with pytest.raises(InputError, match="read-only"):
             neighbours.rebuild()
         with pytest.raises(InputError, match="blocks of 4,096"):
-            Neighbours(folder, made(rows=10)).rebuild()
+            Neighbours(folder, make_vectors(rows=10)).rebuild()
 
     @pytest.mark.long
     def test_in_memory_it_lives_in_a_temporary_folder_that_goes_with_it(self, vectors):
@@ -232,18 +230,18 @@ class TestBuilding:
 class TestOpening:
     def test_a_sound_base_is_opened_without_building(self, folder, vectors):
         with_base(folder)
-        neighbours = quiet(folder, made())
+        neighbours = quiet(folder, make_vectors())
         assert len(neighbours.base) == 2 * BLOCK
         assert not neighbours.is_due
 
     def test_a_base_of_other_vectors_is_never_used(self, folder, vectors):
         with_base(folder)
-        assert quiet(folder, made(seed=1)).base is None
+        assert quiet(folder, make_vectors(seed=1)).base is None
 
     def test_other_vectors_to_follow_take_the_base_away(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors)
-        fresh = made(seed=1)
+        fresh = make_vectors(seed=1)
         neighbours.refresh(fresh)
         assert (neighbours.base, vectors.attached, fresh.attached) == (None, None, None)
         assert neighbours.is_due
@@ -264,18 +262,18 @@ class TestOpening:
 
     @pytest.mark.long
     def test_two_processes_see_each_others_bases(self, folder, vectors):
-        one, two = quiet(folder, vectors), quiet(folder, made())
+        one, two = quiet(folder, vectors), quiet(folder, make_vectors())
         assert (one.base, two.base) == (None, None)
         assert one.rebuild()
         two.refresh()
         assert len(two.base) == 2 * BLOCK
 
     def test_a_base_that_is_replaced_stays_usable_where_it_is_mapped(self, folder, vectors):
-        built(folder, vectors, BLOCK)
-        held = quiet(folder, vectors).base
-        built(folder, vectors)
-        assert not held.path.exists()
-        assert len(held.candidates(random_matrix(1)[0], 10)) >= 10
+        build_base(folder, vectors, BLOCK)
+        base = quiet(folder, vectors).base
+        build_base(folder, vectors)
+        assert not base.path.exists()
+        assert len(base.candidates(random_matrix(1)[0], 10)) >= 10
 
     def test_a_refresh_costs_microseconds(self, folder, vectors):
         with_base(folder)
@@ -297,7 +295,7 @@ class TestDamage:
     """Each damage is noticed before the file is searched; the base is dropped, and a new one is due."""
 
     def after(self, folder, change):
-        vectors = made()
+        vectors = make_vectors()
         with_base(folder)
         index = next(folder.glob("*.index"))
         change(index, index.with_name(f"{index.name}.json"))
@@ -305,26 +303,26 @@ class TestDamage:
         neighbours.wait()
         return neighbours
 
-    def flip(self, path, place):
-        held = bytearray(path.read_bytes())
-        held[place] ^= 255
-        path.write_bytes(held)
+    def flip(self, path, offset):
+        data = bytearray(path.read_bytes())
+        data[offset] ^= 255
+        path.write_bytes(data)
 
-    @pytest.mark.parametrize("place", [0, 1_000_003, -1])
-    def test_a_flipped_byte_in_a_file_that_was_written_to(self, folder, place):
+    @pytest.mark.parametrize("offset", [0, 1_000_003, -1])
+    def test_a_flipped_byte_in_a_file_that_was_written_to(self, folder, offset):
         neighbours = self.after(
-            folder, lambda index, header: self.flip(index, place % index.stat().st_size)
+            folder, lambda index, header: self.flip(index, offset % index.stat().st_size)
         )
         assert neighbours.base is None
         assert "is damaged" in neighbours.failure
         assert neighbours.is_due
         assert files(folder) == []
 
-    @pytest.mark.parametrize("place", [0, -1])
-    def test_a_flipped_byte_at_either_end_is_noticed_even_without_a_trace(self, folder, place):
+    @pytest.mark.parametrize("offset", [0, -1])
+    def test_a_flipped_byte_at_either_end_is_noticed_even_without_a_trace(self, folder, offset):
         def silently(index, header):
             times = index.stat().st_atime_ns, index.stat().st_mtime_ns
-            self.flip(index, place)
+            self.flip(index, offset)
             os.utime(index, ns=times)
 
         neighbours = self.after(folder, silently)
@@ -377,7 +375,7 @@ class TestDamage:
 
         assert self.after(folder, say).base is None
 
-    def test_a_file_that_vanishes_in_use_is_let_go(self, folder, vectors):
+    def test_an_index_whose_file_vanishes_is_dropped(self, folder, vectors):
         with_base(folder)
         neighbours = quiet(folder, vectors)
         for item in folder.iterdir():
@@ -386,9 +384,9 @@ class TestDamage:
         assert (neighbours.base, vectors.attached) == (None, None)
         assert neighbours.is_due
 
-    def test_an_index_that_names_rows_it_has_not_is_let_go(self, folder):
-        vectors = made(rows=2 * BLOCK)
-        built(folder, vectors)
+    def test_an_index_that_names_missing_rows_is_dropped(self, folder):
+        vectors = make_vectors(rows=2 * BLOCK)
+        build_base(folder, vectors)
         neighbours = quiet(folder, vectors)
         # the header of a smaller base over the file of a larger one
         neighbours.base.header = msgspec.structs.replace(neighbours.base.header, rows=BLOCK)

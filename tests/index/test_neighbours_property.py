@@ -27,7 +27,7 @@ step = st.one_of(
 
 
 class World:
-    """Vectors and their index, and beside them a plain matrix and a plain mask."""
+    """Vectors and their index, next to a plain matrix and a plain mask."""
 
     def __init__(self, folder, kind, seed):
         self.folder, self.kind = folder / "neighbours", kind
@@ -81,14 +81,14 @@ class World:
         if index is None:
             return
         if how == "flip":
-            held = bytearray(index.read_bytes())
-            held[int(self.chance.integers(len(held)))] ^= 255
-            index.unlink()  # a new file, not the mapped one under the feet of whoever uses it
-            index.write_bytes(held)
+            data = bytearray(index.read_bytes())
+            data[int(self.chance.integers(len(data)))] ^= 255
+            index.unlink()  # a new file, because a reader may have mapped the old one
+            index.write_bytes(data)
         elif how == "cut":
-            held = index.read_bytes()
+            data = index.read_bytes()
             index.unlink()
-            index.write_bytes(held[: len(held) // 2])
+            index.write_bytes(data[: len(data) // 2])
         elif how == "nonsense":
             header.write_text('{"format": 1')
         else:
@@ -101,8 +101,12 @@ class World:
         self.neighbours.refresh(self.vectors)
 
     def newest(self):
-        found = sorted(self.folder.glob("*.index"))
-        return (found[-1], found[-1].with_name(f"{found[-1].name}.json")) if found else (None, None)
+        ordered = sorted(self.folder.glob("*.index"))
+        return (
+            (ordered[-1], ordered[-1].with_name(f"{ordered[-1].name}.json"))
+            if ordered
+            else (None, None)
+        )
 
     def check(self):
         self.neighbours.refresh()
@@ -139,14 +143,14 @@ class World:
 @pytest.mark.long
 @settings(deadline=None, max_examples=2, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, min_size=2, max_size=9), st.integers(0, 2**32 - 1))
-def test_what_a_search_returns_is_true(tmp_path_factory, steps, seed):
+def test_search_results_are_correct(tmp_path_factory, steps, seed):
     live(tmp_path_factory.mktemp("world"), "annoy", steps, seed)
 
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(step, min_size=5, max_size=25), st.integers(0, 2**32 - 1))
-def test_what_a_search_returns_is_true_for_long(tmp_path_factory, steps, seed):
+def test_search_results_are_correct_in_long_runs(tmp_path_factory, steps, seed):
     live(tmp_path_factory.mktemp("world"), "annoy", steps, seed)
 
 

@@ -24,7 +24,7 @@ questions = st.lists(st.sampled_from([*VOCABULARY, "unheard"]), max_size=5).map(
 
 @pytest.fixture
 def short(monkeypatch):
-    """Passages of some four words, of texts of more than six."""
+    """Use passages of about four words, for texts of more than six."""
     monkeypatch.setattr("memlab.kernel.index._tokens.LONG", 6)
     monkeypatch.setattr("memlab.kernel.index._postings.LONG", 6)
     monkeypatch.setattr("memlab.kernel.index._tokens._WORDS", 4)
@@ -68,7 +68,7 @@ class TestParts:
 
 
 def naive(words, corpus, question, mask, k1, b):
-    """BM25 and coverage of each row: the best of what its passages would have by themselves."""
+    """Compute BM25 and coverage of each row as the maximum over its passages."""
     query = words.query(question)
     count = int(mask.sum())
     parts = [
@@ -114,14 +114,20 @@ def test_equal_to_a_naive_search_of_every_passage():
             inside = InPassages(words.passages, hits, mean)
         count = int(mask.sum())
         mean_of_rows = float(words.lengths[mask].mean()) if count else 0.0
-        given = {"count": count, "mean_length": mean_of_rows, "k1": k1, "b": b, "inside": inside}
-        matches = Matches(words.hits(query, mask), words.lengths, **given)
+        arguments = {
+            "count": count,
+            "mean_length": mean_of_rows,
+            "k1": k1,
+            "b": b,
+            "inside": inside,
+        }
+        matches = Matches(words.hits(query, mask), words.lengths, **arguments)
         rows = np.flatnonzero(mask)
-        found = matches.scores(rows)
-        assert found == pytest.approx(scores[rows])
+        result = matches.scores(rows)
+        assert result == pytest.approx(scores[rows])
         assert matches.coverage(rows[::-1]) == pytest.approx(shares[rows][::-1])
         # the order is that of the scores found: sums in another order may part a tie
-        expected = rows[best(found, n)]
+        expected = rows[best(result, n)]
         assert matches.best(n).tolist() == expected[matches.scores(expected) > 0].tolist()
 
     holds()
@@ -159,8 +165,12 @@ class TestKept:
         words.append(self.corpus)
         words.save(path := tmp_path / "words.npz")
         with np.load(path) as arrays:
-            held = dict(arrays)
-        for wrong in (held["passages_of"] + 9, held["passages_of"][1:], held["passages_of"][::-1]):
-            np.savez(path, **{**held, "passages_of": wrong})
+            values = dict(arrays)
+        for wrong in (
+            values["passages_of"] + 9,
+            values["passages_of"][1:],
+            values["passages_of"][::-1],
+        ):
+            np.savez(path, **{**values, "passages_of": wrong})
             with pytest.raises(DamagedLab, match="do not belong to these rows"):
                 Words.load(path)

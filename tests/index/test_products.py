@@ -18,12 +18,12 @@ def matrices(rows, dim):
 )
 def test_each_pair_as_by_hand(pair, wide):
     left, right = pair
-    found = products(left, right.astype(np.float64 if wide else np.float32))
+    result = products(left, right.astype(np.float64 if wide else np.float32))
     by_hand = [
         [sum(int(a) * int(b) for a, b in zip(x, y, strict=True)) for y in right] for x in left
     ]
-    assert found.tolist() == by_hand or not found.size
-    assert found.shape == (len(left), len(right))
+    assert result.tolist() == by_hand or not result.size
+    assert result.shape == (len(left), len(right))
 
 
 def test_many_blocks_of_rows_and_columns():

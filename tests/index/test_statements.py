@@ -1,4 +1,4 @@
-"""Statements that a later text makes anew: what is noticed, what is left alone, and what a question asks of it."""
+"""Statements that a later text replaces: which are noticed, which are not, and which a query asks about."""
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,8 @@ from memlab.kernel.english import Asked, restated
 ASIDE = "Thanks for your patience! I had 3 cups of tea, and it rained all day."
 
 
-def around(said):
-    return f"I want to be realistic about the week. {said} {ASIDE}"
+def around(texts):
+    return f"I want to be realistic about the week. {texts} {ASIDE}"
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def around(said):
         ("I've never flown with a small airline.", "I have flown with a small airline twice."),
     ],
 )
-def test_a_statement_within_a_long_message_is_made_anew(old, new):
+def test_a_statement_within_a_long_message_is_replaced(old, new):
     (found,) = restated(around(old), around(new))
     assert around(old)[slice(*found.old)] in around(old)
     assert around(old)[slice(*found.old)].rstrip(".") in old
@@ -39,7 +39,7 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
         # other things
         ("Our bakery sells 220 loaves a day.", "Our bakery sells 80 croissants a day."),
         ("My visa expires on 12 March.", "My passport expires on 20 October."),  # of something else
-        ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of somebody else
+        ("I do 25 push-ups.", "My sister does 40 push-ups."),  # of another person
         # still so
         (
             "Our bakery sells 220 loaves a day.",
@@ -51,7 +51,7 @@ def test_a_statement_within_a_long_message_is_made_anew(old, new):
         ("Call `retry(3)` first.", "Call `retry(5)` first."),  # code is nobody's statement
     ],
 )
-def test_what_replaces_nothing_makes_nothing_anew(old, new):
+def test_unrelated_statements_replace_nothing(old, new):
     assert restated(around(old), around(new)) == []
 
 
@@ -85,8 +85,8 @@ def test_of_a_table_only_the_first_values_are_compared():
     )
     assert 0 < len(restated(older, newer)) <= 256
     [found] = [
-        one
-        for one in restated(f"The shed cost $900. {older}", f"The shed cost $800. {newer}")
-        if one.words == {"shed", "cost"}
+        item
+        for item in restated(f"The shed cost $900. {older}", f"The shed cost $800. {newer}")
+        if item.words == {"shed", "cost"}
     ]
     assert found.old == (0, 18)

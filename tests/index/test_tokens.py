@@ -49,7 +49,7 @@ def test_composed_and_decomposed_text_have_the_same_words(text):
 def test_a_word_holds_letters_their_marks_and_digits_only(text):
     for word in words_of(text):
         assert word[0].isalnum()
-        assert all(one.isalnum() or unicodedata.category(one) in ("Mn", "Mc") for one in word)
+        assert all(item.isalnum() or unicodedata.category(item) in ("Mn", "Mc") for item in word)
 
 
 SCRIPTS = [*"aé7ßжयकि\u0301 ,.", *"東京々", *"かナー", *"한글", *"ไทยที่", *"ລາວ", *"မြန်"]
@@ -61,13 +61,13 @@ def test_equal_to_reading_one_character_at_a_time(text):
 
 
 def slow_words(text):
-    """Runs of signs with a space or without one between their words; of the latter, pairs and Han."""
+    """Split a text at spaces, and text without spaces into characters; pairs of the latter for Han."""
     signs = []
-    for one in text:
-        if one.isalnum():
-            signs.append(one)
-        elif signs and signs[-1] and unicodedata.category(one) in ("Mn", "Mc"):
-            signs[-1] += one
+    for item in text:
+        if item.isalnum():
+            signs.append(item)
+        elif signs and signs[-1] and unicodedata.category(item) in ("Mn", "Mc"):
+            signs[-1] += item
         else:
             signs.append("")
     words = []
@@ -76,10 +76,10 @@ def slow_words(text):
         if unspaced == "spaced":
             words.append("".join(run))
         elif unspaced == "unspaced":
-            for place, sign in enumerate(run):
+            for index, sign in enumerate(run):
                 if len(run) == 1 or name(sign) in ("CJK", "IDEOGRAPHIC"):
                     words.append(sign)
-                words += ["".join(run[place : place + 2])] if place + 1 < len(run) else []
+                words += ["".join(run[index : index + 2])] if index + 1 < len(run) else []
     return words
 
 

@@ -15,14 +15,14 @@ from memlab.kernel.index import Vectors
 component = st.integers(-127, 127)
 
 
-def matrices(dim, most=30, least=0):
+def matrices(dim, maximum=30, minimum=0):
     return hnp.arrays(
-        np.int8, st.tuples(st.integers(least, most), st.just(dim)), elements=component
+        np.int8, st.tuples(st.integers(minimum, maximum), st.just(dim)), elements=component
     )
 
 
 def cosine(a, b):
-    """By Python's integers: nothing can round before the root."""
+    """Compute the cosine with Python's integers, which round only at the root."""
     dot = sum(int(x) * int(y) for x, y in zip(a, b, strict=True))
     squares = sum(int(x) ** 2 for x in a) * sum(int(y) ** 2 for y in b)
     return dot / math.sqrt(squares) if squares else 0.0
@@ -68,8 +68,8 @@ def test_top_is_the_exact_ranking_with_ties_by_row(data, dim):
 class Lottery:
     """An index that proposes rows without looking at the query: whatever it says, scores must come out right."""
 
-    def __init__(self, rows, dim, *, most=None, seed=0):
-        self.rows, self.dim, self.most, self.asked = rows, dim, most, 0
+    def __init__(self, rows, dim, *, maximum=None, seed=0):
+        self.rows, self.dim, self.most, self.asked = rows, dim, maximum, 0
         self.chance = np.random.default_rng(seed)
 
     def __len__(self):
@@ -85,14 +85,14 @@ class Lottery:
 def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_later_row_is_missed(
     data,
 ):
-    matrix = data.draw(matrices(3, most=60, least=40))
+    matrix = data.draw(matrices(3, maximum=60, minimum=40))
     query = data.draw(hnp.arrays(np.int8, 3, elements=component))
     mask = data.draw(hnp.arrays(np.bool_, len(matrix)))
     sealed = data.draw(st.integers(20, len(matrix)))
     n = data.draw(st.integers(0, 6))
     vectors = Vectors(3, exact_up_to=4)
     vectors.append(matrix)
-    vectors.attach(Lottery(sealed, 3, most=data.draw(st.sampled_from([None, 3]))))
+    vectors.attach(Lottery(sealed, 3, maximum=data.draw(st.sampled_from([None, 3]))))
     eligible = np.flatnonzero(mask)
     best_rows, best_cosines = ranked(query, matrix, eligible.tolist(), n)
     for filters in ({"rows": eligible}, {"mask": mask}, {"rows": eligible, "mask": mask}):
@@ -104,7 +104,7 @@ def test_with_an_index_every_row_found_is_eligible_and_scored_exactly_and_no_lat
         assert mask[rows].all()
         assert len(rows) == min(n, len(eligible))
         assert {row for row in best_rows if row >= sealed} <= set(rows.tolist())
-        assert all(found <= true for found, true in zip(cosines, best_cosines, strict=True))
+        assert all(cosine <= true for cosine, true in zip(cosines, best_cosines, strict=True))
 
 
 def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
@@ -112,7 +112,7 @@ def test_an_index_that_proposes_too_few_is_asked_again_and_then_passed_over():
     vectors = Vectors(4, exact_up_to=100)
     vectors.append(matrix)
     exact = vectors.top(matrix[9], 20)
-    stingy, generous = Lottery(5_000, 4, most=5), Lottery(5_000, 4)
+    stingy, generous = Lottery(5_000, 4, maximum=5), Lottery(5_000, 4)
     vectors.attach(stingy)
     assert vectors.top(matrix[9], 20)[0].tolist() == exact[0].tolist()
     assert stingy.asked == 2
@@ -252,9 +252,9 @@ def test_a_cosine_is_one_for_equal_vectors_and_never_beyond():
     matrix = random_matrix(500, 96)
     vectors = stored(matrix)
     for row in range(0, 500, 50):
-        found = vectors.similarity(matrix[row])
-        assert found[row] == 1.0
-        assert np.abs(found).max() <= 1.0
+        similarities = vectors.similarity(matrix[row])
+        assert similarities[row] == 1.0
+        assert np.abs(similarities).max() <= 1.0
         assert vectors.similarity(-matrix[row])[row] == -1.0
     assert Fraction(float(vectors.similarity(matrix[0], np.array([0]))[0])) == 1
 
@@ -270,7 +270,7 @@ def test_with_a_zero_vector_the_cosine_is_zero():
 
 @settings(deadline=None)
 @given(
-    st.lists(matrices(4, most=9), max_size=6),
+    st.lists(matrices(4, maximum=9), max_size=6),
     hnp.arrays(np.int8, 4, elements=component),
     st.integers(0, 6),
 )
@@ -304,7 +304,7 @@ class TestViews:
         # what was handed out before did not change
         assert (first.matrix.astype(np.int8) == vectors.take(np.arange(0, 20, 2))).all()
 
-    def test_what_is_handed_out_cannot_be_written(self):
+    def test_returned_arrays_are_read_only(self):
         vectors = stored(random_matrix(10, 8))
         view = vectors.view("v", np.arange(5))
         with pytest.raises(ValueError, match="read-only"):
@@ -339,7 +339,7 @@ class TestOnDisk:
         assert (Vectors.load(path).take() == loaded.take()).all()
         assert [item.name for item in tmp_path.iterdir()] == ["vectors"]
 
-    def test_none_at_all(self, tmp_path):
+    def test_an_index_without_vectors(self, tmp_path):
         Vectors(7).save(tmp_path / "vectors")
         loaded = Vectors.load(tmp_path / "vectors")
         assert (len(loaded), loaded.dim) == (0, 7)

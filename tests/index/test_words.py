@@ -34,7 +34,7 @@ def indexed(batches, **settings):
 
 
 def plain_hits(corpus, question, rows):
-    """{(row, word): count}, read off the texts."""
+    """Count the hits in the texts: {(row, word): count}."""
     wanted = set(question.split())
     return {
         (row, word): count
@@ -188,19 +188,19 @@ class TestOnDisk:
             Words.load(path)
 
     def test_a_flipped_byte_is_refused(self, path):
-        held = bytearray(path.read_bytes())
-        at = held.index(b"prefer")
-        held[at] ^= 1
-        path.write_bytes(held)
+        data = bytearray(path.read_bytes())
+        at = data.index(b"prefer")
+        data[at] ^= 1
+        path.write_bytes(data)
         with pytest.raises(DamagedLab):
             Words.load(path)
 
     def test_arrays_that_do_not_fit_together_are_refused(self, path):
         with np.load(path, allow_pickle=False) as arrays:
-            held = dict(arrays)
-        held["rows"] = held["rows"] + 3
+            values = dict(arrays)
+        values["rows"] = values["rows"] + 3
         with path.open("wb") as file:
-            np.savez(file, **held)
+            np.savez(file, **values)
         with pytest.raises(DamagedLab, match="contradict each other"):
             Words.load(path)
         with pytest.raises(DamagedLab):
@@ -213,7 +213,7 @@ class TestOnDisk:
         assert len(words.hits(words.query("tabs"))) == 0
 
 
-def test_what_is_no_text_is_refused():
+def test_values_that_are_no_text_are_refused():
     words = Words()
     with pytest.raises(InputError, match="list of texts"):
         words.append("one text")

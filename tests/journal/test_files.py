@@ -1,7 +1,8 @@
-"""A lab's directory: what becomes one, what is refused, and what a person is told.
+"""A lab's directory: what is accepted as a lab, what is refused, and the messages for a person.
 
-The tests may run as root, whom permissions do not stop. Where a disk must refuse writes, a child process in a mount
-namespace of its own binds the lab read-only (or fills a tiny disk); without the right to do that, those are skipped.
+The tests may run as root, whom permissions do not stop. Where a disk must refuse writes, a child process works in a
+mount namespace of its own. It binds the lab read-only, or fills a tiny disk. Without the right to do that, these tests
+are skipped.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
         row = ("format-by", "9.1.0", checksum("format-by", "9.1.0"))
         database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
         database.commit()
-    said = (
+    text = (
         f"{lab} has format {VERSION + 1}, written by memlab 9.1.0. This is memlab {memlab.__version__}, which reads "
         f"formats up to {VERSION}. Upgrade memlab."
     )
@@ -132,7 +133,7 @@ def test_a_lab_of_a_later_version_says_so(lab: Path) -> None:
     for read_only in (False, True):
         with pytest.raises(NewerLab) as caught:
             Journal.open(lab, read_only=read_only)
-        assert str(caught.value) == said
+        assert str(caught.value) == text
     assert (lab / "journal.db").read_bytes() == before
 
 
@@ -243,7 +244,7 @@ def test_immutable_refuses_a_lab_that_is_in_use(lab: Path) -> None:
 
 
 def _mounting() -> list[str] | None:
-    """A command in front of another that lets it mount, if this system allows it."""
+    """Return a command prefix that allows a command to mount, if this system permits it."""
     for command in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
         if (
             shutil.which("unshare")
@@ -276,7 +277,7 @@ lab = Path(sys.argv[1])
 
 
 def mounted(mount: str, script: str, path: Path) -> list[str]:
-    """The lines that a Python script prints after a mount that only it sees."""
+    """Return the lines that a Python script prints after a mount that only this script sees."""
     assert MOUNTING is not None
     source = Path(__file__).parents[2]
     shell = f'set -e; {mount}; exec "$0" -c "$1" "$2"'

@@ -1,4 +1,4 @@
-"""The writer's lock: not taken twice in a thread, and not kept by somebody who is gone."""
+"""The writer's lock: a thread cannot take it twice, and a process that ended does not hold it."""
 
 import inspect
 import sys
@@ -12,7 +12,7 @@ from memlab.kernel.journal import WriterLock
 FILE = inspect.getfile(WriterLock)
 
 
-def test_it_is_not_taken_twice_in_a_thread(tmp_path):
+def test_a_thread_cannot_take_the_lock_twice(tmp_path):
     lock = WriterLock(tmp_path / "lock")
     with lock.hold(1.0):
         with pytest.raises(LabError, match="already open in this thread"), lock.hold(1.0):
@@ -29,7 +29,7 @@ def test_it_is_not_taken_twice_in_a_thread(tmp_path):
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 def test_an_interrupt_at_any_line_leaves_it_free(tmp_path):
-    """Each line of the file in turn, taking and letting go."""
+    """Each line of the file in turn, while acquiring and releasing the lock."""
     lock, tried = WriterLock(tmp_path / "lock"), 0
     for wanted in range(1, Path(FILE).read_text().count("\n") + 1):
         struck = False

@@ -64,11 +64,11 @@ def test_a_lab_that_may_not_be_written_is_read_through_a_copy_in_memory(folder, 
     assert (folder / "journal.db").read_bytes() == as_it_is
 
 
-def test_it_is_done_once_and_by_one_process(folder):
+def test_a_migration_runs_once_and_in_one_process(folder):
     as_format_1(folder)
-    with Journal.open(folder) as one, Journal.open(folder) as other:
-        assert one.identity == other.identity
-        assert one.chain(one.head) == other.chain(other.head)
+    with Journal.open(folder) as lab, Journal.open(folder) as other:
+        assert lab.identity == other.identity
+        assert lab.chain(lab.head) == other.chain(other.head)
     assert is_intact(folder)
 
 
@@ -186,17 +186,17 @@ def test_a_process_that_is_killed_while_it_raises_the_format_leaves_the_lab_as_i
 
 def test_a_backup_of_a_lab_of_format_2_is_restored_to_one_of_today(folder, disk):
     with disk() as lab:
-        kept = lab.io.backup().path
+        path = lab.io.backup().path
         before = lab.memories
-    as_format_2(kept)
+    as_format_2(path)
     (folder / "journal.db").write_bytes(b"")
-    assert memlab.restore(folder, kept).backup == kept
+    assert memlab.restore(folder, path).backup == path
     assert format_of(folder) == TODAY
     with disk() as lab:
         assert_frame_equal(lab.memories, before)
 
 
-def test_what_a_later_memlab_wrote_is_neither_restored_nor_replaced(folder, disk):
+def test_a_journal_of_a_later_version_is_neither_restored_nor_replaced(folder, disk):
     with disk() as lab:
         kept, older = lab.io.backup().path, lab.io.backup(folder.parent / "older").path
     make_newer(kept)

@@ -40,10 +40,10 @@ def write_many(path: Path, name: str, start: Barrier) -> None:
         journal.close()
 
 
-def hold(path: Path, held: Signal, release: Signal) -> None:
+def hold(path: Path, acquired: Signal, release: Signal) -> None:
     with Journal.open(path) as journal, journal.write() as tx:
         tx.event("note", {"by": "holder"}, at=0)
-        held.set()
+        acquired.set()
         release.wait()
 
 

@@ -18,7 +18,7 @@ SECRET = "quokkas in the shed"
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A journal of 300 long texts, of which number 7 is to go, written in several writes and closed in between."""
+    """Write a journal of 300 long texts in several sessions; number 7 is the one to purge."""
     folder = tmp_path / "lab"
     for first in range(1, 301, 100):
         with Journal.open(folder) as journal, journal.write() as tx:
@@ -43,7 +43,7 @@ def holds(folder: Path, word: str = SECRET) -> list[str]:
     return [file.name for file in folder.iterdir() if word.encode() in file.read_bytes()]
 
 
-def test_it_reads_as_if_it_had_never_been(path: Path) -> None:
+def test_a_scrubbed_journal_reads_as_if_the_text_had_never_existed(path: Path) -> None:
     with Journal.open(path) as journal:
         scrub(journal)
         assert journal.texts([6, 7, 8]) == ["text 6 " * 60, "", "text 8 " * 60]

@@ -1,8 +1,8 @@
-"""Whether the back ends agree on a policy: the judge of the fuzzer and of the random tests.
+"""Decide whether the back ends agree on a policy, for the fuzzer and the random tests.
 
 A row and a column agree on every bit. NumPy rounds exp, log, log1p, tanh and pow differently, and a difference in the
-last place may choose another branch later; so an array is compared with the graph walked value by value twice, once
-with C's functions and once with NumPy's, and must agree with one of the two within 1e-12.
+last place may choose another branch later. So an array is compared with the graph evaluated value by value twice, once
+with C's functions and once with NumPy's. It must agree with one of the two within 1e-12.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BLANK = {"num": (0.0, float), "bool": (False, bool), "str": ("", object)}
 
 
 def bits(value: object) -> object:
-    """A value by its bits: signed zeros differ, every NaN is one."""
+    """Return a key for the bits of a value: signed zeros differ, all NaNs are equal."""
     if isinstance(value, dict):
         return {name: bits(v) for name, v in value.items()}
     if isinstance(value, float):
@@ -42,27 +42,27 @@ def bits(value: object) -> object:
 
 
 def frame_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> pl.DataFrame:
-    """Rows as a frame, with ids."""
+    """Return rows as a frame, with ids."""
     frame = pl.DataFrame(list(rows), schema={i.name: _DTYPES[i.type] for i in inputs})
     return frame.with_columns(memory_id=pl.Series(range(len(rows)), dtype=pl.Int64))
 
 
 def arrays_of(rows: Sequence[dict[str, Any]], inputs: Iterable[Input]) -> dict[str, Any]:
-    """Rows as arrays with masks of nulls."""
-    given: dict[str, Any] = {}
+    """Return rows as arrays with masks of nulls."""
+    arguments: dict[str, Any] = {}
     for declared in inputs:
         values = [row[declared.name] for row in rows]
         if declared.type == "set":
-            given[declared.name] = values
+            arguments[declared.name] = values
         else:
             blank, dtype = _BLANK[declared.type]
             filled = np.array([blank if v is None else v for v in values], dtype)
-            given[declared.name] = (filled, np.array([v is None for v in values]))
-    return given
+            arguments[declared.name] = (filled, np.array([v is None for v in values]))
+    return arguments
 
 
 def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
-    """What the back ends disagree on over a slate of rows, or None."""
+    """Return how the back ends disagree over a slate of rows, or None."""
     inputs = policy.signature.inputs.values()
     if "tail-n" in policy.signature.inputs:
         rows = [{**row, "tail-n": float(len(rows))} for row in rows]
@@ -70,7 +70,9 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
     slate = (
         policy.aggregates(frame).rows(named=True) if over_slate(policy.root) else [None] * len(rows)
     )
-    single = [policy.row(row, aggregates=found) for row, found in zip(rows, slate, strict=True)]
+    single = [
+        policy.row(row, aggregates=aggregates) for row, aggregates in zip(rows, slate, strict=True)
+    ]
     columns = policy.columns(frame).to_list()
     if policy.root.op == "record" and not policy.fields:
         columns = single
@@ -99,7 +101,7 @@ def disagreement(policy: Policy, rows: Sequence[dict[str, Any]]) -> str | None:
 
 
 def over_slate(root: Node) -> bool:
-    """Whether any node ranges over the slate."""
+    """Return whether any node ranges over the slate."""
     return any(node.op in AGGREGATES for node in reachable(root))
 
 
@@ -125,10 +127,10 @@ _NUMPY = {name: _numpy(name) for name in INEXACT}
 
 
 def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[Any]:
-    """The graph node by node and value by value, with NumPy's functions where its rounding differs."""
-    found: dict[int, list[Any]] = {}
+    """Evaluate the graph node by node and value by value, with NumPy's functions where its rounding differs."""
+    result: dict[int, list[Any]] = {}
     for node in reachable(root):
-        args = [found[a.index] for a in node.args]
+        args = [result[a.index] for a in node.args]
         if node.op == "const":
             values: list[Any] = [node.value] * len(rows)
         elif node.op == "input":
@@ -146,18 +148,18 @@ def _walked(root: Node, rows: Sequence[dict[str, Any]], policy: Policy) -> list[
             primitive = PRIMITIVES[node.op]
             function = _NUMPY.get(node.op, primitive.scalar)
             values = [
-                None if primitive.strict and None in given else function(*given)
-                for given in zip(*args, strict=True)
+                None if primitive.strict and None in values else function(*values)
+                for values in zip(*args, strict=True)
             ]
-        found[node.index] = values
-    return found[root.index]
+        result[node.index] = values
+    return result[root.index]
 
 
 def _aggregated(node: Node, args: list[list[Any]], size: int) -> list[Any]:
     slates = Slates(size)
-    given = np.array([math.nan if v is None else v for v in args[0]], float)
+    numbers = np.array([math.nan if v is None else v for v in args[0]], float)
     missing = np.array([v is None for v in args[0]])
-    values, nulls = aggregate(node.op, given, missing, slates)
+    values, nulls = aggregate(node.op, numbers, missing, slates)
     listed: list[Any] = values.tolist()
     return (
         listed

@@ -18,7 +18,7 @@ FAMILIES = tuple(sorted(path.stem for path in _FOLDER.glob("*.txt")))
 
 
 def attacks(family: str | None = None) -> list[str]:
-    """The texts of one family, or all of them."""
+    """Return the texts of one family of attacks, or all of them."""
     names = FAMILIES if family is None else (family,)
     lines = [
         line

@@ -59,7 +59,7 @@ class Grammar:
         self.rules = {type: self._rules(type) for type in ("num", "bool", "str", "word")}
 
     def policy(self, slot: str | None = None) -> Program:
-        """A whole policy, now and then with helpers in front or in the Scheme spelling."""
+        """Draw a whole policy, sometimes with helpers in front or in the Scheme spelling."""
         slot = slot or self.dice.choice(
             ("num", "num", "num", "bool", "bool", "str", "word", "record", "list")
         )
@@ -82,7 +82,9 @@ class Grammar:
         elif shape < 0.8:
             text = f"(lambda ({arguments.replace('-', '_')}) {body})"
         elif shape < 0.9:
-            text = f'(defpolicy {SLOTS[slot].slot} [{arguments}]\n  "What it is."\n  {body}) ; done'
+            text = (
+                f'(defpolicy {SLOTS[slot].slot} [{arguments}]\n  "A docstring."\n  {body}) ; done'
+            )
         else:
             text = f"(defpolicy {SLOTS[slot].slot} (λ ({arguments}) {body}))"
         return Program("\n".join([*front, text]), slot)
@@ -90,7 +92,7 @@ class Grammar:
     # Expressions.
 
     def expression(self, type: str, depth: int, env: dict[str, str]) -> str:
-        """An expression of a type: num, bool, str, or word (one of a closed vocabulary)."""
+        """Draw an expression of a type: num, bool, str, or word (one of a closed vocabulary)."""
         if depth <= 0 or self.dice.random() < 0.12:
             return self.leaf(type, env)
         return self.dice.choice(self.rules[type])(depth - 1, env)
@@ -174,7 +176,7 @@ class Grammar:
         return rules
 
     def say(self, head: str, *arguments: str) -> str:
-        """A call, now and then by an alias of its name."""
+        """Write a call, sometimes by an alias of its name."""
         self.heads[head] = self.heads.get(head, 0) + 1
         if self.dice.random() < 0.15:
             spelled = [alias for alias, name in ALIASES.items() if name == head]
@@ -223,7 +225,7 @@ class Grammar:
         return rule
 
     def _library(self, depth: int, env: dict[str, str]) -> str:
-        """A helper of the library; all of them take numbers and give one."""
+        """Draw a helper of the library; all of them take numbers and return one."""
         helper = self.dice.choice(list(library().values()))
         if not self.inexact or helper.name in self.own:
             return self.leaf("num", env)
@@ -238,7 +240,7 @@ class Grammar:
         return f"({name} {' '.join(self.expression('num', depth - 1, env) for _ in range(self.own[name]))})"
 
     def _helper(self, number: int) -> str:
-        """A ``defn``, which may call the ones before it."""
+        """Draw a ``defn``, which may call the ones before it."""
         names = self.dice.sample(["a", "b", "n", "m"], self.dice.randint(1, 3))
         body = self.expression("num", 2, {"": "", **dict.fromkeys(names, "num")})
         name = f"h{number}"
@@ -316,11 +318,11 @@ class Grammar:
             values = [self.number() for _ in keys]
         last = self.number() if type == "num" and dice.random() < 0.4 else branch()
         if dice.random() < 0.5:
-            shown = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
+            texts = [k[0] if len(k) == 1 else f"[{' '.join(k)}]" for k in keys]
             return self.say(
                 "case",
                 subject,
-                *[p for pair in zip(shown, values, strict=True) for p in pair],
+                *[p for pair in zip(texts, values, strict=True) for p in pair],
                 "else",
                 last,
             )
@@ -328,7 +330,7 @@ class Grammar:
         return self.say("case", subject, *clauses, f"(else {last})")
 
     def _subject(self, depth: int, env: dict[str, str]) -> tuple[str, list[str]]:
-        """What ``case`` and ``in`` compare, and literals that it may equal."""
+        """Draw a subject for ``case`` and ``in``, and literals that it may equal."""
         kind = self.dice.choice(("num", "str", "word"))
         words = {
             "num": list(NUMBERS),
@@ -370,7 +372,7 @@ class Grammar:
     # Lists.
 
     def picked(self, depth: int, env: dict[str, str]) -> str:
-        """The position of one item, or -1."""
+        """Draw the position of one item, or -1."""
         shape = self.dice.random()
         if depth > 1 and shape < 0.6:
             empty = self.say("empty?", self.positions(depth - 2, env))
@@ -383,7 +385,7 @@ class Grammar:
         return "-1" if shape > 0.9 else self.say("first", self.positions(depth, env))
 
     def positions(self, depth: int, env: dict[str, str]) -> str:
-        """Positions of the slate that meet some tests."""
+        """Draw positions of the slate that meet some tests."""
         every = self.say(
             "range",
             *self.dice.choice(((), ("0",))),
@@ -404,7 +406,7 @@ class Grammar:
     # Records.
 
     def update(self, depth: int, env: dict[str, str]) -> str:
-        """``(update ...)``, under choices and bindings."""
+        """Draw an ``(update ...)`` under choices and bindings."""
         shape = self.dice.random()
         if depth > 1 and shape < 0.5:
             rule = self.dice.choice(
@@ -414,8 +416,8 @@ class Grammar:
         if depth > 1 and shape < 0.6:
             name = self.dice.choice(("a", "b"))
             value = self.expression("num", depth - 2, env)
-            known = {**env, name: "num"} if value not in ("null", "nil", "None") else env
-            return self.say("let", f"[{name} {value}]", self.update(depth - 1, known))
+            scope = {**env, name: "num"} if value not in ("null", "nil", "None") else env
+            return self.say("let", f"[{name} {value}]", self.update(depth - 1, scope))
         fields = self.dice.sample(["x", "y", "p", "kind"], self.dice.randint(0, 3))
         types = {"x": "num", "y": "num", "p": "bool", "kind": "word"}
         return self.say(

@@ -58,7 +58,7 @@ def _let(
 
 
 def program(type: str, depth: int, inexact: bool) -> st.SearchStrategy[str]:
-    """Source of an expression of a type."""
+    """Draw the source of an expression of a type."""
     leaves = {
         "num": st.one_of(st.sampled_from(["x", "y", "z"]), literals),
         "bool": st.sampled_from(["p", "q", "true", "false", "null"]),
@@ -117,7 +117,7 @@ def program(type: str, depth: int, inexact: bool) -> st.SearchStrategy[str]:
 
 
 def bits(value: object) -> object:
-    """A value by its bits: signed zeros differ, every NaN is one."""
+    """Return a key for the bits of a value: signed zeros differ, all NaNs are equal."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack(">d", value)
     return value

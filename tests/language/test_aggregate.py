@@ -27,7 +27,7 @@ def missing(x: float | None) -> bool:
 
 
 def reference(op: str, slate: list[tuple[int, float | None]]) -> dict[int, float | None]:
-    """One slate as (id, value) pairs; the value of the aggregate by id."""
+    """Compute an aggregate for one slate of (id, value) pairs; return its value by id."""
     slate = sorted(slate)
     known = [x for _, x in slate if x is not None and not math.isnan(x)]
     if op == "slate-rank":
@@ -77,10 +77,10 @@ def test_every_back_end_gives_the_reference(
         assert same(value, expected[i])
 
     aggregates = policy.aggregates(frame, by="slate")
-    for values, found, value in zip(
+    for values, row, value in zip(
         frame.iter_rows(named=True), aggregates.iter_rows(named=True), columns, strict=True
     ):
-        assert same(policy.row(values, aggregates=found), value)
+        assert same(policy.row(values, aggregates=row), value)
 
     for (_,), slate in frame.group_by(["slate"]):
         x = slate["x"]
@@ -96,7 +96,7 @@ zeros = st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.5, 5e-324]), min_size=
 
 
 @given(zeros)
-def test_one_slate_is_scaled_to_the_bit_as_many_are(values: list[float]) -> None:
+def test_a_slate_is_scaled_to_the_same_bits_alone_and_among_many(values: list[float]) -> None:
     """A zero has no sign in the result: a policy that divides by it goes the same way in a recall and in a frame."""
     policy = compile_policy("(fn [x] (min-max x))", SLOT)
     alone, nulls = policy.arrays({"x": np.array(values)}, order=np.arange(len(values)))
@@ -131,7 +131,7 @@ def test_a_constant_slate_gives_zero_and_a_constant_argument_is_a_slate() -> Non
     ].tolist() == [4.0, 4.0]
 
 
-def test_one_row_is_a_slate() -> None:
+def test_a_single_row_is_a_slate() -> None:
     frame = pl.DataFrame({"x": [3.0], "memory_id": [9]})
     assert compile_policy("(fn [x] (+ (slate-rank x) (slate-mean x)))", SLOT).columns(
         frame

@@ -33,14 +33,14 @@ ROW = {
 LISTS = {"x": [0.5, 2.0, 1.0], "y": [9.0, 1.0, 3.0], "p": [True, False, True]}
 
 
-def named(error: Exception) -> str:
-    """The name of an error, which has a message of a readable length."""
+def name_of_error(error: Exception) -> str:
+    """Return the name of an error, and check that its message has a readable length."""
     assert 0 < len(str(error)) < 2_000
     return type(error).__name__
 
 
-def outcome(text: str, slot: str) -> str:
-    """What becomes of a text: the name of an error, or of what it is."""
+def outcome_of(text: str, slot: str) -> str:
+    """Return the name of the error that a text raises, or the type of the result."""
     try:
         policy = compile_policy(text, SLOTS[slot])
         if slot == "list" and over_slate(policy.root):
@@ -48,7 +48,7 @@ def outcome(text: str, slot: str) -> str:
         elif not over_slate(policy.root):
             policy.row({name: ROW.get(name) for name in SLOTS[slot].inputs})
     except (PolicyError, InputError) as error:
-        return named(error)
+        return name_of_error(error)
     assert isinstance(policy, Policy)
     return "policy"
 
@@ -57,7 +57,7 @@ def pack_outcome(text: str) -> str:
     try:
         read_pack(text)
     except PolicyError as error:
-        return named(error)
+        return name_of_error(error)
     return "pack"
 
 
@@ -69,11 +69,11 @@ def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str, every: int
     for text in texts[::every]:
         started = time.thread_time()
         slot = "list" if family == "lists" else "num"
-        outcome(text, slot)
+        outcome_of(text, slot)
         pack_outcome(text)
         if len(text) < 5_000:
-            outcome(f"(fn [x y s] (if (< x 1) {text} 2))", "num")
-            outcome(f"(lambda (acts accs) (first {text}))", "list")
+            outcome_of(f"(fn [x y s] (if (< x 1) {text} 2))", "num")
+            outcome_of(f"(lambda (acts accs) (first {text}))", "list")
             pack_outcome(f"(pack a) (setting limit {text})")
             pack_outcome(f"(pack a) (defn f [n] {text}) (defpolicy recall-score [] {text})")
         assert time.thread_time() - started < A_HANG, text[:200]
@@ -82,7 +82,7 @@ def test_attacks_end_in_an_error_or_in_a_harmless_policy(family: str, every: int
 @pytest.mark.parametrize("family", ["calls", "evaluation", "reader-macros"])
 def test_nothing_that_reaches_for_code_becomes_a_policy(family: str) -> None:
     """Only a feature, a literal, a comment, a quoted word or a form left out may stand in their place."""
-    harmless = {text for text in attacks(family) if outcome(text, "num") == "policy"}
+    harmless = {text for text in attacks(family) if outcome_of(text, "num") == "policy"}
     assert len(harmless) < 0.05 * len(attacks(family))
     for text in harmless:
         assert not any(

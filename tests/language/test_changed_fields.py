@@ -24,8 +24,8 @@ SLOT = Signature(
 )
 
 
-def fields(body: str, **given: object) -> tuple[str, ...]:
-    return changed_fields(compile_policy(f"(fn [a b word flag] {body})", SLOT), given)  # type: ignore[arg-type]
+def fields(body: str, **values: object) -> tuple[str, ...]:
+    return changed_fields(compile_policy(f"(fn [a b word flag] {body})", SLOT), values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def fields(body: str, **given: object) -> tuple[str, ...]:
         ('(cond (and (= word "one") (> b 1)) (update :a 5) else (update))', "one", ("a",)),
     ],
 )
-def test_what_a_known_word_decides(body: str, word: str, expected: tuple[str, ...]) -> None:
+def test_decisions_of_a_known_word(body: str, word: str, expected: tuple[str, ...]) -> None:
     assert fields(body, word=word) == expected
 
 
@@ -76,9 +76,7 @@ rows = st.fixed_dictionaries(
     program("num", 2, inexact=True),
     rows,
 )
-def test_what_changes_when_it_is_run_was_foreseen(
-    number: str, test: str, other: str, row: dict
-) -> None:
+def test_every_changed_field_was_predicted(number: str, test: str, other: str, row: dict) -> None:
     source = f"(fn [x y z p q s t] (if {test} (update :x {number}) (update :y {other})))"
     policy = compile_policy(source, PROGRAMS)
     foreseen = changed_fields(policy, {name: row[name] for name in "pqst"})

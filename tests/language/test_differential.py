@@ -51,7 +51,7 @@ TERNARY = ("clamp", "+", "-", "*", "min", "max", "<", "<=", "=")
 
 
 def literal(value: float | None) -> str | None:
-    """Source of a constant, or None when the dialect has no such literal."""
+    """Return the source of a constant, or None if the dialect has no such literal."""
     if value is None:
         return "null"
     return (
@@ -62,7 +62,7 @@ def literal(value: float | None) -> str | None:
 
 
 def agree(source: str, rows: dict[str, list], slot: Signature) -> None:
-    """Columns equal rows on every bit, arrays nearly, for every row of a table."""
+    """Check that columns equal rows on every bit, and arrays nearly, for every row of a table."""
     policy = compile_policy(source, slot)
     frame = pl.DataFrame(
         rows,
@@ -88,12 +88,12 @@ def agree(source: str, rows: dict[str, list], slot: Signature) -> None:
 def near(policy: Policy, rows: dict[str, list], slot: Signature, expected: list) -> None:
     blank = {"num": 0.0, "bool": False, "str": ""}
     dtype = {"num": float, "bool": bool, "str": object}
-    given = {}
+    arguments = {}
     for name, values in rows.items():
         kind = slot.inputs[name].type
         filled = np.array([blank[kind] if v is None else v for v in values], dtype[kind])
-        given[name] = (filled, np.array([v is None for v in values]))
-    values, nulls = policy.arrays(given)
+        arguments[name] = (filled, np.array([v is None for v in values]))
+    values, nulls = policy.arrays(arguments)
     missing = np.zeros(len(values), bool) if nulls is None else nulls
     assert missing.tolist() == [e is None for e in expected], policy.source
     if policy.signature.returns == "num":

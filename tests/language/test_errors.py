@@ -25,10 +25,10 @@ def error(source: str, signature: Signature = SLOT, **options) -> PolicyError:
     return caught.value
 
 
-def marked(found: PolicyError) -> str:
-    """The text that the caret stands under."""
-    line = found.source.split("\n")[found.line - 1]
-    return line[found.column - 1 : found.end_column]
+def marked(error: PolicyError) -> str:
+    """Return the text above the caret."""
+    line = error.source.split("\n")[error.line - 1]
+    return line[error.column - 1 : error.end_column]
 
 
 NAMES = [
@@ -176,30 +176,30 @@ SYNTAX = [
 ]
 
 
-def check(source: str, said: str, under: str | None, kind: type[PolicyError]) -> None:
-    found = error(source)
-    assert type(found) is kind
-    assert said in found.message
+def check(source: str, message: str, under: str | None, kind: type[PolicyError]) -> None:
+    result = error(source)
+    assert type(result) is kind
+    assert message in result.message
     if under is None:
-        assert found.line is None
+        assert result.line is None
     else:
-        assert marked(found) == under
-        assert "^" in str(found)
+        assert marked(result) == under
+        assert "^" in str(result)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), NAMES)
-def test_names(source: str, said: str, under: str) -> None:
-    check(source, said, under, PolicyNameError)
+@pytest.mark.parametrize(("source", "message", "under"), NAMES)
+def test_names(source: str, message: str, under: str) -> None:
+    check(source, message, under, PolicyNameError)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), TYPES)
-def test_types(source: str, said: str, under: str) -> None:
-    check(source, said, under, PolicyTypeError)
+@pytest.mark.parametrize(("source", "message", "under"), TYPES)
+def test_types(source: str, message: str, under: str) -> None:
+    check(source, message, under, PolicyTypeError)
 
 
-@pytest.mark.parametrize(("source", "said", "under"), SYNTAX)
-def test_syntax(source: str, said: str, under: str | None) -> None:
-    check(source, said, under, PolicySyntaxError)
+@pytest.mark.parametrize(("source", "message", "under"), SYNTAX)
+def test_syntax(source: str, message: str, under: str | None) -> None:
+    check(source, message, under, PolicySyntaxError)
 
 
 def test_results_come_from_the_slots_words() -> None:
@@ -207,26 +207,26 @@ def test_results_come_from_the_slots_words() -> None:
         compile_policy('(fn [pinned] (if pinned "keep" "drop"))', LABEL).row({"pinned": True})
         == "keep"
     )
-    found = error('(fn [pinned] (cond pinned "keep" else (let [a 1] "dorp")))', LABEL)
-    assert found.message == '"dorp" is not a result of label. Did you mean drop?'
-    assert marked(found) == '"dorp"'
+    result = error('(fn [pinned] (cond pinned "keep" else (let [a 1] "dorp")))', LABEL)
+    assert result.message == '"dorp" is not a result of label. Did you mean drop?'
+    assert marked(result) == '"dorp"'
 
 
 def test_an_error_shows_line_caret_policy_file_and_hash() -> None:
-    found = error(
+    result = error(
         "(fn [similarity]\n  (+ similarity\n     recensy))", name="mine", file="packs/mine.hy"
     )
-    assert (found.line, found.column, found.end_column) == (3, 6, 12)
-    assert found.policy == "mine"
-    shown = str(found)
-    assert shown.startswith(
-        f"packs/mine.hy, mine [{found.hash[:12]}], line 3, column 6: Nothing is called"
+    assert (result.line, result.column, result.end_column) == (3, 6, 12)
+    assert result.policy == "mine"
+    text = str(result)
+    assert text.startswith(
+        f"packs/mine.hy, mine [{result.hash[:12]}], line 3, column 6: Nothing is called"
     )
-    assert shown.endswith("     recensy))\n       ^^^^^^^")
-    assert str(pickle.loads(pickle.dumps(found))) == shown
+    assert text.endswith("     recensy))\n       ^^^^^^^")
+    assert str(pickle.loads(pickle.dumps(result))) == text
 
 
 def test_an_error_inside_a_helper_shows_the_helper() -> None:
-    found = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
-    assert found.message == "+ takes a number, and this is a string."
-    assert (found.line, marked(found)) == (2, "n")
+    result = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
+    assert result.message == "+ takes a number, and this is a string."
+    assert (result.line, marked(result)) == (2, "n")

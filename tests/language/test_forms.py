@@ -192,7 +192,7 @@ def test_both_spellings_of_a_name_are_one() -> None:
     assert policy.arrays({"age_days": [15.0]})[0].tolist() == [0.5]
 
 
-def test_a_policy_reads_only_what_it_needs() -> None:
+def test_a_policy_reads_only_the_inputs_it_needs() -> None:
     policy = compile_policy("(fn [x y kind] (+ y 0))", SLOT)
     assert policy.inputs == ("y",)
     frame = pl.DataFrame({"y": [1.0, 2.0]})
@@ -325,7 +325,7 @@ def test_library(body: str, expected: float) -> None:
     assert value(f"({head} {' '.join(names)})", **changes) == pytest.approx(expected, rel=1e-12)
 
 
-def test_every_helper_of_the_library_says_what_it_is() -> None:
+def test_every_helper_of_the_library_has_a_description() -> None:
     from memlab.kernel.language.texts import library
 
     assert all(helper.doc for helper in library().values())

@@ -133,8 +133,8 @@ def test_a_finding_is_made_minimal(session: Session, monkeypatch: pytest.MonkeyP
             raise ZeroDivisionError("boom")
 
     monkeypatch.setattr("tests.campaigns.fuzzing.minimal.read_and_check", fragile)
-    found = Session.crash(ZeroDivisionError("boom"), "(fn [x] (+ x (boom y)))", "num")
-    assert minimal(session, found).text == "boom"
+    finding = Session.crash(ZeroDivisionError("boom"), "(fn [x] (+ x (boom y)))", "num")
+    assert minimal(session, finding).text == "boom"
 
 
 def test_an_agreement_is_by_bits() -> None:
@@ -157,5 +157,5 @@ def test_a_disagreement_is_seen() -> None:
 
 
 def test_a_finding_says_what_and_where() -> None:
-    found = Session.crash(ZeroDivisionError("division by zero"), "(/ 1 0)", "num")
-    assert found == Finding("crash", "ZeroDivisionError: division by zero at ", "(/ 1 0)", "num")
+    finding = Session.crash(ZeroDivisionError("division by zero"), "(/ 1 0)", "num")
+    assert finding == Finding("crash", "ZeroDivisionError: division by zero at ", "(/ 1 0)", "num")

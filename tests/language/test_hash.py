@@ -25,7 +25,7 @@ def policy(source: str, **options) -> Policy:
         "(fn [x y kind] (let [a (+ x 1) b (* a y)] (if (= kind (quote fact)) (/ b 3) a)))",
         "(fn [x y kind] (let [a (+ x 1) b (* a y)] (if (= kind #[[fact]]) (/ b 3) a)))",
         '(fn [x y kind] (let [a (+ x 1) b (* a y)] #_ (ignored form) (if (= kind "fact") (/ b 3) a)))',
-        '(defpolicy any-name [x y kind] "What it is for." (let [a (+ x 1) b (* a y)] (if (= kind "fact") (/ b 3) a)))',
+        '(defpolicy any-name [x y kind] "A docstring." (let [a (+ x 1) b (* a y)] (if (= kind "fact") (/ b 3) a)))',
     ],
 )
 def test_spelling_does_not_change_the_source(same: str) -> None:
@@ -82,7 +82,7 @@ def test_other_meanings_have_other_hashes(a: str, b: str) -> None:
     assert policy(a).meaning_hash != policy(b).meaning_hash
 
 
-def test_names_that_are_bound_again_are_told_apart() -> None:
+def test_rebound_names_are_distinguished() -> None:
     a = policy("(fn [x] (let [a 1 a 2 b 3] (let [c 4] (+ a c))))")
     b = policy("(fn [x] (let [a 1 a 2 b 3] (let [c 4] (+ b c))))")
     assert a.source_hash != b.source_hash
@@ -101,10 +101,10 @@ def test_the_version_covers_helpers_and_parameter_values() -> None:
 
 def test_hashes_are_pinned() -> None:
     """These change only with the dialect's version: logs of older labs name policies by them."""
-    found = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
-    assert found.source_hash[:16] == "3346accba6c9b300"
-    assert found.meaning_hash[:16] == "28f4a206fdc3ee2d"
-    assert found.hash[:16] == "e1ffb86ca5ba78c2"
+    result = policy("(fn [x y] (+ (* 0.5 x) (half-life-decay y 30)))")
+    assert result.source_hash[:16] == "3346accba6c9b300"
+    assert result.meaning_hash[:16] == "28f4a206fdc3ee2d"
+    assert result.hash[:16] == "e1ffb86ca5ba78c2"
 
 
 def test_the_order_of_arguments_is_part_of_the_text_and_not_of_the_meaning():
@@ -116,12 +116,12 @@ def test_the_order_of_arguments_is_part_of_the_text_and_not_of_the_meaning():
 def test_negative_zero_is_a_value_of_its_own():
     divided = policy("(fn [x] (/ x (param :d 1.0)))")
     values = [divided.with_params({"d": d}).row({"x": 1.0}) for d in (0.0, -0.0)]
-    assert values == [divided.with_params({"d": d}).columns(_one()).item() for d in (0.0, -0.0)]
+    assert values == [divided.with_params({"d": d}).columns(_one_row()).item() for d in (0.0, -0.0)]
     assert [divided.with_params({"d": d}).params["d"].value.hex() for d in (0.0, -0.0)] == [
         "0x0.0p+0",
         "-0x0.0p+0",
     ]
 
 
-def _one() -> pl.DataFrame:
+def _one_row() -> pl.DataFrame:
     return pl.DataFrame({"x": [1.0]})

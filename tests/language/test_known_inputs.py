@@ -10,25 +10,25 @@ from memlab.kernel.policies import FEATURES, SLOTS
 ROWS = 50
 
 
-def columns(policy, dice, known):
-    """An array for each input, and one value for those that are known."""
-    found = {}
+def columns(policy, dice, constants):
+    """Return an array for each input, and one value for each known input."""
+    result = {}
     for name in policy.inputs:
         kind = FEATURES[name].type if name in FEATURES else "num"
-        if name in known:
-            value = known[name]
+        if name in constants:
+            value = constants[name]
             nulls = np.ones(ROWS, dtype=bool) if value is None else None
-            found[name] = np.full(ROWS, 0.0 if value is None else value), nulls
+            result[name] = np.full(ROWS, 0.0 if value is None else value), nulls
         elif kind == "bool":
-            found[name] = dice.random(ROWS) < 0.5, None
+            result[name] = dice.random(ROWS) < 0.5, None
         elif kind == "str":
-            found[name] = (
+            result[name] = (
                 dice.choice(np.array(["user", "assistant", "other"], dtype=object), ROWS),
                 None,
             )
         else:
-            found[name] = dice.normal(size=ROWS), None
-    return found
+            result[name] = dice.normal(size=ROWS), None
+    return result
 
 
 @pytest.mark.parametrize("pack", sorted(memlab.packs()))

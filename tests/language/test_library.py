@@ -172,16 +172,16 @@ def test_the_ends_of_a_range(body: str, expected: float) -> None:
 
 
 @pytest.mark.parametrize("name", library())
-def test_what_is_not_known_gives_nothing_known(name: str) -> None:
+def test_unknown_inputs_give_unknown_results(name: str) -> None:
     """Null in any place gives null, NaN gives NaN: no helper invents a number."""
     policy, (_, values) = called(name), FORMULAS[name]
     given = columns(name, [values[-1]])
     row = {key: value[0] for key, value in given.items()}
     for key in row:
         assert policy.row({**row, key: None}) is None
-        found = policy.row({**row, key: math.nan})
-        assert isinstance(found, float)
-        assert math.isnan(found)
+        result = policy.row({**row, key: math.nan})
+        assert isinstance(result, float)
+        assert math.isnan(result)
 
 
 def test_a_half_life_by_three_names_is_one_curve() -> None:
@@ -228,7 +228,7 @@ def test_a_feature_hides_the_helper_of_its_name() -> None:
         compile_policy("(fn [recency age-days] (recency age-days 30))", slot)
 
 
-def test_every_helper_says_what_it_is() -> None:
+def test_every_helper_has_a_description() -> None:
     for helper in library().values():
         assert helper.doc.endswith(".")
         assert len(helper.doc) < 120

@@ -26,13 +26,13 @@ SLOT = Signature("recall-score", [Input("x"), Input("y"), Input("s", "str")])
 
 
 def doubling(levels: int) -> str:
-    """Each let doubles the one before: exponential for whoever expands it, linear here."""
+    """Write nested lets that double their value: exponential for a reader that expands them, linear here."""
     bindings = " ".join(f"a{i} (+ a{i - 1} a{i - 1})" for i in range(1, levels))
     return f"(fn [x] (let [a0 x {bindings}] a{levels - 1}))"
 
 
 def helper_tower(levels: int) -> str:
-    """Each helper calls the one below twice."""
+    """Write helpers that each call the one below twice."""
     tower = " ".join(f"(defn h{i} [n] (+ (h{i - 1} n) (h{i - 1} n)))" for i in range(1, levels))
     return f"(defn h0 [n] n) {tower} (fn [x] (h{levels - 1} x))"
 
@@ -96,7 +96,7 @@ A_HANG = 2.0
 
 
 def limit_of_time(source: str) -> float:
-    """Seconds that it takes to refuse or compile a text: the best of three, for a busy machine."""
+    """Return the minimum time in seconds, of three runs, to refuse or compile a text."""
     best = 60.0
     for _ in range(3):
         started = time.process_time()

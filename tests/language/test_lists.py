@@ -88,7 +88,7 @@ def test_recall_score(
 
 
 def explore(tail_n: int, acts: list[float], accs: list[float]) -> int:
-    """The original, in Python."""
+    """Run the original in Python."""
     if tail_n > 2:
         under_explored = [i for i in range(len(acts)) if accs[i] < 5]
         return under_explored[0] if under_explored else -1
@@ -216,13 +216,13 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("(choice (range (length acts)))", "A policy does not draw"),
     ],
 )
-def test_what_is_no_choice_of_one_item_is_refused_with_its_place(body: str, message: str) -> None:
+def test_an_invalid_choice_of_an_item_is_refused_with_its_position(body: str, message: str) -> None:
     with pytest.raises(PolicyError, match=re.escape(message)) as caught:
         compile_policy(f"(lambda (tail_n acts accs) {body})", TAIL)
     assert caught.value.column is not None
 
 
-def test_what_a_policy_over_lists_computes_is_explained() -> None:
+def test_a_policy_over_lists_is_explained() -> None:
     policy = compile_policy(EXPLORE, TAIL)
     row = {"access": 2.0, "tail-n": 3.0}
     aggregates = policy.aggregates(

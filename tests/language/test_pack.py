@@ -95,7 +95,7 @@ def test_the_hash_covers_what_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "kind"),
+    ("text", "message", "kind"),
     [
         ("", "A pack begins with", PolicySyntaxError),
         ("(setting a 1)", "A pack begins with", PolicySyntaxError),
@@ -119,6 +119,6 @@ def test_the_hash_covers_what_counts() -> None:
         ),
     ],
 )
-def test_mistakes(text: str, said: str, kind: type[PolicyError]) -> None:
-    with pytest.raises(kind, match=said):
+def test_mistakes(text: str, message: str, kind: type[PolicyError]) -> None:
+    with pytest.raises(kind, match=message):
         read_pack(text)

@@ -1,7 +1,7 @@
 """Random programs on random tables: the back ends agree.
 
-Columns and row agree on every bit for the whole language. Arrays do so for programs of exact IEEE operations; ``exp``,
-``log``, ``tanh`` and ``pow`` round differently in NumPy, and a difference may then choose another branch, so
+Columns and row agree on every bit for the whole language. Arrays do so for programs of exact IEEE operations. NumPy
+rounds ``exp``, ``log``, ``tanh`` and ``pow`` differently, and a difference may then choose another branch, so
 ``test_differential`` compares those alone.
 """
 
@@ -62,8 +62,8 @@ def check_arrays(type: str, body: str, table: list[dict]) -> None:
         filled = np.array([empty if v is None else v for v in values], dtype[type_of(empty)])
         columns[name] = (filled, np.array([v is None for v in values]))
     values, nulls = policy.arrays(columns)
-    found = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
-    assert [bits(v) for v in found] == [bits(policy.row(row)) for row in table]
+    results = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
+    assert [bits(v) for v in results] == [bits(policy.row(row)) for row in table]
 
 
 def type_of(value: object) -> type:
@@ -89,11 +89,11 @@ def test_arrays_are_rows_to_the_bit_where_arithmetic_is_exact(
 def test_back_ends_agree_on_the_whole_language(drawn: Program, slate: list[dict]) -> None:
     try:
         policy = compile_policy(drawn.source, drawn.signature)
-        found = disagreement(policy, slate)
+        result = disagreement(policy, slate)
     except PolicyError:
         # now and then a name is hidden by another type, or a list holds what its reader cannot take
         assume(False)
-    assert found is None
+    assert result is None
 
 
 @QUICK

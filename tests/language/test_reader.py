@@ -23,7 +23,7 @@ UNKNOWN_TO_HY = ("#t", "#f", "\r", "\\r", "#_")
 
 
 def of_hy(model: object) -> object:
-    """A model of Hy as nested tuples; names in one spelling, numbers as float64."""
+    """Convert a model of Hy to nested tuples; names in one spelling, numbers as float64."""
     if isinstance(model, hy.models.Expression | hy.models.List):
         return type(model).__name__, [of_hy(item) for item in model]
     if isinstance(model, hy.models.Integer | hy.models.Float):
@@ -49,7 +49,7 @@ def kebab(name: str) -> str:
 
 
 def check(text: str) -> bool:
-    """Whether a text can be read; if so, Hy reads the same, but for what it does not know."""
+    """Return whether a text can be read; check that Hy reads it equally, apart from forms unknown to Hy."""
     try:
         forms = read_forms(Text(text), characters=60_000, forms=6_000)
     except PolicyError:

@@ -38,7 +38,7 @@ def test_every_expression_reads_the_old_values() -> None:
     assert swap.fields == ("difficulty", "stability")
 
 
-def test_what_a_branch_leaves_out_keeps_its_old_value() -> None:
+def test_a_field_omitted_in_a_branch_keeps_its_old_value() -> None:
     chosen = policy('(if (= outcome "success") (update :stability 9) (update :difficulty 8))')
     assert chosen.row(OLD) == {"stability": 9.0, "difficulty": 5.0}
     assert chosen.row({**OLD, "outcome": "fail"}) == {"stability": 3.0, "difficulty": 8.0}
@@ -89,7 +89,7 @@ def test_an_empty_update_is_a_policy() -> None:
     assert len(nothing.columns(pl.DataFrame({"x": [1, 2]}))) == 2
 
 
-def test_one_field_alone_is_a_scalar_policy() -> None:
+def test_a_single_field_is_a_scalar_policy() -> None:
     both = policy("(update :stability (* (param :gain 2) stability) :difficulty (+ 1 difficulty))")
     stability = both.field("stability")
     assert stability.row(OLD) == 6.0
@@ -101,7 +101,7 @@ def test_one_field_alone_is_a_scalar_policy() -> None:
         both.field("stabilty")
 
 
-def test_what_needs_a_scalar_says_how_to_get_one() -> None:
+def test_a_slot_that_needs_a_scalar_says_how_to_get_one() -> None:
     both = policy("(update :stability 1)")
     with pytest.raises(InputError, match=r"policy\.field\('stability'\)\.explain"):
         both.explain(OLD)
@@ -112,7 +112,7 @@ def test_what_needs_a_scalar_says_how_to_get_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said", "kind"),
+    ("body", "message", "kind"),
     [
         ("1", "returns (update :stability value ...), and this is a number", PolicyTypeError),
         ("(+ 1 (update :stability 1))", "must be the result of the policy", PolicyTypeError),
@@ -127,10 +127,10 @@ def test_what_needs_a_scalar_says_how_to_get_one() -> None:
         ("(update :tags 1)", "updates no field :tags", PolicyNameError),
     ],
 )  # fmt: skip
-def test_errors(body: str, said: str, kind: type[PolicyError]) -> None:
+def test_errors(body: str, message: str, kind: type[PolicyError]) -> None:
     with pytest.raises(kind) as caught:
         policy(body)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_update_belongs_to_record_slots() -> None:

@@ -49,8 +49,8 @@ def test_each_agrees_with_python_on_every_back_end(test: str, table: list[tuple]
     values, nulls = policy.arrays(
         {"tags": frame["tags"].to_list(), "query_tags": frame["query_tags"].to_list()}
     )
-    found = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
-    assert found == expected
+    results = [None if nulls is not None and nulls[i] else v for i, v in enumerate(values.tolist())]
+    assert results == expected
 
 
 def test_the_input_of_a_policy_is_the_test_itself() -> None:
@@ -82,7 +82,7 @@ def test_a_set_may_be_bound_and_may_be_of_a_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (
             "(+ tags 1)",
@@ -96,10 +96,10 @@ def test_a_set_may_be_bound_and_may_be_of_a_pair() -> None:
         ('(tags "a")', "tags is a set here, not a function"),
     ],
 )
-def test_errors(body: str, said: str) -> None:
+def test_errors(body: str, message: str) -> None:
     with pytest.raises(PolicyError) as caught:
         compile_policy(f"(fn [tags x] {body})", SLOTS["num"])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_values_that_are_no_sets() -> None:

@@ -29,14 +29,14 @@ def read(text):
 
 
 @given(data)
-def test_what_is_written_is_read_back(value):
+def test_written_forms_are_read_back(value):
     back = read(write_data(value))
     assert back == value
     assert type(back) is type(value)
 
 
 @given(texts)
-def test_nothing_invisible_stands_in_a_file(text):
+def test_a_file_has_no_invisible_characters(text):
     written = write_data(text)
     assert not set(written) & set("\r\x00\x1b\u202e\u200f\ufeff\u2028")
 
@@ -49,7 +49,7 @@ def test_a_call_has_keywords():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}])
-def test_what_is_no_data_is_refused(value):
+def test_values_that_are_no_data_are_refused(value):
     with pytest.raises(InputError):
         write_data(value)
 

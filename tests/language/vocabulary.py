@@ -77,7 +77,7 @@ _SPECIAL_NUMBERS = (
 def records(
     dice: random.Random, count: int, inputs: Iterable[Input] = INPUTS
 ) -> list[dict[str, Any]]:
-    """Rows of special values for every input."""
+    """Return rows of special values for every input."""
     declarations = tuple(inputs)
 
     def value(declared: Input) -> Any:

@@ -14,10 +14,10 @@ from memlab.errors import BadAnswer, ModelError, NoAnswer, OverBudget
 KEY = "sk-" + "Q3EGSIBUKDA7LMNPq3egsibukda7lmnp"
 
 
-def asked(answer, **given):
-    """What comes of one question to a server that answers so."""
+def ask_model(answer, **options):
+    """Send one request to a server that gives this answer, and return the result."""
     with serving(answer) as (url, _):
-        return LanguageModel(url, "small", **given).ask("Answer.", "What?")
+        return LanguageModel(url, "small", **options).ask("Answer.", "What?")
 
 
 def test_a_schema_is_an_object_of_json():
@@ -29,7 +29,7 @@ def test_a_schema_is_an_object_of_json():
     assert not requests
 
 
-def test_it_speaks_the_protocol():
+def test_a_client_speaks_the_protocol():
     with serving(lambda body, _: completion("Blue", tokens=40)) as (url, requests):
         model = LanguageModel(url + "/", "small", key=KEY, options={"seed": 7, "temperature": None})
         assert model.ask("One word.", "Which colour?", schema={"type": "string"}) == "Blue"
@@ -66,7 +66,7 @@ def test_an_answer_is_asked_for_once_and_kept_on_the_disk(tmp_path):
         assert len(requests) == 4
 
 
-def test_what_its_reader_refuses_is_not_kept():
+def test_an_answer_that_its_reader_refuses_is_not_cached():
     answers = iter(["one", "2"])
     with serving(lambda body, _: completion(next(answers))) as (url, _):
         model = LanguageModel(url, "small")
@@ -90,7 +90,7 @@ def test_no_call_is_made_that_might_go_over_the_budget():
 
 
 @pytest.mark.parametrize("tokens", [-(10**9), 0, True, "many", 1.5, [], 10**30])
-def test_a_server_that_lies_about_tokens_spends_what_it_can_have(tokens):
+def test_a_server_with_false_token_counts_is_charged_the_maximum(tokens):
     with serving(lambda body, _: completion("x", tokens=tokens)) as (url, _):
         model = LanguageModel(url, "small", tokens=None)
         model.ask("a", "b" * 800)
@@ -104,7 +104,7 @@ def test_a_busy_server_is_asked_again_so_many_times(status):
             LanguageModel(url, "small", retries=1).ask("a", "b")
         assert len(requests) == 2
     statuses = iter([status, 200])
-    assert asked(lambda body, _: (next(statuses), completion("well")), retries=1) == "well"
+    assert ask_model(lambda body, _: (next(statuses), completion("well")), retries=1) == "well"
 
 
 @pytest.mark.parametrize(
@@ -146,18 +146,18 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_an_answer_that_is_none_is_refused(name):
     with pytest.raises(BadAnswer):
-        asked(lambda body, _: HOSTILE[name])
+        ask_model(lambda body, _: HOSTILE[name])
 
 
 def test_a_huge_answer_is_not_read_to_its_end():
     begun = time.perf_counter()
     with pytest.raises(NoAnswer, match=r"more than 1,048,576 bytes"):
-        asked(lambda body, _: completion("x" * (8 << 20)), retries=0)
+        ask_model(lambda body, _: completion("x" * (8 << 20)), retries=0)
     assert time.perf_counter() - begun < 2
 
 
 def endless(beginning):
-    """A server that goes on sending a little, so that no read of it ever waits long."""
+    """Serve an answer that never ends, a little at a time, so that no single read times out."""
 
     def answer(body, handler):
         handler.wfile.write(beginning)
@@ -182,16 +182,16 @@ def endless(beginning):
 def test_an_answer_that_never_ends_ends_with_the_time(beginning):
     begun = time.perf_counter()
     with pytest.raises(NoAnswer, match=r"within 0\.3 s|broke"):
-        asked(endless(beginning), timeout=0.3, retries=0)
+        ask_model(endless(beginning), timeout=0.3, retries=0)
     assert time.perf_counter() - begun < 1.5
 
 
 def test_a_server_that_says_nothing_or_goes_away():
     begun = time.perf_counter()
     with pytest.raises(NoAnswer, match=r"within 0\.2 s"):
-        asked(lambda body, _: time.sleep(1), timeout=0.2)
+        ask_model(lambda body, _: time.sleep(1), timeout=0.2)
     with pytest.raises(NoAnswer, match="broke"):
-        asked(lambda body, _: None, retries=0)
+        ask_model(lambda body, _: None, retries=0)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -223,7 +223,7 @@ def test_no_secret_of_an_answer_and_no_key_goes_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {"url": "ftp://127.0.0.1/v1"},
         {"url": "127.0.0.1:8080"},
@@ -243,25 +243,25 @@ def test_no_secret_of_an_answer_and_no_key_goes_on(tmp_path):
         {"retries": 11},
     ],
 )
-def test_what_is_no_model_is_refused_before_anything_is_asked(given):
+def test_an_invalid_model_is_refused_before_any_request(arguments):
     with pytest.raises(InputError):
-        LanguageModel(**{"url": "http://127.0.0.1:9/v1", "name": "small", **given})
+        LanguageModel(**{"url": "http://127.0.0.1:9/v1", "name": "small", **arguments})
 
 
 def test_questions_of_threads_come_one_after_another():
     with serving(lambda body, _: completion(body["messages"][1]["content"])) as (url, requests):
         model = LanguageModel(url, "small", calls=8)
-        found = []
+        results = []
 
         def ask(number):
             try:
-                found.append(model.ask("x", str(number)))
+                results.append(model.ask("x", str(number)))
             except ModelError as error:
-                found.append(type(error).__name__)
+                results.append(type(error).__name__)
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(12)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert (len(requests), found.count("OverBudget"), model.usage.calls) == (8, 4, 8)
+        assert (len(requests), results.count("OverBudget"), model.usage.calls) == (8, 4, 8)

@@ -20,7 +20,7 @@ from tests.displays import html_of
 
 @pytest.fixture
 def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[InteractiveShell]:
-    """A shell with nothing loaded, and no trace of it afterwards."""
+    """Yield a shell with nothing loaded, and remove every trace of it afterwards."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     monkeypatch.setattr(sys, "displayhook", sys.displayhook)
@@ -34,7 +34,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Interactiv
 
 @pytest.fixture
 def hy(shell: InteractiveShell) -> Callable[[str], Any]:
-    """Runs a cell of Hy as a notebook does."""
+    """Return a function that runs a cell of Hy as a notebook does."""
 
     def run(cell: str) -> Any:
         result = shell.run_cell(f"%%hy\n{cell}")
@@ -111,7 +111,7 @@ def test_unloading_takes_the_magic_away(shell: InteractiveShell) -> None:
 
 @pytest.fixture
 def cell(shell: InteractiveShell) -> Callable[[str], Any]:
-    """Runs a cell as a notebook does, beside one lab of three memories."""
+    """Return a function that runs a cell as a notebook does, with one lab of three memories."""
     shell.run_cell(
         "import memlab\n"
         "lab = memlab.open()\n"
@@ -198,15 +198,15 @@ def test_a_magic_says_what_is_wrong_in_a_line_and_changes_nothing(
     assert cell("lab.log.height") == before
 
 
-def test_no_frame_of_ours_stands_under_an_error(cell: Callable[[str], Any], capsys: Any) -> None:
+def test_no_frame_of_memlab_is_in_a_traceback(cell: Callable[[str], Any], capsys: Any) -> None:
     with pytest.raises(UsageError):
         cell("%%policy recall-score\n(fn [x] x)")
-    said = capsys.readouterr()
-    assert "Traceback" not in said.out + said.err
-    assert "memlab/" not in said.out + said.err
+    output = capsys.readouterr()
+    assert "Traceback" not in output.out + output.err
+    assert "memlab/" not in output.out + output.err
 
 
-def test_recall_and_remember_take_their_line_as_it_stands(cell: Callable[[str], Any]) -> None:
+def test_recall_and_remember_take_their_line_unparsed(cell: Callable[[str], Any]) -> None:
     assert (
         cell("%remember --kind 'gotcha' Don't say \"never\" -- why?").text
         == 'Don\'t say "never" -- why?'
@@ -301,9 +301,9 @@ def test_labs_are_completed(
 
 
 def _completed(shell: InteractiveShell, typed: str) -> list[str]:
-    """What is offered at the end of a cell, as a notebook asks for it."""
+    """Return the completions at the end of a cell, as a notebook requests them."""
     with provisionalcompleter():  # the call by which a kernel answers a notebook
-        return [one.text for one in shell.Completer.completions(typed, len(typed))]
+        return [completion.text for completion in shell.Completer.completions(typed, len(typed))]
 
 
 def test_an_error_shows_the_callers_code_and_no_frame_within(
@@ -311,7 +311,7 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
 ) -> None:
     monkeypatch.setattr(InteractiveShell, "_instance", shell)
     shell.run_cell("import memlab\nmemlab.open().recall('tabs', limit=-1)")
-    told = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
-    assert "memlab.open().recall" in told
-    assert "limit is a whole number of at least 1, not -1" in told
-    assert "memlab/subjects/lab.py" not in told
+    text = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out)
+    assert "memlab.open().recall" in text
+    assert "limit is a whole number of at least 1, not -1" in text
+    assert "memlab/subjects/lab.py" not in text

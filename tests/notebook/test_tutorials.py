@@ -13,7 +13,7 @@ ORIGINALS = Path(__file__).parents[2] / "notebooks"
 
 @pytest.fixture
 def started(monkeypatch):
-    """What was started in place of JupyterLab, which ends with status 0."""
+    """Record what is started in place of JupyterLab, which ends with status 0."""
     calls = []
 
     def run(words, check):
@@ -45,7 +45,7 @@ def test_all_are_copied_and_none_is_overwritten(run, json_of, tmp_path, started)
 
 
 @pytest.mark.parametrize("name", ["03", "03-policies", "03-policies.ipynb"])
-def test_one_is_opened_where_it_was_copied(run, json_of, tmp_path, started, name):
+def test_a_tutorial_is_opened_in_its_copy(run, json_of, tmp_path, started, name):
     report = json_of("notebook", name, "--to", "new/folder")
     assert report == {
         "folder": "new/folder",
@@ -59,7 +59,7 @@ def test_one_is_opened_where_it_was_copied(run, json_of, tmp_path, started, name
     assert started[1][-1] == "."
 
 
-def test_what_cannot_be_copied_is_said(run, tmp_path):
+def test_failures_to_copy_are_reported(run, tmp_path):
     refused = run("notebook", "polices")
     assert refused.exit_code == 1
     assert 'There is no notebook "polices". Did you mean 03-policies?' in refused.output

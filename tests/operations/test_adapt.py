@@ -20,7 +20,7 @@ WORDS = ["goat", "sea", "bakery", "tabs", "spaces", "deploy", "review"]
 
 @pytest.fixture
 def agent(trigrams, clock):
-    """A lab whose user finds important memories helpful nine times of ten, and others once."""
+    """Return a lab whose user finds important memories helpful nine times of ten, and others once."""
     with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:
         chance = random.Random(0)
         texts = [f"{chance.choice(WORDS)} and {chance.choice(WORDS)} {n}" for n in range(12)]
@@ -53,7 +53,7 @@ def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
     assert agent.policies.pack.hash == before
 
 
-def test_what_does_better_where_the_search_has_not_looked_is_installed(agent, clock):
+def test_an_improvement_outside_the_searched_region_is_installed(agent, clock):
     live(agent, clock, 200)
     before = agent.policies["recall-score"].hash
     adapted = agent.upkeep.operations.run("(adapt-policy)", consent=True)[0].value
@@ -128,7 +128,7 @@ SAME = "(fn [activation importance] (* 2 (+ (* 0.6 activation) (* 0.02 importanc
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))]
 )
 def test_harder_questions_roll_back_nothing(agent, clock, seed):
-    """Two versions that rank alike, and a user who is pleased with .75 and then with .55 of what is shown."""
+    """Two versions rank alike; the user is pleased with .75, later with .55 of the results."""
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.75, seed=seed)
     agent.policies.install("recall-score", SAME)
     live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.55, seed=seed + 100)
@@ -146,9 +146,9 @@ def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, cl
     """Questions became easier under the worse one: it succeeds more often, and is taken back all the same."""
     importance = agent.memories["importance"].to_list()
 
-    def helps(most):
+    def helps(share):
         return lambda hit, chance: (
-            chance.random() < (most if importance[hit.id - 1] > 0.5 else most - 0.4)
+            chance.random() < (share if importance[hit.id - 1] > 0.5 else share - 0.4)
         )
 
     agent.policies.install("recall-score", "(fn [importance] importance)")
@@ -162,17 +162,17 @@ def test_an_earlier_version_that_is_better_is_found_whatever_the_drift(agent, cl
     assert (adapted.action, adapted.after) == ("rolled back", good)
 
 
-def test_what_silence_means_must_be_said(agent, clock):
+def test_the_meaning_of_missing_feedback_is_required(agent, clock):
     chance = random.Random(2)
     for _ in range(30):
         clock.advance(hours=1)
         for hit in agent.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}"):
             if chance.random() < 0.6:
                 agent.feedback(hit, "success" if chance.random() < 0.5 else "fail")
-    assert "say what silence means" in adapt(agent).reason
-    assert "silence" not in adapt(agent, missing="censor").reason
-    told = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
-    assert "say what silence means" not in told.reason
+    assert "set what missing feedback counts as" in adapt(agent).reason
+    assert "missing feedback" not in adapt(agent, missing="censor").reason
+    value = agent.upkeep.operations.run('(adapt-policy "censor")')[0].value
+    assert "set what missing feedback counts as" not in value.reason
 
 
 def test_a_pinned_slot_is_left_alone(agent, clock):
@@ -190,7 +190,7 @@ def test_a_policy_without_numbers_has_nothing_to_search(agent, clock):
     assert adapt(agent).reason == "the policy has no number that could be another one"
 
 
-def test_it_is_the_same_every_time(trigrams):
+def test_adaptation_is_deterministic(trigrams):
     def once():
         clock = memlab.ManualClock("2026-03-01")
         with memlab.open(embedder=trigrams, clock=clock, pack=PACK) as lab:

@@ -16,7 +16,7 @@ WORSE = "(lambda (activation recency) (+ (* -0.9 activation) (* 0.1 recency)))"
 
 @pytest.fixture
 def agent(clock):
-    """Four notes that answer and four that do not, under the pack's own settings, as the embedder ranks them."""
+    """Return a lab of four notes that answer and four that do not, under the pack's own settings."""
     with memlab.open(pack="associative", clock=clock) as lab:
         remember(lab)
         yield lab
@@ -30,7 +30,7 @@ def remember(lab):
 
 
 def live(lab, clock, days):
-    """A judged recall a day; the notices that came."""
+    """Run one judged recall a day, and return the notices."""
     notices = []
     for _ in range(days):
         clock.advance(days=1)
@@ -38,10 +38,10 @@ def live(lab, clock, days):
         notices += [
             lab.feedback(hit, "success" if "rust" in hit.text else "fail").notice for hit in hits
         ]
-    return [one for one in notices if one is not None]
+    return [notice for notice in notices if notice is not None]
 
 
-def test_what_got_worse_is_reverted(agent, clock):
+def test_a_drop_is_reverted(agent, clock):
     good = agent.policies["recall-score"]
     assert live(agent, clock, 60) == []
     agent.policies.install("recall-score", WORSE)
@@ -95,10 +95,10 @@ def test_judgements_of_another_process_count_and_the_notice_shows(disk, clock):
         hits = lab.recall("rust", limit=3)
         told = [lab.feedback(hit, "fail") for hit in hits]
         assert told[0].notice is None  # a process that asks once does not read the log
-        assert [one.notice is not None for one in told].count(True) == 1
-        assert "on your consent, roll back" in repr(next(one for one in told if one.notice))
+        assert [item.notice is not None for item in told].count(True) == 1
+        assert "on your consent, roll back" in repr(next(item for item in told if item.notice))
         many = lab.feedback([{"memory": hit, "outcome": "fail"} for hit in hits])
-        assert all(one.notice is None for one in many)
+        assert all(item.notice is None for item in many)
 
 
 def test_feedback_many_tells_of_a_fall_once(agent, clock):
@@ -109,8 +109,8 @@ def test_feedback_many_tells_of_a_fall_once(agent, clock):
             rows = [
                 {"memory": hit, "outcome": outcome} for hit in agent.recall("rust build", limit=3)
             ]
-            notices += [one.notice for one in agent.feedback(rows)]
-        return [one for one in notices if one is not None]
+            notices += [item.notice for item in agent.feedback(rows)]
+        return [notice for notice in notices if notice is not None]
 
     judged("success", 20)
     agent.policies.install("recall-score", WORSE)
@@ -126,9 +126,9 @@ def test_a_judgement_reads_only_what_came_since_the_last(agent, clock, monkeypat
     reads = journal.events
 
     def events(after=0, **more):
-        found = list(reads(after, **more))
-        asked.append(len(found))
-        return iter(found)
+        items = list(reads(after, **more))
+        asked.append(len(items))
+        return iter(items)
 
     monkeypatch.setattr(journal, "events", events)
     monkeypatch.setattr(
@@ -156,9 +156,9 @@ def test_a_fall_of_a_whole_pack_brings_the_pack_back(agent, clock):
         + ")"
     )
     live(agent, clock, 12)
-    found = adapt(agent, missing="zero")
-    assert (found.slot, found.action, found.after) == ("pack", "proposed", before)
-    assert "the pack associative of event" in found.reason
+    decision = adapt(agent, missing="zero")
+    assert (decision.slot, decision.action, decision.after) == ("pack", "proposed", before)
+    assert "the pack associative of event" in decision.reason
     done = adapt(agent, missing="zero", consent=True)
     assert (done.action, agent.policies.pack.hash, done.after) == ("rolled back", before, before)
 
@@ -168,13 +168,13 @@ def test_a_pinned_slot_does_not_go_back(agent, clock):
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)
     agent.policies.pin("recall-score")
-    found = adapt(agent, missing="zero", consent=True)
-    assert found.action == "kept"
-    assert found.evidence["why"].to_list() == ["recall-score is pinned."]
+    decision = adapt(agent, missing="zero", consent=True)
+    assert decision.action == "kept"
+    assert decision.evidence["why"].to_list() == ["recall-score is pinned."]
     assert agent.upkeep.operations.check_fall() is None
 
 
-def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
+def test_versions_with_equal_results_are_not_distinguished_by_time(agent, clock):
     """Whatever becomes of the user: the numbers differ, and nothing that is shown does."""
     live(agent, clock, 20)
     policy = agent.policies["recall-score"].source.replace("(+ ", "(* 2 (+ ", 1)
@@ -185,27 +185,27 @@ def test_versions_that_show_the_same_are_not_told_apart_by_time(agent, clock):
         clock.advance(days=1)
         for hit in agent.recall("rust build", limit=3):
             assert agent.feedback(hit, "fail").notice is None
-    found = adapt(agent, missing="zero", consent=True)
-    assert found.action != "rolled back"
+    decision = adapt(agent, missing="zero", consent=True)
+    assert decision.action != "rolled back"
     assert (
         "It would have shown the same memories in the recalls of the live version."
-        in found.evidence["why"].to_list()
+        in decision.evidence["why"].to_list()
     )
 
 
-def test_what_fell_later_than_the_version_changed_stays(agent, clock):
+def test_a_drop_long_after_a_version_change_is_not_reverted(agent, clock):
     for day in range(60):
         clock.advance(days=1)
         if day == 20:
             agent.policies.install("recall-score", WORSE)
         for hit in agent.recall("rust build", limit=3):
             assert agent.feedback(hit, "success" if day < 40 else "fail").notice is None
-    found = adapt(agent, missing="zero")
-    assert found.action == "kept"
-    assert any("a trend fits as well" in why for why in found.evidence["why"])
+    decision = adapt(agent, missing="zero")
+    assert decision.action == "kept"
+    assert any("a trend fits as well" in why for why in decision.evidence["why"])
 
 
-def test_what_rose_stays(agent, clock):
+def test_an_improvement_stays(agent, clock):
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 30)
     agent.policies.rollback("recall-score")
@@ -226,15 +226,15 @@ def test_the_operation_takes_names_and_the_command_line_too(run, tmp_path, clock
         assert (step.action, step.after) == ("proposed", good)
         wide = lab.upkeep.operations.run('(adapt-policy :missing "zero" :horizon "11d")')[0].value
         assert wide.action == "kept"
-    shown = run("upkeep", "stats", "agent.memlab").stdout
-    assert "on your consent, roll back" in shown
-    said = json.loads(
+    stdout = run("upkeep", "stats", "agent.memlab").stdout
+    assert "on your consent, roll back" in stdout
+    data = json.loads(
         run(
             "policy", "adapt", "agent.memlab", "--missing", "zero", "--horizon", "1d", "--json"
         ).stdout
     )
-    assert (said["action"], said["after"]) == ("proposed", good)
-    assert {row["verdict"] for row in said["evidence"]} >= {"better"}
+    assert (data["action"], data["after"]) == ("proposed", good)
+    assert {row["verdict"] for row in data["evidence"]} >= {"better"}
     done = run("policy", "adapt", "agent.memlab", "--missing", "zero", "--cluster", "day", "--yes")
     assert "rolled back" in done.stdout
     assert "on your consent" not in run("upkeep", "stats", "agent.memlab").stdout
@@ -244,7 +244,7 @@ def judge(hit):
     return "success" if "rust" in hit.text else "fail"
 
 
-def test_what_a_notice_proposes_can_be_done_however_few_the_recalls_are(agent, clock):
+def test_the_proposal_of_a_notice_can_be_run_with_few_recalls(agent, clock):
     live(agent, clock, 12)
     good = agent.policies["recall-score"].hash
     agent.policies.install("recall-score", WORSE)
@@ -271,7 +271,7 @@ def test_a_notice_names_the_call_that_does_it(agent, clock, whole):
     assert agent.policies.pack.hash == before
 
 
-def test_what_is_judged_once_a_week_is_noticed_in_the_second_week_after(agent, clock):
+def test_a_weekly_judged_drop_is_noticed_in_the_second_week(agent, clock):
     def weeks(count):
         for week in range(count):
             rows = []
@@ -364,19 +364,19 @@ def test_where_successes_alone_are_told_silence_is_said_to_be_none(agent, clock)
 
 @pytest.mark.parametrize("judged", [0, 30])
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("arguments", "why"),
     [({"horizon": "soon"}, "a number and m, h, d or w"), ({"cluster": "moon"}, "no cluster")],
 )
-def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, asked, why):
+def test_arguments_that_mean_nothing_are_refused(agent, clock, judged, arguments, why):
     live(agent, clock, judged)
     with pytest.raises(MemlabError, match=why):
-        agent.upkeep.operations.adapt_policy(**asked)
+        agent.upkeep.operations.adapt_policy(**arguments)
 
 
-def test_what_was_found_is_json(agent, clock):
+def test_a_notice_converts_to_json(agent, clock):
     live(agent, clock, 20)
     agent.policies.install("recall-score", WORSE)
     live(agent, clock, 10)
-    told = json.loads(json.dumps(agent.upkeep.operations.adapt_policy(missing="zero").to_dict()))
-    assert (told["action"], told["slot"], told["params"]) == ("proposed", "recall-score", {})
-    assert "better" in {row["verdict"] for row in told["evidence"]}
+    data = json.loads(json.dumps(agent.upkeep.operations.adapt_policy(missing="zero").to_dict()))
+    assert (data["action"], data["slot"], data["params"]) == ("proposed", "recall-score", {})
+    assert "better" in {row["verdict"] for row in data["evidence"]}

@@ -167,13 +167,13 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "line", "column", "said"), MISTAKES)
-def test_a_mistake_is_shown_where_it_is(text, kind, line, column, said):
+@pytest.mark.parametrize(("text", "kind", "line", "column", "message"), MISTAKES)
+def test_a_mistake_is_shown_where_it_is(text, kind, line, column, message):
     with pytest.raises(kind) as raised:
         read_program(text, file="day.hy").check_words()
     error = raised.value
     assert (error.line, error.column) == (line, column)
-    assert any(part in str(error) for part in said.split("|"))
+    assert any(part in str(error) for part in message.split("|"))
     assert str(error).startswith("day.hy")
     assert "^" in str(error)
 
@@ -192,7 +192,7 @@ def test_an_empty_text_and_one_that_is_too_long():
         read_program(7)
 
 
-def test_ids_are_those_that_will_be_there():
+def test_a_program_refers_to_ids_that_it_will_create():
     program = read_program(
         '(remember "a") (associate 1 2) (remember "b") (feedback 3 "fail") (activate [1 4])'
     )

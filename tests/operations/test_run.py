@@ -75,13 +75,13 @@ def test_a_day_in_operations(agent):
     # A[2] = 1 * .5 * .5, and A[1] = 1 + .25 * .5 * .5 one step later, the tag aside.
     received = {(row["kind"], row["id"]): row["activation"] for row in ran[11].rows}
     assert received["memory", 2] > 0.25
-    told = json.loads(ran.json())
-    assert [step["operation"] for step in told["steps"]] == ran.frame["operation"].to_list()
+    data = json.loads(ran.json())
+    assert [step["operation"] for step in data["steps"]] == ran.frame["operation"].to_list()
     assert "12 operations" in repr(ran)
     assert "<table" in html_of(ran)
 
 
-def test_a_run_is_an_event_and_so_is_what_it_does(agent):
+def test_a_run_and_its_actions_are_events(agent):
     ran = agent.upkeep.operations.run(DAY)
     events = list(agent.io.store.journal.events(after=ran.event - 1))
     assert events[0].kind == "run"
@@ -103,7 +103,7 @@ def test_nothing_runs_where_anything_is_wrong(agent):
     assert agent.io.store.journal.head == head
 
 
-def test_what_fails_on_the_way_says_what_came_before(agent):
+def test_an_error_midway_reports_the_completed_steps(agent):
     agent.policies.pin("half-life")
     with pytest.raises(memlab.InputError, match="pinned") as raised:
         agent.upkeep.operations.run(
@@ -136,7 +136,7 @@ def test_fuel_bounds_operations_and_memories(agent):
             agent.upkeep.operations.run("(stats)", fuel=bad)
 
 
-def test_consolidation_counts_what_it_takes_in(agent, clock):
+def test_consolidation_counts_its_members(agent, clock):
     agent.remember([f"the deploy of monday number {n} went out" for n in range(15)])
     agent.remember([f"grandma bakes an apple cake {n} times" for n in range(15)])
     agent.graph.link_waiting()
@@ -153,7 +153,7 @@ def test_consolidation_counts_what_it_takes_in(agent, clock):
 class TestDecay:
     """``(decay! days)`` is a logged change of the pack's text; what was installed over it stays."""
 
-    def test_it_is_reversible_and_keeps_what_was_installed(self, agent):
+    def test_a_run_is_reversible_and_keeps_the_installed_pack(self, agent):
         before = agent.policies.pack
         agent.policies.install("recall-score", "(fn [activation] activation)")
         agent.upkeep.operations.run("(decay! 7)")
@@ -163,7 +163,7 @@ class TestDecay:
         assert agent.policies.pack.settings["base-half-life"] == 30
 
     def test_a_half_life_halves_what_is_left(self, agent, clock):
-        """recency = 0.5^(days / half-life), in the log of a recall."""
+        """The log of a recall has ``recency`` = 0.5^(days / half-life)."""
         agent.remember("tabs")
         agent.upkeep.operations.run("(decay! 10)")
         clock.advance(days=20)
@@ -204,7 +204,7 @@ class TestProposals:
         assert "<table" in html_of(proposal)
         assert lab.upkeep.operations.proposals([]) == ()
 
-    def test_it_runs_on_consent_and_says_who_proposed_it(self, lab):
+    def test_an_operation_with_consent_runs_and_names_its_proposer(self, lab):
         memory = lab.remember("on release day, announce it", operations=self.TEXT)
         for refused in (memory, memory.id, lab.recall("release day")[0]):
             with pytest.raises(memlab.InputError, match="consent=True"):
@@ -231,7 +231,7 @@ class TestProposals:
         lab.upkeep.operations.run(shown, consent=True)
         assert len(lab) == 1
 
-    def test_what_a_run_recalls_does_not_run(self, lab):
+    def test_a_retrieved_program_does_not_run(self, lab):
         lab.remember("inner", operations='(remember "inner was here")')
         outer = lab.remember("outer", operations='(recall "inner" 5)')
         lab.upkeep.operations.run(outer, consent=True)

@@ -29,7 +29,7 @@ UNSAID = {
 
 
 def decisions(pack, slot, rows):
-    """The decisions of a slot for rows of values by name, once by columns, by arrays and row by row.
+    """Return the decisions of a slot for rows of values: by columns, by arrays and row by row, which must agree.
 
     A record gives a dict a row: the fields that the policy may update.
     """
@@ -43,8 +43,8 @@ def decisions(pack, slot, rows):
     assert policy.columns(pl.DataFrame(columns, strict=False)).to_list() == one_by_one
     arrays = {name: _array(values) for name, values in columns.items()}
     if policy.signature.returns == "record":
-        found = {name: _values(*pair) for name, pair in policy.updates(arrays).items()}
-        same = [{name: values[at] for name, values in found.items()} for at in range(len(rows))]
+        result = {name: _values(*pair) for name, pair in policy.updates(arrays).items()}
+        same = [{name: values[at] for name, values in result.items()} for at in range(len(rows))]
         for ours, theirs in zip(same, one_by_one, strict=True):
             assert ours == pytest.approx(theirs, rel=1e-12)
     else:
@@ -55,14 +55,14 @@ def decisions(pack, slot, rows):
 
 
 def decide(pack, slot, **values):
-    """The decision for one row; underscores stand for hyphens."""
+    """Return the decision for one row; underscores in names become hyphens."""
     return decisions(
         pack, slot, [{name.replace("_", "-"): value for name, value in values.items()}]
     )[0]
 
 
 def every(**choices):
-    """Rows of every combination of these values; underscores stand for hyphens, a double one for the slash of pairs."""
+    """Return rows of every combination of values; underscores become hyphens, double ones the slash of pairs."""
     names = [name.replace("__", "/").replace("_", "-") for name in choices]
     return [dict(zip(names, row, strict=True)) for row in itertools.product(*choices.values())]
 

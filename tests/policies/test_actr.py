@@ -27,7 +27,7 @@ decays = st.one_of(st.just(0.5), st.floats(0.05, 0.95))
 
 
 def features(uses, *, seed=0.0, received=0.0):
-    """What the engine gives of a memory with uses of these ages, in days."""
+    """Return the features of a memory with uses of these ages, in days."""
     uses = sorted(uses)
     latest = [*uses[:LATEST], *[None] * (LATEST - len(uses[:LATEST]))]
     return {
@@ -40,12 +40,12 @@ def features(uses, *, seed=0.0, received=0.0):
 
 
 def base_level(uses, **params):
-    """B by the pack: its recall-score of a memory that has nothing to do with the question."""
+    """Return the base level B by the pack: the recall-score of a memory unrelated to the query."""
     return PACK.policies["recall-score"].with_params(params).row(features(uses))
 
 
 def petrov(uses, decay=0.5, latest=LATEST):
-    """Petrov 2006, equation 11, to 50 digits: the latest uses one by one, the others as spread evenly."""
+    """Compute equation 11 of Petrov (2006) to 50 digits: the latest uses exactly, the others as spread evenly."""
     with localcontext() as context:
         context.prec = 50
         uses, d = sorted(Decimal(use) for use in uses), Decimal(decay)
@@ -58,7 +58,7 @@ def petrov(uses, decay=0.5, latest=LATEST):
 
 
 def pyactup_base_level(uses, *, decay=0.5, latest=LATEST, now=None):
-    """What pyactup makes of a chunk with uses of these ages when its time is `now`.
+    """Return the base level that pyactup computes for a chunk with uses of these ages at the time `now`.
 
     pyactup 2.2.5 puts the *time* of the earliest use that it keeps where Petrov's formula has its *age*, so that its
     answer depends on where time begins. The two are one number when `now` is twice that age, and then it computes the
@@ -143,7 +143,7 @@ class TestBaseLevel:
 
 @pytest.fixture(scope="module")
 def candidates():
-    """A slate of 200 memories: uses, match with the question, what neighbours send."""
+    """Return a slate of 200 memories: uses, match with the query, activation from neighbours."""
     chance = np.random.default_rng(4)
     histories = [sorted(np.exp(chance.uniform(-8, 7, chance.integers(1, 20)))) for _ in range(200)]
     return [
@@ -159,16 +159,16 @@ def frame(rows):
 
 
 def columns(rows):
-    """As the engine hands them over: values and, where there are nulls, a mask."""
-    given = {}
+    """Return the inputs as the engine passes them: values and, where there are nulls, a mask."""
+    arguments = {}
     for name in rows[0]:
         values = [row[name] for row in rows]
         mask = np.array([value is None for value in values])
-        given[name] = (
+        arguments[name] = (
             np.array([np.nan if v is None else float(v) for v in values]),
             mask if mask.any() else None,
         )
-    return given
+    return arguments
 
 
 class TestActivation:
@@ -211,7 +211,7 @@ class TestChance:
         expected = 0.5 + 0.5 * math.tanh((base_level(uses) - threshold) / (2 * noise))
         assert policy.row(features(uses)) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
-    def test_one_use_is_as_likely_as_not_to_be_lost_after_thirty_days(self):
+    def test_a_single_use_is_lost_after_thirty_days_with_probability_one_half(self):
         assert PACK.policies["retention"].row(features([math.exp(2 * 1.7)])) == pytest.approx(
             0.5, rel=CLOSE
         )
@@ -274,7 +274,7 @@ class TestInALab:
 
     @pytest.fixture
     def lived(self, trigrams, clock):
-        """A lab after some weeks, the instants of every memory's uses, and a last recall."""
+        """Return a lab after some weeks, the instants of every memory's uses, and a last recall."""
         with memlab.open(embedder=trigrams, clock=clock, pack="actr") as lab:
             uses = {}
             for i in range(40):

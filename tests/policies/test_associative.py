@@ -63,8 +63,8 @@ class TestScores:
     def test_spreading_passes_activation_times_weight_times_damping(self):
         assert load_pack("associative").settings["damping"] == 0.7
         assert load_pack("associative").settings["spread-mode"] == "energy"
-        got = decide("associative", "spread", activation=0.5, weight=0.8, damping=0.7)
-        assert got == pytest.approx(0.5 * 0.8 * 0.7)
+        result = decide("associative", "spread", activation=0.5, weight=0.8, damping=0.7)
+        assert result == pytest.approx(0.5 * 0.8 * 0.7)
 
 
 class TestLife:

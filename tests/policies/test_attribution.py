@@ -14,7 +14,7 @@ from tests.displays import html_of
 
 
 def versions(*events):
-    """Versions of one slot that became live with these events."""
+    """Return versions of a slot that became active with these events."""
     return [
         Version(
             number,
@@ -39,8 +39,8 @@ def timeline(*rows):
 
 
 def recalls(*rows):
-    """Decisions and exposures of recalls (event, hash of the pack, shown, probes)."""
-    shown = [
+    """Return decisions and exposures of recalls (event, hash of the pack, shown, probes)."""
+    pairs = [
         (seq, memory, memory in probes) for seq, _, memories, probes in rows for memory in memories
     ]
     return (
@@ -50,7 +50,7 @@ def recalls(*rows):
             orient="row",
         ),
         pl.DataFrame(
-            shown,
+            pairs,
             schema={"decision": pl.Int64, "memory_id": pl.Int64, "probe": pl.Boolean},
             orient="row",
         ),
@@ -58,7 +58,7 @@ def recalls(*rows):
 
 
 def judgements(*rows):
-    """Feedback (decision, memory, outcome)."""
+    """Return feedback rows (decision, memory, outcome)."""
     schema = {"decision": pl.Int64, "memory_id": pl.Int64, "outcome": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -72,11 +72,11 @@ def row(attribution, number):
     return found
 
 
-def test_what_was_shown_counts_for_the_version_that_decided():
+def test_feedback_counts_for_the_version_that_decided():
     asked = recalls((2, "a", [7, 8], []), (11, "b", [7, 9], []), (12, "b", [9], []))
     said = judgements((2, 7, "success"), (2, 8, "fail"), (12, 9, "success"))
-    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
-    first, second = row(found, 1), row(found, 2)
+    outcomes = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
+    first, second = row(outcomes, 1), row(outcomes, 2)
     assert (first["recalls"], first["shown"], first["judged"], first["success"], first["fail"]) == (
         1,
         2,
@@ -92,8 +92,8 @@ def test_what_was_shown_counts_for_the_version_that_decided():
 def test_probes_are_counted_apart():
     asked = recalls((2, "a", [7, 8, 9], [9]))
     said = judgements((2, 7, "success"), (2, 9, "fail"))
-    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
-    first = row(found, 1)
+    outcomes = attribute_outcomes("recall-score", TWO, LIVE, *asked, said)
+    first = row(outcomes, 1)
     assert (first["shown"], first["judged"], first["success"], first["fail"]) == (2, 1, 1, 0)
     assert (
         first["probes"],
@@ -101,7 +101,7 @@ def test_probes_are_counted_apart():
         first["probe_success"],
         first["probe_fail"],
     ) == (1, 1, 0, 1)
-    assert "Not included: 1 exploration item, 1 of them judged" in repr(found)
+    assert "Not included: 1 exploration item, 1 of them judged" in repr(outcomes)
 
 
 def test_the_last_word_on_a_memory_counts():
@@ -120,39 +120,39 @@ def test_a_bare_reward_is_neither_success_nor_failure():
     assert (first["judged"], first["success"], first["fail"], first["rate"]) == (1, 0, 0, None)
 
 
-def test_what_belongs_to_no_recall_is_told():
+def test_feedback_without_a_recall_is_reported():
     said = judgements((None, 7, "success"), (2, 99, "success"), (77, 7, "success"))
-    found = attribute_outcomes("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
-    assert found.loose == 3
-    assert "3 judgements ignored: not linked to a logged recall" in repr(found)
-    assert row(found, 1)["judged"] == 0
+    outcomes = attribute_outcomes("recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), said)
+    assert outcomes.loose == 3
+    assert "3 judgements ignored: not linked to a logged recall" in repr(outcomes)
+    assert row(outcomes, 1)["judged"] == 0
 
 
 def test_a_recall_that_another_process_overtook_goes_to_the_version_it_used():
     asked = recalls((11, "a", [7], []))  # it read before event 10, and was written after
-    found = attribute_outcomes("recall-score", TWO, LIVE, *asked, judgements())
-    assert (row(found, 1)["recalls"], row(found, 2)["recalls"]) == (1, 0)
+    outcomes = attribute_outcomes("recall-score", TWO, LIVE, *asked, judgements())
+    assert (row(outcomes, 1)["recalls"], row(outcomes, 2)["recalls"]) == (1, 0)
 
 
-def test_one_pack_at_two_times_is_two_versions():
+def test_a_pack_at_two_times_is_two_versions():
     three = versions(1, 10, 20)
     live = timeline((1, "a", 1), (10, "b", 2), (20, "a", 3))
-    found = attribute_outcomes(
+    outcomes = attribute_outcomes(
         "recall-score",
         three,
         live,
         *recalls((2, "a", [7], []), (21, "a", [7], []), (22, "a", [7], [])),
         judgements(),
     )
-    assert found.frame["recalls"].to_list() == [1, 0, 2]
+    assert outcomes.frame["recalls"].to_list() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("hash", [None, "of an older dialect"])
 def test_without_a_known_hash_the_place_in_the_journal_decides(hash):
-    found = attribute_outcomes(
+    outcomes = attribute_outcomes(
         "recall-score", TWO, LIVE, *recalls((12, hash, [7], [])), judgements()
     )
-    assert found.frame["recalls"].to_list() == [0, 1]
+    assert outcomes.frame["recalls"].to_list() == [0, 1]
 
 
 def test_the_columns():
@@ -164,13 +164,13 @@ def test_the_columns():
     assert frame.select("low", "high").rows() == [(0.0, 1.0)] * 2
 
 
-def test_it_shows_itself():
-    found = attribute_outcomes(
+def test_an_attribution_renders():
+    outcomes = attribute_outcomes(
         "recall-score", TWO, LIVE, *recalls((2, "a", [7], [])), judgements((2, 7, "success"))
     )
-    assert "1.000" in repr(found)
-    assert "Observational" in repr(found)
-    page = html_of(found)
+    assert "1.000" in repr(outcomes)
+    assert "Observational" in repr(outcomes)
+    page = html_of(outcomes)
     assert page.count("1.000]") == 1, "what nobody judged has no interval"
 
 
@@ -179,16 +179,16 @@ def test_it_shows_itself():
 def test_intervals_are_those_of_the_beta_posterior(counts):
     success, fail = (pl.Series(values) for values in zip(*counts, strict=True))
     low, high = credible_interval(success, fail)
-    for place, (s, f) in enumerate(counts):
+    for index, (s, f) in enumerate(counts):
         posterior = beta(s + 0.5, f + 0.5)
-        assert low[place] == (pytest.approx(posterior.ppf(0.025), rel=1e-9) if s else 0)
-        assert high[place] == (pytest.approx(posterior.ppf(0.975), rel=1e-9) if f else 1)
-        assert s + f == 0 or low[place] <= s / (s + f) <= high[place]
+        assert low[index] == (pytest.approx(posterior.ppf(0.025), rel=1e-9) if s else 0)
+        assert high[index] == (pytest.approx(posterior.ppf(0.975), rel=1e-9) if f else 1)
+        assert s + f == 0 or low[index] <= s / (s + f) <= high[index]
 
 
 @st.composite
 def logs(draw):
-    """Versions, the packs that were live, recalls and judgements, in the order of one journal."""
+    """Draw versions, active packs, recalls and judgements in the order of one journal."""
     live, asked, said, since = [(1, "a", 1)], [], [], [1]
     for seq in range(2, draw(st.integers(2, 30))):
         what = draw(st.sampled_from(["swap", "recall", "judge", "judge"]))
@@ -208,7 +208,7 @@ def logs(draw):
 
 
 def slowly(since, live, asked, said):
-    """The same counts, one event after the other."""
+    """Compute the same counts one event after the other."""
     counts = [
         dict.fromkeys(
             ("recalls", "shown", "judged", "success", "fail", "probes", "probe_judged"), 0
@@ -245,9 +245,9 @@ def slowly(since, live, asked, said):
 @given(logs())
 def test_the_same_as_counting_one_event_after_the_other(log):
     since, live, asked, said = log
-    found = attribute_outcomes(
+    outcomes = attribute_outcomes(
         "recall-score", since, timeline(*live), *recalls(*asked), judgements(*said)
     )
     counts, loose = slowly(*log)
-    assert found.frame.select(counts[0].keys()).to_dicts() == counts
-    assert found.loose == loose
+    assert outcomes.frame.select(counts[0].keys()).to_dicts() == counts
+    assert outcomes.loose == loose

@@ -37,10 +37,10 @@ class TestRetrieval:
         ("nearness", "hops", "expected"), [(0.4, 0, True), (0.39, 0, False), (-0.2, 1, True)]
     )
     def test_threshold(self, nearness, hops, expected):
-        got = decide(
+        result = decide(
             "cascade", "eligible", nearness=nearness, hops=hops, kind="fact", triggered=False
         )
-        assert got is expected
+        assert result is expected
 
     def test_a_warning_surfaces_when_its_trigger_matches(self):
         rows = every(
@@ -57,15 +57,17 @@ class TestRetrieval:
             assert seed == (1 if called else row["nearness"])
 
     def test_an_edge_is_worth_its_weight_times_the_discount(self):
-        given = {
+        arguments = {
             "has-tag": 0.8,
             "in-cluster": 0.6,
             "supersedes": 0.9,
             "contradicts": 0.3,
             "derived-from": 0.3,
         }
-        rows = every(relation=[*given, "relates-to"], weight=[1.0, 0.45], depth=[1, 2])
-        expected = [given.get(row["relation"], row["weight"]) * 0.7 ** row["depth"] for row in rows]
+        rows = every(relation=[*arguments, "relates-to"], weight=[1.0, 0.45], depth=[1, 2])
+        expected = [
+            arguments.get(row["relation"], row["weight"]) * 0.7 ** row["depth"] for row in rows
+        ]
         assert decisions("cascade", "spread", rows) == pytest.approx(expected, rel=1e-15)
 
     def test_recent_access_lifts(self):
@@ -115,9 +117,9 @@ class TestFeedback:
             confidence=[0.5],
         )
         step = {"success": 0.05, "fail": -0.1, "verified": 0.02, "rejected": -0.02, "recalled": 0}
-        for row, got in zip(rows, decisions("cascade", "reinforce", rows), strict=True):
-            assert got["confidence"] == pytest.approx(0.5 + step[row["outcome"]], abs=1e-15)
-            assert got["strength"] == row["strength"] + (row["outcome"] == "success")
+        for row, decision in zip(rows, decisions("cascade", "reinforce", rows), strict=True):
+            assert decision["confidence"] == pytest.approx(0.5 + step[row["outcome"]], abs=1e-15)
+            assert decision["strength"] == row["strength"] + (row["outcome"] == "success")
 
     @pytest.mark.parametrize(
         ("outcome", "before", "after"),
@@ -139,6 +141,6 @@ def test_background_settings():
     assert settings["refine-every"] == 50
 
 
-def test_what_contradicts_is_kept_and_flagged():
+def test_contradicting_memories_are_kept_and_flagged():
     rows = every(pair__negates=[True, False], pair__update_words=[False])
     assert decisions("cascade", "resolve", rows) == ["keep-both", "merge"]

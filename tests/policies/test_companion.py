@@ -63,10 +63,10 @@ class TestStrength:
             [now(row) / 100 for row in STATES]
         )
 
-    def test_a_recall_adds_five_to_the_strength_as_it_stands(self):
+    def test_a_recall_adds_five_to_the_current_strength(self):
         rows = [{**row, "outcome": "recalled"} for row in STATES]
-        got = [after["strength"] for after in decisions("companion", "reinforce", rows)]
-        assert got == pytest.approx([min(100, now(row) + 5) for row in rows])
+        strengths = [after["strength"] for after in decisions("companion", "reinforce", rows)]
+        assert strengths == pytest.approx([min(100, now(row) + 5) for row in rows])
 
     def test_nothing_else_changes_it(self):
         rows = [
@@ -78,7 +78,7 @@ class TestStrength:
             row["strength"] for row in rows
         ]
 
-    def test_it_is_deleted_at_nought(self):
+    def test_a_memory_of_strength_zero_is_deleted(self):
         expected = [now(row) == 0 for row in STATES]
         assert any(expected)
         assert decisions("companion", "forget", STATES) == expected
@@ -109,7 +109,7 @@ class TestStrength:
             == label
         )
 
-    def test_what_is_known_of_the_user_does_not_fade(self):
+    def test_facts_about_the_user_do_not_fade(self):
         """A user fact has a confidence, and no strength that could be lost."""
         rows = every(
             kind=USER_FACTS, strength=[100], emotional_weight=[5], elapsed_days=[0, 30, 3000]
@@ -155,8 +155,9 @@ class TestLinker:
 
 
 class TestConflicts:
-    """Similarity > 0.8 and contradicting: keep-new if user-stated or as confident, merge if neither negates, else
-    keep-old.
+    """Contradictions of similarity above 0.8: keep-new, merge or keep-old.
+
+    The new memory wins if it is user-stated or at least as confident. Otherwise they merge if neither negates.
     """
 
     def test_resolution(self):

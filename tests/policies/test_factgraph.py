@@ -106,7 +106,7 @@ class TestLifeCycle:
         lasting = [{**row, "age-days": 400, "ttl-days": None} for row in FACTS]
         assert decisions("factgraph", "promote", lasting) == wanted
 
-    def test_what_was_given_a_time_to_live_expires_with_it(self):
+    def test_a_memory_with_a_time_to_live_expires(self):
         rows = [{**row, "age-days": 30, "ttl-days": 30} for row in FACTS]
         alive = ("active", "staged", "confirmed")
         wanted = ["expired" if row["status"] in alive else row["status"] for row in rows]
@@ -124,7 +124,7 @@ class TestLifeCycle:
     )
     @pytest.mark.parametrize("access", [0, 1, 2])
     def test_the_day_on_which_a_staged_fact_is_retracted(self, confidence, source, access):
-        """confidence * source * usage * 0.95 ** weeks = 0.2, solved for the weeks beyond the first."""
+        """Solve 0.2 = confidence * source * usage * 0.95 ** weeks for the weeks beyond the first."""
         now = confidence * SOURCE[source] * (1 + 0.5 * math.log10(access + 1))
         day = 7 + 7 * math.log(0.2 / now) / math.log(0.95)
         fact = LIVING | {
@@ -139,14 +139,14 @@ class TestLifeCycle:
     def test_accesses_keep_it(self):
         """Below 0.2 it is retracted unless it was accessed 5 times; but at 3 it was confirmed, and stays so."""
         faint = LIVING | {"confidence": 0.1, "source": "conversation", "elapsed_days": 1000}
-        found = [
+        results = [
             decide("factgraph", "promote", **faint, status="staged", access=access)
             for access in range(7)
         ]
-        assert found == ["retracted"] * 3 + ["confirmed"] * 4
+        assert results == ["retracted"] * 3 + ["confirmed"] * 4
         assert decide("factgraph", "promote", **faint, status="confirmed", access=0) == "confirmed"
 
-    def test_what_was_retracted_is_cleaned_up(self):
+    def test_retracted_facts_are_cleaned_up(self):
         rows = every(status=STATUSES)
         assert decisions("factgraph", "forget", rows) == [
             row["status"] == "retracted" for row in rows

@@ -43,9 +43,9 @@ def scheduler(parameters=DEFAULT_PARAMETERS):
 
 
 def policy(slot, parameters=DEFAULT_PARAMETERS):
-    """A slot's policy with these weights, w0 to w20."""
-    found = PACK.policies[slot]
-    return found.with_params({name: parameters[int(name[1:])] for name in found.params})
+    """Return a slot's policy with these weights, w0 to w20."""
+    result = PACK.policies[slot]
+    return result.with_params({name: parameters[int(name[1:])] for name in result.params})
 
 
 def inputs(*, outcome="success", rating=None, elapsed_days=0.0, stability=None, difficulty=None):
@@ -59,7 +59,7 @@ def inputs(*, outcome="success", rating=None, elapsed_days=0.0, stability=None, 
 
 
 def state(*, of=None, **values):
-    """Stability and difficulty after one use."""
+    """Return stability and difficulty after one use."""
     after = (of or PACK.policies["reinforce"]).row(inputs(**values))
     return after["stability"], after["difficulty"]
 
@@ -111,7 +111,7 @@ class TestAgainstThePackage:
             assert difficulty == pytest.approx(card.difficulty, rel=CLOSE)
 
     @given(st.floats(0.001, 36_500), st.floats(1, 10), st.floats(0, 36_500), ratings)
-    def test_one_step_from_any_state(self, stability, difficulty, days, rating):
+    def test_a_step_from_any_state(self, stability, difficulty, days, rating):
         gap = timedelta(days=days)
         card = Card(stability=stability, difficulty=difficulty, last_review=EPOCH)
         card, _ = scheduler().review_card(card, Rating(rating), EPOCH + gap)
@@ -159,7 +159,7 @@ MEMORIES, USES = 300, 20
 
 @pytest.fixture(scope="module")
 def life():
-    """Ratings and gaps in days, one row a use and one column a memory, and what the package makes of them."""
+    """Draw ratings and gaps in days (a row a use, a column a memory), and the results of the package."""
     chance = np.random.default_rng(6)
     rating = chance.integers(1, 5, (USES, MEMORIES))
     seconds = np.exp(
@@ -262,7 +262,7 @@ class TestTime:
             {"stability": 40.0, "elapsed-days": 40.0}
         ) == pytest.approx(0.9, rel=1e-15)
 
-    def test_what_nobody_has_rated_fades_as_after_a_first_good(self):
+    def test_an_unrated_memory_decays_as_after_a_first_good(self):
         first = {"stability": DEFAULT_PARAMETERS[2], "elapsed-days": 30.0}
         retention = PACK.policies["retention"]
         assert retention.row({"stability": None, "elapsed-days": 30.0}) == retention.row(first)
@@ -276,9 +276,7 @@ class TestInALab:
         with memlab.open(embedder=trigrams, clock=clock, pack="fsrs") as opened:
             yield opened
 
-    def test_what_is_shown_is_worth_its_relevance_times_the_package_s_retrievability(
-        self, lab, clock
-    ):
+    def test_the_score_is_relevance_times_the_retrievability_of_the_package(self, lab, clock):
         chance, told = np.random.default_rng(3), {}
         for i in range(20):
             stability = float(chance.uniform(0.5, 90))

@@ -1,4 +1,4 @@
-"""What a pack inherits, and what it does not because it belongs to a policy that the pack has otherwise."""
+"""Inheritance of packs: what a pack inherits, and what its own policy for a slot replaces."""
 
 from memlab.kernel.policies import load_pack
 

@@ -1,4 +1,4 @@
-"""Packs: what a file gives, what it inherits, what its hash covers, and how it fails."""
+"""Packs: the contents of a file, inheritance, what the hash covers, and errors."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_every_pack_decides_everything(name):
     assert pack.doc
 
 
-def test_what_a_pack_leaves_out_it_inherits_from_the_default():
+def test_a_pack_inherits_omitted_policies_from_the_default():
     small, default = load_pack(SMALL), load_pack("memlab")
     assert small.policies["seed-score"].hash == default.policies["seed-score"].hash
     assert small.policies["recall-score"].hash != default.policies["recall-score"].hash
@@ -43,7 +43,7 @@ def test_the_hash_ignores_spelling_and_covers_settings():
     assert load_pack(changed).hash != load_pack(SMALL).hash
 
 
-def test_an_older_default_pack_gets_from_today_what_it_did_not_know():
+def test_an_older_default_pack_gets_newer_policies_from_the_present_one():
     older = '(pack memlab "Of an earlier version.") (setting limit 7) (defpolicy recall-score [similarity] similarity)'
     pack, today = pack_from_sources((older,)), load_pack("memlab")
     assert pack.settings["limit"] == 7
@@ -107,7 +107,7 @@ def test_pairs_read_both_memories_and_what_lies_between(slot):
     assert {name.split("/")[0] for name in inputs} == {"new", "old", "pair"}
 
 
-def test_reinforce_reads_the_old_values_of_what_it_updates():
+def test_reinforce_reads_the_values_from_before_its_updates():
     signature = SLOTS["reinforce"].signature
     assert set(signature.fields) == {
         *(
@@ -144,7 +144,7 @@ def test_the_new_slots_refuse_with_the_nearest_name(text, message):
     assert "^" in str(caught.value)
 
 
-def test_every_feature_says_what_it_is():
+def test_every_feature_has_a_description():
     for name, feature in FEATURES.items():
         assert feature.name == name
         assert feature.formula

@@ -25,7 +25,7 @@ RANKING = ("seed-score", "cut")
 
 @pytest.mark.parametrize("name", DESIGNS)
 class TestEach:
-    def test_it_is_listed_and_inherits_its_design(self, name):
+    def test_a_plus_pack_is_listed_and_inherits_its_design(self, name):
         assert f"{name}-plus" in pack_names()
         plus, design, default = load_pack(f"{name}-plus"), load_pack(name), load_pack("memlab")
         for slot in (*LIFE, "prune", "inject", "explore"):
@@ -67,7 +67,7 @@ class TestEach:
         assert np.allclose(bare.scores, expected.scores, atol=1e-12)
         assert (slate.scores > bare.scores).any()
 
-    def test_it_says_nothing_of_what_is_known(self, name):
+    def test_a_plus_pack_has_no_policy_known(self, name):
         with memlab.open(pack=f"{name}-plus") as lab:
             lab.remember("I keep bees on the roof")
             hits = lab.recall("who keeps bees?", log=False)
@@ -130,7 +130,7 @@ class TestImports:
         )
         assert pack_from_sources(pack.sources).hash == pack.hash
 
-    def test_what_the_other_pack_was_when_it_was_logged_decides(self):
+    def test_the_logged_version_of_the_other_pack_decides(self):
         pack = self.pack("(from-pack companion spread)")
         old = tuple(
             text.replace("(* 0.5 activation)", "(* 0.25 activation)") for text in pack.sources
@@ -150,7 +150,7 @@ class TestImports:
             )
 
     @pytest.mark.parametrize(
-        ("forms", "said", "kind"),
+        ("forms", "message", "kind"),
         [
             ("(from-pack memlab)", "An import names a pack", PolicySyntaxError),
             ("(from-pack memlab spread :as)", "A name follows :as", PolicySyntaxError),
@@ -169,8 +169,8 @@ class TestImports:
             ("(from-pack trial seeds)", "trial", InputError),
         ],
     )
-    def test_mistakes(self, forms, said, kind):
-        with pytest.raises(kind, match=said):
+    def test_mistakes(self, forms, message, kind):
+        with pytest.raises(kind, match=message):
             self.pack(forms)
 
     def test_a_name_that_the_slot_cannot_give_is_an_error_there(self):

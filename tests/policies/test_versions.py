@@ -191,7 +191,7 @@ class TestPacksBefore:
         assert log.live().hash == near
         assert log.live("spread").hash == load_pack("memlab").policies["spread"].hash
 
-    def test_what_decides_the_same_under_the_pins_is_passed_over(self, log):
+    def test_versions_that_decide_equally_under_the_pins_are_skipped(self, log):
         """Two packs differ in a slot that is pinned since: to go back to the other would change nothing."""
         log.use("associative")
         log.use("memlab")

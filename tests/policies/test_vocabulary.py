@@ -31,7 +31,7 @@ DEFAULT = pack_source("memlab")
 
 
 def words():
-    """Everything that a text of a pack may name, with what it may be."""
+    """Return every name that the text of a pack may use, with its kind."""
     return {
         "dialect": DIALECT,
         "forms": sorted(word.name for word in dialect_words()),
@@ -42,7 +42,9 @@ def words():
                 slot.signature.returns,
                 slot.signature.words,
                 slot.signature.fields,
-                sorted((one.name, one.type, one.words) for one in slot.signature.inputs.values()),
+                sorted(
+                    (item.name, item.type, item.words) for item in slot.signature.inputs.values()
+                ),
             ]
             for name, slot in sorted(SLOTS.items())
         ],
@@ -65,7 +67,7 @@ def test_another_vocabulary_has_another_number():
 
 
 def fold(kind, texts, body):
-    """The versions after the default pack and one event more."""
+    """Fold the versions after the default pack and one more event."""
     versions = VersionLog()
     shelf = {"default": DEFAULT, **texts}
     versions.fold(Event(1, 0, "use", {"sources": ["default"]}), shelf.__getitem__)
@@ -122,9 +124,9 @@ def test_a_text_in_a_later_vocabulary_is_not_blamed(kind, text, body, said):
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(("kind", "text", "body", "said"), UNKNOWN)
+@pytest.mark.parametrize(("kind", "text", "body", "message"), UNKNOWN)
 @pytest.mark.parametrize("number", [{}, {VOCABULARY: POLICY_FORMAT}])
-def test_a_text_in_a_known_vocabulary_is(kind, text, body, said, number):
+def test_a_text_in_a_known_vocabulary_is(kind, text, body, message, number):
     with pytest.raises((PolicyError, InputError)):
         fold(kind, {"mine": text}, {**body, **number})
 
@@ -156,7 +158,7 @@ def test_every_event_with_a_text_says_its_vocabulary(disk, tmp_path):
 
 
 def _with(registry, name):
-    """The declarations of a registry, one of them in its second version."""
+    """Replace a declaration of a registry by a second version."""
     items = [replace(item, version=2) if item.name == name else item for item in registry.values()]
     return Registry(registry.noun, items, about="doc")
 
@@ -175,7 +177,7 @@ def test_version_1_is_not_hashed_and_a_later_one_is(monkeypatch):
     after = load_pack(DEFAULT).with_policy("prune", policy)
     after._fingerprints.clear()
     differ = {name for name, value in after.fingerprints("e").items() if value != before[name]}
-    assert differ == {name for name, one in FEATURES.items() if "damping" in one.depends}
+    assert differ == {name for name, value in FEATURES.items() if "damping" in value.depends}
 
 
 def test_a_setting_of_a_former_version_is_the_one_that_took_its_place():

@@ -42,8 +42,8 @@ class TestScore:
         halves = decisions("workbench", "half-life", rows)
         for row, half in zip(rows, halves, strict=True):
             row |= {"half-life": half, "elapsed-days": row["idle-days"]}
-        for row, kept in zip(rows, decisions("workbench", "retention", rows), strict=True):
-            row["recency"] = kept
+        for row, decision in zip(rows, decisions("workbench", "retention", rows), strict=True):
+            row["recency"] = decision
         assert decisions("workbench", "recall-score", rows) == pytest.approx(expected, abs=1e-15)
 
     @pytest.mark.parametrize(("kind", "days"), HALF_LIFE.items())
@@ -104,7 +104,7 @@ class TestWriting:
             "merge",
         ]
 
-    def test_one_word_exchanged_is_a_contradiction_at_less_nearness(self):
+    def test_an_exchanged_word_is_a_contradiction_at_lower_similarity(self):
         rows = every(
             pair__closeness=[0.34, 0.35, 0.81],
             pair__overlap=[0.4, 0.5],
@@ -125,7 +125,7 @@ class TestWriting:
         assert decisions("workbench", "link", rows) == [expected(row) for row in rows]
 
     def test_confidence_grows_with_retrieval_and_drops_when_it_is_wrong(self):
-        """The numbers are this pack's own: a twentieth of what is missing, and half of what there is."""
+        """The numbers are this pack's own: a twentieth of the distance to 1, and half of the value."""
         rows = every(outcome=["recalled", "success", "fail", "rejected"], confidence=[0.5, 1.0])
         expected = [0.525, 1, 0.525, 1, 0.25, 0.5, 0.25, 0.5]
         assert [
@@ -140,7 +140,7 @@ class TestInjection:
         settings = load_pack("workbench").settings
         assert [settings[f"tier-{tier}-tokens"] for tier in (1, 2, 3)] == [600, 1200, 30]
 
-    def test_who_belongs_where(self):
+    def test_which_cluster_a_memory_joins(self):
         truth = [True, False]
         rows = every(
             tier=[1, 2, 3],
@@ -162,10 +162,10 @@ class TestInjection:
             fits = row["called"] or row["nearness"] >= (0.6 if row["elsewhere"] else 0.3)
             return fits and not row["injected"]
 
-        got = decisions("workbench", "inject", rows)
-        assert [value > 0 for value in got] == [belongs(row) for row in rows]
+        result = decisions("workbench", "inject", rows)
+        assert [value > 0 for value in result] == [belongs(row) for row in rows]
         by_rank = {}
-        for row, value in zip(rows, got, strict=True):
+        for row, value in zip(rows, result, strict=True):
             if value:
                 by_rank.setdefault(row["rank"], set()).add(value)
         assert min(by_rank[1]) > max(by_rank[4]), "the better ranked one goes first"

@@ -1,4 +1,4 @@
-"""Disguises: a token is found in each, where it stands in the text itself, within bounds of depth and bytes."""
+"""Disguises: a token is found in each at its position in the original text, within bounds of depth and bytes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DISGUISED = {
     "indented": TOKEN[:20] + "\n    " + TOKEN[20:],
     "zero-width space": TOKEN[:9] + "\u200b" + TOKEN[9:],
     "soft hyphen": TOKEN[:9] + "\u00ad" + TOKEN[9:],
-    "full width": "".join(chr(ord(one) + 0xFEE0) for one in TOKEN),
+    "full width": "".join(chr(ord(item) + 0xFEE0) for item in TOKEN),
     "sans-serif": "".join(map(styled, TOKEN)),
     "Cyrillic": TOKEN.replace("p", "\u0440"),
     "percent escape": TOKEN.replace("_", "%5F"),
@@ -60,9 +60,9 @@ DISGUISED = {
 def test_a_token_is_found_in_its_disguise_and_what_is_around_it_stays(disguised: str) -> None:
     screened = screen(f"here you are: {disguised} is it")
     assert len(screened.findings) == 1
-    found = screened.findings[0]
-    assert found.type == "GitHub token"
-    assert found.end - found.start >= len(disguised) - 4  # a sign around it may stay
+    result = screened.findings[0]
+    assert result.type == "GitHub token"
+    assert result.end - result.start >= len(disguised) - 4  # a sign around it may stay
     assert screened.text.startswith("here you are: ")
     assert screened.text.endswith(" is it")
 
@@ -86,7 +86,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_what_is_read_is_bounded_in_number_and_length(piece: str) -> None:
+def test_decoding_is_bounded_in_number_and_length(piece: str) -> None:
     text = (piece * (20_000 // len(piece) + 1))[:20_000]
     read = [view.text for view, _ in read_views(text)]
     assert len(read) <= VIEWS
@@ -123,8 +123,8 @@ def test_a_view_knows_where_its_characters_stood(
             edits.append(Edit(start, start + length, new))
             at = start + length
     view = View(text).edited(edits)
-    for place, character in enumerate(view.text):
-        start, end = view.origin(place, place + 1)
+    for index, character in enumerate(view.text):
+        start, end = view.origin(index, index + 1)
         assert 0 <= start < end <= len(text)
         inside = [edit for edit in edits if edit.start <= start < edit.end]
         assert inside or text[start:end] == character

@@ -12,7 +12,7 @@ TOLD = {"password", "secret", "token", "API key", "seed phrase", "private key"}
 """Kinds that are found by telling words, or by more than a pattern."""
 
 
-def test_every_kind_stands_in_the_table_with_what_it_looks_like() -> None:
+def test_every_kind_is_in_the_table_with_an_example() -> None:
     table = PAGE.split("<!-- kinds -->")[1].split("<!-- /kinds -->")[0]
     rows = dict(re.findall(r"^\| ([^|`]+?) \| (`.+) \|$", table, re.MULTILINE))
     assert rows.keys() == {kind.name for kind in KINDS} | TOLD
@@ -20,6 +20,6 @@ def test_every_kind_stands_in_the_table_with_what_it_looks_like() -> None:
         assert f"`{kind.example}`" in rows[kind.name]
 
 
-def test_every_setting_stands_with_its_kind() -> None:
+def test_every_setting_is_listed_with_its_kind() -> None:
     for setting, kind in PERSONAL.items():
         assert f"| `{setting}` | {kind} |" in PAGE

@@ -39,7 +39,7 @@ def test_an_identifier_is_redacted_in_each_of_many_texts() -> None:
 
 
 @pytest.mark.parametrize(("kind", "text"), PASSED)
-def test_what_only_looks_like_one_passes(kind: str, text: str) -> None:
+def test_strings_that_only_resemble_personal_data_pass(kind: str, text: str) -> None:
     assert screen(text, personal={kind}).text == text
 
 
@@ -53,10 +53,10 @@ def test_each_kind_has_a_setting_that_is_off() -> None:
 def test_the_live_pack_decides_for_texts_and_questions(lab: memlab.Lab) -> None:
     lab.remember("ada@example.org likes tea")
     lab.policies.use("(pack careful) (setting redact-emails true)")
-    told = lab.remember(["bob@example.org likes coffee"])
+    result = lab.remember(["bob@example.org likes coffee"])
     assert lab[1].text == "ada@example.org likes tea"
     assert lab[2].text == "[REDACTED: e-mail address] likes coffee"
-    assert [(id, found.type) for id, found in told.redacted] == [(2, "e-mail address")]
+    assert [(id, found.type) for id, found in result.redacted] == [(2, "e-mail address")]
     hits = lab.recall("does bob@example.org like tea?")
     assert hits.slate.query == "does [REDACTED: e-mail address] like tea?"
     assert [found.type for found in hits.redacted] == ["e-mail address"]

@@ -1,4 +1,4 @@
-"""The privacy gate: what it takes out, what it lets through, and what it costs."""
+"""The privacy gate: redacted and accepted texts, and the cost of screening."""
 
 from __future__ import annotations
 
@@ -110,8 +110,8 @@ def test_a_secret_is_replaced_by_its_type(text: str, type: str, secret: str | No
     screening = screen(text)
     assert [finding.type for finding in screening.findings] == [type]
     assert f"[REDACTED: {type}]" in screening.text
-    found = screening.findings[0]
-    assert text[found.start : found.end] not in screening.text
+    result = screening.findings[0]
+    assert text[result.start : result.end] not in screening.text
     if secret is not None:
         assert secret not in screening.text
 
@@ -122,7 +122,7 @@ def test_ordinary_chat_and_code_pass(text: str) -> None:
     assert screen(text).text == text
 
 
-def test_what_stands_around_secrets_is_kept_in_place() -> None:
+def test_text_around_secrets_is_unchanged() -> None:
     text = "İstanbul: password = hunter2, then ghp_" + LETTERS[:36] + "!"
     screening = screen(text)
     assert (
@@ -189,7 +189,7 @@ def test_refuse_names_the_place_and_never_the_secret() -> None:
         "AWS_SECRET_ACCESS_KEY=your-secret-here-123",
     ],
 )
-def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
+def test_ordinary_text_at_the_position_of_a_secret_passes(text: str) -> None:
     assert screen(text).text == text
 
 
@@ -211,7 +211,7 @@ def test_what_only_stands_where_a_secret_would_passes(text: str) -> None:
         ),
     ],
 )
-def test_what_a_place_or_a_sentence_gives_away_is_redacted(text: str, secret: str) -> None:
+def test_secrets_revealed_by_a_field_or_a_sentence_are_redacted(text: str, secret: str) -> None:
     assert secret not in screen(text).text
 
 
@@ -227,7 +227,7 @@ def test_the_gate_and_the_many_agree_on_what_is_ordinary() -> None:
 @pytest.mark.parametrize(
     "kind", KINDS, ids=[f"{number} {kind.name}" for number, kind in enumerate(KINDS)]
 )
-def test_no_repetition_without_a_bound_stands_within_another(kind: Kind) -> None:
+def test_no_unbounded_repetition_is_nested_in_another(kind: Kind) -> None:
     """So the work grows with the text alone: a repetition that can match in several ways is bounded."""
     nested = [
         (outer, inner)
@@ -238,7 +238,7 @@ def test_no_repetition_without_a_bound_stands_within_another(kind: Kind) -> None
 
 
 def repetitions(parsed: Any, outer: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """How often each repetition may match, and those around it; possessive ones match in one way only."""
+    """Return the bounds of each repetition and of those around it; possessive ones match in one way only."""
     for op, value in parsed:
         name = str(op)
         if name in ("MAX_REPEAT", "MIN_REPEAT"):
@@ -295,9 +295,13 @@ def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(
 ) -> None:
     given_findings = [Finding(type, start, start + length) for start, length, type in drawn]
     merged = merge_findings(list(given_findings))
-    covered = {place for one in given_findings for place in range(one.start, one.end)}
-    assert [place for one in merged for place in range(one.start, one.end)] == sorted(covered)
-    for one in merged:
-        first = [each for each in given_findings if each.start == one.start]
+    covered = {
+        position for finding in given_findings for position in range(finding.start, finding.end)
+    }
+    assert [position for entry in merged for position in range(entry.start, entry.end)] == sorted(
+        covered
+    )
+    for item in merged:
+        first = [each for each in given_findings if each.start == item.start]
         longest = max(each.end for each in first)
-        assert one.type == next(each.type for each in first if each.end == longest)
+        assert item.type == next(each.type for each in first if each.end == longest)

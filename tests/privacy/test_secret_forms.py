@@ -20,17 +20,17 @@ def test_forms_are_made_without_the_gate() -> None:
 
 @pytest.mark.long
 def test_nearly_all_are_found_in_nearly_every_disguise() -> None:
-    made = secret_forms.cases(seed=7, each=1, half=1)
-    found = find_secrets.shares(made)
-    assert len(found["kind"]) >= 60
-    everything = [one for some in found["kind"].values() for one in some]
+    result = secret_forms.cases(seed=7, each=1, half=1)
+    outcome = find_secrets.shares(result)
+    assert len(outcome["kind"]) >= 60
+    everything = [item for some in outcome["kind"].values() for item in some]
     assert sum(everything) / len(everything) >= 0.97
     assert {
-        name: some for name, some in found["disguise"].items() if sum(some) < 0.9 * len(some)
+        name: some for name, some in outcome["disguise"].items() if sum(some) < 0.9 * len(some)
     } == {}
     # twenty texts of a kind are too few to tell .90 from less; that none is missed altogether, they tell
     assert {
-        name: some for name, some in found["kind"].items() if sum(some) < 0.75 * len(some)
+        name: some for name, some in outcome["kind"].items() if sum(some) < 0.75 * len(some)
     } == {}
 
 
@@ -43,4 +43,4 @@ def test_nothing_is_redacted_in_the_first_lines_of_a_package() -> None:
     lines = [
         line for _, (_, _, line) in zip(range(3_000), find_secrets.lines_of("polars"), strict=False)
     ]
-    assert not [one for one in find_secrets.screen_many(lines) if one.findings]
+    assert not [item for item in find_secrets.screen_many(lines) if item.findings]

@@ -91,8 +91,8 @@ def test_a_secret_in_a_question_is_redacted_told_and_logged(disk: Any, tmp_path:
 
 
 def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
-    told = lab.remember(["tea", f"use {TOKEN}"])
-    assert [(id, found.type) for id, found in told.redacted] == [(2, "GitHub token")]
+    result = lab.remember(["tea", f"use {TOKEN}"])
+    assert [(id, found.type) for id, found in result.redacted] == [(2, "GitHub token")]
     event = list(lab.io.store.journal.events(kinds=["remember"]))[-1]
     assert event.body["redacted"] == [[2, "GitHub token"]]
     lab.edit(1, text=f"tea, and {TOKEN}")
@@ -101,7 +101,7 @@ def test_a_secret_in_a_text_is_told_and_logged(lab: memlab.Lab) -> None:
     lab.close()
 
 
-def test_a_question_that_is_not_logged_may_name_what_it_likes(lab: memlab.Lab) -> None:
+def test_an_unlogged_query_may_contain_secrets(lab: memlab.Lab) -> None:
     lab.remember("tea")
     assert lab.recall("tea", project=TOKEN, log=False).decision is None
 
@@ -137,7 +137,7 @@ LIKE_A_TOKEN = "eaaace310cf4883acf70b8db7d9576a5" + "9e9c6a6935c2230ffa3270be083
 
 
 def nested(path: tuple[str, ...], value: Any) -> Any:
-    """A body in which names lead to the value."""
+    """Return a body in which a path of names leads to the value."""
     for name in reversed(path):
         value = {"x" if name == "*" else name: value}
     return value
@@ -146,17 +146,17 @@ def nested(path: tuple[str, ...], value: Any) -> Any:
 @examples(200, 50)
 @given(st.sampled_from(HASHING), st.data(), st.lists(hashes, min_size=1, max_size=5))
 def test_a_content_hash_is_no_secret_where_one_is_declared(
-    kind: str, data: st.DataObject, given: list[str]
+    kind: str, data: st.DataObject, body: list[str]
 ) -> None:
     path = data.draw(st.sampled_from(hash_paths(kind)))
-    for value in (given[0], given):
+    for value in (body[0], body):
         refuse_strings(nested(path, value), "event", hashes=hash_paths(kind))
 
 
 @pytest.mark.parametrize(
     "secret", [LIKE_A_TOKEN, LIKE_A_TOKEN.upper(), LIKE_A_TOKEN[:60], f"{LIKE_A_TOKEN}\n", TOKEN]
 )
-def test_what_looks_like_a_secret_is_refused_in_every_other_place(secret: str) -> None:
+def test_a_secret_is_refused_in_every_other_field(secret: str) -> None:
     with pytest.raises(PrivacyError):
         refuse_strings({"pack": "0" * 64, "reason": secret}, "event", hashes=hash_paths("recall"))
     with pytest.raises(PrivacyError):
@@ -291,8 +291,8 @@ def test_an_import_leaves_them_out_and_says_so(disk: Any, tmp_path: Path, trigra
     file = tmp_path / "lab.jsonl"
     file.write_text(file.read_text().replace("b.txt", ".env"))
     with disk() as lab:
-        told = lab.load(file)
-        assert told.left_out == {"path of a file of secrets": 1}
+        report = lab.load(file)
+        assert report.left_out == {"path of a file of secrets": 1}
         assert lab.memories["files"].to_list() == [["a.py"]]
 
 

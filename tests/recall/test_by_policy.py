@@ -27,7 +27,7 @@ def a_lab(texts=(), **more):
     return lab
 
 
-def shown(lab, source, limit=5, **more):
+def select_ids(lab, source, limit=5, **more):
     lab.policies.install("select", source)
     return [hit.id for hit in lab.recall("tabs", limit=limit, log=False, **more)]
 
@@ -43,15 +43,15 @@ def test_at_its_default_nothing_changes():
 def test_the_score_alone_gives_the_order_of_the_scores():
     with a_lab() as lab:
         plain = [hit.id for hit in lab.recall("tabs", limit=8, log=False)]
-        assert shown(lab, "(fn [score] (* 2 score))", limit=8) == plain
+        assert select_ids(lab, "(fn [score] (* 2 score))", limit=8) == plain
 
 
 def test_a_cap_for_each_session_and_speaker():
     with a_lab() as lab:
         sessions = dict(zip(lab.memories["id"], lab.memories["session"], strict=True))
         speakers = dict(zip(lab.memories["id"], lab.memories["speaker"], strict=True))
-        assert len({sessions[id] for id in shown(lab, ONE_A_SESSION)}) == 3
-        taken = shown(lab, ONE_A_SPEAKER)
+        assert len({sessions[id] for id in select_ids(lab, ONE_A_SESSION)}) == 3
+        taken = select_ids(lab, ONE_A_SPEAKER)
         assert len(taken) == len({speakers[id] for id in taken}) == 4
 
 
@@ -62,25 +62,25 @@ def test_copies_are_shown_once():
             linking="off",
         )
         texts = dict(zip(lab.memories["id"], lab.memories["text"], strict=True))
-        taken = [texts[id] for id in shown(lab, NO_COPIES)]
+        taken = [texts[id] for id in select_ids(lab, NO_COPIES)]
         assert taken.count("tabs are fine") == 1
         assert "a meeting on Tuesday" in taken
 
 
-def test_what_is_never_taken_is_not_shown():
+def test_an_item_that_select_never_takes_is_not_shown():
     with a_lab() as lab:
-        assert shown(lab, "(fn [score] (when (> score 1000) score))") == []
+        assert select_ids(lab, "(fn [score] (when (> score 1000) score))") == []
 
 
 @pytest.mark.parametrize("source", [MMR, ONE_A_SESSION, ONE_A_SPEAKER, NO_COPIES, DETERMINANT])
 def test_the_library_policies_are_short(source):
     assert source.count("\n") < 5
     with a_lab() as lab:
-        taken = shown(lab, source)
+        taken = select_ids(lab, source)
         assert len(taken) == len(set(taken)) > 0
 
 
-def test_it_is_logged_and_a_default_is_not():
+def test_a_selection_policy_is_logged_and_the_default_is_not():
     with a_lab() as lab:
         lab.recall("tabs")
         lab.policies.install("select", MMR)
@@ -102,15 +102,15 @@ def test_a_parameter_of_it_can_be_given_for_one_recall():
 
 
 def test_a_challenger_is_shown_as_its_select_orders_it():
-    one = '(defpolicy select [score session-taken] "One." (when (< session-taken 1) score))'
-    other = f'(pack other "One a session." :inherits memlab) {one}'
+    text = '(defpolicy select [score session-taken] "One." (when (< session-taken 1) score))'
+    other = f'(pack other "One a session." :inherits memlab) {text}'
     with a_lab() as lab:
         head = [hit.id for hit in lab.recall("tabs", pack=other, limit=3, log=False)]
         sessions = dict(zip(lab.memories["id"], lab.memories["session"], strict=True))
         assert len({sessions[id] for id in head}) == 3
 
 
-def test_a_log_alone_does_not_say_what_it_would_have_shown():
+def test_a_log_alone_cannot_evaluate_a_selection_policy():
     with a_lab() as lab:
         for query in ("tabs", "fine", "note"):
             lab.feedback(lab.recall(query)[0], "success")
@@ -124,27 +124,27 @@ def test_a_log_alone_does_not_say_what_it_would_have_shown():
 
 
 def slow_mmr(scores, cosines, weight, count):
-    """The order by definition: every step looks at all pairs."""
+    """Return the order by definition: every step compares all pairs."""
     taken = []
     while len(taken) < count:
         worth = [
             -np.inf
-            if place in taken
-            else weight * scores[place]
-            - (1 - weight) * max([0.0, *(cosines[place, other] for other in taken)])
-            for place in range(len(scores))
+            if position in taken
+            else weight * scores[position]
+            - (1 - weight) * max([0.0, *(cosines[position, other] for other in taken)])
+            for position in range(len(scores))
         ]
         taken.append(int(np.argmax(worth)))
     return taken
 
 
-def slow_novelty(matrix, taken, place):
-    """What least squares leaves of a unit vector beside those that were taken, squared."""
+def slow_novelty(matrix, selected, position):
+    """Return the squared residual of a unit vector after least squares on the selected vectors."""
     unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    if not taken:
+    if not selected:
         return 1.0
-    basis = unit[taken].T
-    left = unit[place] - basis @ np.linalg.lstsq(basis, unit[place], rcond=None)[0]
+    basis = unit[selected].T
+    left = unit[position] - basis @ np.linalg.lstsq(basis, unit[position], rcond=None)[0]
     return float(left @ left)
 
 
@@ -165,8 +165,8 @@ class FakePool:
     def take(self, rows):
         return self._matrix[rows]
 
-    def ask_some(self, policy, places, given):
-        return self._ask({name: value() for name, value in given.items()}), None
+    def ask_some(self, policy, places, options):
+        return self._ask({name: value() for name, value in options.items()}), None
 
 
 class Reads:
@@ -193,17 +193,17 @@ def test_likeness_is_that_of_the_definition(rows, weight, random):
     pool = FakePool(
         matrix, lambda given: weight * given["score"] - (1 - weight) * given["likeness"]
     )
-    found = rank_by_policy(Reads, pool, scores, depth=len(rows), closeness=lambda cosine: cosine)
+    result = rank_by_policy(Reads, pool, scores, depth=len(rows), closeness=lambda cosine: cosine)
     slow = slow_mmr(scores, cosines, weight, len(rows))
-    worth = [_worth(scores, cosines, weight, order) for order in (found.order.tolist(), slow)]
+    worth = [_worth(scores, cosines, weight, order) for order in (result.order.tolist(), slow)]
     assert np.allclose(*worth)
 
 
 def _worth(scores, cosines, weight, order):
     return [
-        weight * scores[place]
-        - (1 - weight) * max([0.0, *(cosines[place, other] for other in order[:step])])
-        for step, place in enumerate(order)
+        weight * scores[item]
+        - (1 - weight) * max([0.0, *(cosines[item, other] for other in order[:step])])
+        for step, item in enumerate(order)
     ]
 
 
@@ -216,9 +216,9 @@ def test_novelty_is_what_least_squares_leaves(rows):
         return
     seen = []
 
-    def ask(given):
-        seen.append(given["novelty"])
-        return given["score"]
+    def ask(options):
+        seen.append(options["novelty"])
+        return options["score"]
 
     scores = -np.arange(len(rows), dtype=float)  # taken in the order of the rows
     rank_by_policy(
@@ -226,8 +226,8 @@ def test_novelty_is_what_least_squares_leaves(rows):
     )
     for step, novelty in enumerate(seen):
         slow = [
-            slow_novelty(matrix.astype(float), list(range(step)), place)
-            for place in range(step, len(rows))
+            slow_novelty(matrix.astype(float), list(range(step)), position)
+            for position in range(step, len(rows))
         ]
         assert np.allclose(novelty, slow, atol=1e-6)
 
@@ -237,12 +237,14 @@ class ReadsBudget:
 
 
 def slow_knapsack(scores, costs, budget):
-    """Greedily the best that still fits, by definition."""
+    """Select greedily the best item that still fits, by definition."""
     taken = []
     while True:
-        left = budget - sum(costs[place] for place in taken)
+        left = budget - sum(costs[position] for position in taken)
         fits = [
-            place for place in range(len(scores)) if place not in taken and costs[place] <= left
+            position
+            for position in range(len(scores))
+            if position not in taken and costs[position] <= left
         ]
         if not fits:
             return taken
@@ -261,7 +263,7 @@ def test_the_budget_is_what_those_taken_leave(candidates, budget):
         np.ones((len(scores), 2), dtype=np.int8),
         lambda given: np.where(given["tokens"][0] <= given["budget"][0], given["score"], np.nan),
     )
-    found = rank_by_policy(
+    result = rank_by_policy(
         ReadsBudget,
         pool,
         scores,
@@ -269,15 +271,15 @@ def test_the_budget_is_what_those_taken_leave(candidates, budget):
         closeness=lambda cosine: cosine,
         spending=lambda rows: (costs[rows], float(budget)),
     )
-    assert found.order[: found.showable].tolist() == slow_knapsack(scores, costs, budget)
+    assert result.order[: result.showable].tolist() == slow_knapsack(scores, costs, budget)
 
 
 def test_a_context_has_a_budget_and_a_recall_has_none():
     priced = "(fn [score tokens budget] (when (and (>= tokens 1) (<= tokens budget)) score))"
     unpriced = "(fn [score tokens budget] (when (and (null? tokens) (null? budget)) score))"
     with a_lab() as lab:
-        assert shown(lab, priced) == []
-        assert len(shown(lab, unpriced)) == 5
+        assert select_ids(lab, priced) == []
+        assert len(select_ids(lab, unpriced)) == 5
         assert lab.context("tabs", budget=500).frame.height == 0
         lab.policies.install("select", priced)
         assert lab.context("tabs", budget=500).frame.height > 0

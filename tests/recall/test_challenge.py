@@ -23,7 +23,9 @@ def challenge(design="extra", extra=1, rate=1.0):
 def drawn(head, others, *, design="extra", extra=1, rate=1.0, state=0):
     given = [challenge(design, extra, rate)] * len(others)
     chance = generator(7, state)
-    return draw_challenge(np.array(head), [np.array(one) for one in others], COUNT, given, chance)
+    return draw_challenge(
+        np.array(head), [np.array(other) for other in others], COUNT, given, chance
+    )
 
 
 DESIGNS = [
@@ -54,11 +56,11 @@ def test_frequencies_are_the_propensities(design, extra, rate, others, count):
 
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(1, 4), st.integers(0, 1000))
-def test_the_head_is_shown_in_its_order_and_beside_it_only_what_challengers_want(
+def test_the_top_k_keeps_its_order_and_only_items_of_challengers_are_added(
     head, others, extra, state
 ):
     shown, probes, propensity, draws, _ = drawn(head, others, extra=extra, state=state)
-    wanted = {item for one in others for item in one} - set(head)
+    wanted = {item for other in others for item in other} - set(head)
     assert [item for item in shown.tolist() if item not in probes.tolist()] == head
     assert set(probes.tolist()) <= wanted
     assert len(probes) == draws == min(extra, len(wanted))
@@ -74,7 +76,7 @@ def test_an_ab_shows_the_head_of_one_pack_as_it_is(head, others, state):
     assert set(probes.tolist()) == set(heads[whose]) - set(head)
     assert len(probes) <= draws
     for item in range(COUNT):
-        assert propensity[item] == pytest.approx(sum(item in one for one in heads) / len(heads))
+        assert propensity[item] == pytest.approx(sum(item in head for head in heads) / len(heads))
 
 
 @given(HEADS, st.lists(HEADS, min_size=1, max_size=3), st.integers(0, 1000))
@@ -113,13 +115,13 @@ def test_of_one_challenger_each_item_is_as_likely_and_what_more_want_is_likelier
     assert shared[5] / shared[6] == pytest.approx(np.sqrt(2))
 
 
-def test_an_item_by_lot_stands_where_the_best_rank_puts_it():
+def test_a_drawn_item_is_at_its_best_rank():
     places = {5: [], 3: []}
     for state in range(400):
         shown = drawn([0, 1, 2, 3], [[5, 1, 2, 0]], design="lot", state=state)[0].tolist()
-        for item, found in places.items():
+        for item, value in places.items():
             if item in shown:
-                found.append(shown.index(item))
+                value.append(shown.index(item))
     assert set(places[5]) == {0, 1}  # 5 is first of one pack, 0 of the other: a draw decides
     assert set(places[3]) == {3}
 

@@ -1,4 +1,4 @@
-"""Dates in a question: each way of naming one, against a search through all days for those that it can mean."""
+"""Dates in a query: each way of naming a date, against a search through all days that it can mean."""
 
 import math
 from datetime import UTC, date, datetime, timedelta
@@ -30,8 +30,8 @@ def micros(day, hour=0):
     return int(datetime(day.year, day.month, day.day, hour, tzinfo=UTC).timestamp()) * 1_000_000
 
 
-def asked(text, today=TODAY, newest=None):
-    """The spans as (first day, last day)."""
+def spans_of(text, today=TODAY, newest=None):
+    """Return the spans as (first day, last day)."""
     spans = named_dates(text, micros(today, 15), None if newest is None else micros(newest, 8))
     return [
         tuple(date(1970, 1, 1) + timedelta(instant // DAY) for instant in (start, end - 1))
@@ -39,45 +39,45 @@ def asked(text, today=TODAY, newest=None):
     ]
 
 
-def one(*parts):
+def single_day(*parts):
     return [(date(*parts), date(*parts))]
 
 
 @pytest.mark.parametrize(
     ("text", "spans"),
     [
-        ("What happened on 2023-05-07?", one(2023, 5, 7)),
-        ("the log of 2023-05-07T10:15:00Z", one(2023, 5, 7)),
+        ("What happened on 2023-05-07?", single_day(2023, 5, 7)),
+        ("the log of 2023-05-07T10:15:00Z", single_day(2023, 5, 7)),
         ("since 2023-04", [(date(2023, 4, 1), date(2023, 4, 30))]),
-        ("on 7 May 2022", one(2022, 5, 7)),
-        ("on the 7th of May, 2022", one(2022, 5, 7)),
-        ("on May 7, 2022", one(2022, 5, 7)),
-        ("on Sept. 3rd", one(2022, 9, 3)),
-        ("on 7 May", one(2023, 5, 7)),
-        ("on 20 May", one(2022, 5, 20)),
-        ("on 29 February", one(2020, 2, 29)),
+        ("on 7 May 2022", single_day(2022, 5, 7)),
+        ("on the 7th of May, 2022", single_day(2022, 5, 7)),
+        ("on May 7, 2022", single_day(2022, 5, 7)),
+        ("on Sept. 3rd", single_day(2022, 9, 3)),
+        ("on 7 May", single_day(2023, 5, 7)),
+        ("on 20 May", single_day(2022, 5, 20)),
+        ("on 29 February", single_day(2020, 2, 29)),
         ("in May", [(date(2023, 5, 1), date(2023, 5, 31))]),
         ("in mid-June", [(date(2022, 6, 1), date(2022, 6, 30))]),
         ("in February 2020", [(date(2020, 2, 1), date(2020, 2, 29))]),
         ("on 31 February 2023", [(date(2023, 2, 1), date(2023, 2, 28))]),
         ("in 2022", [(date(2022, 1, 1), date(2022, 12, 31))]),
-        ("yesterday", one(2023, 5, 18)),
-        ("last night", one(2023, 5, 18)),
-        ("what did I say today", one(2023, 5, 19)),
-        ("on Thursday", one(2023, 5, 18)),
-        ("on Friday", one(2023, 5, 12)),
-        ("three days ago", one(2023, 5, 16)),
+        ("yesterday", single_day(2023, 5, 18)),
+        ("last night", single_day(2023, 5, 18)),
+        ("what did I say today", single_day(2023, 5, 19)),
+        ("on Thursday", single_day(2023, 5, 18)),
+        ("on Friday", single_day(2023, 5, 12)),
+        ("three days ago", single_day(2023, 5, 16)),
         ("last week", [(date(2023, 5, 8), date(2023, 5, 14))]),
         ("a week ago", [(date(2023, 5, 8), date(2023, 5, 14))]),
         ("last weekend", [(date(2023, 5, 13), date(2023, 5, 14))]),
         ("this month", [(date(2023, 5, 1), date(2023, 5, 31))]),
         ("6 months ago", [(date(2022, 11, 1), date(2022, 11, 30))]),
         ("last year", [(date(2022, 1, 1), date(2022, 12, 31))]),
-        ("between 3 March and April 5th, 2021", one(2023, 3, 3) + one(2021, 4, 5)),
+        ("between 3 March and April 5th, 2021", single_day(2023, 3, 3) + single_day(2021, 4, 5)),
     ],
 )
 def test_named(text, spans):
-    assert asked(text) == spans
+    assert spans_of(text) == spans
 
 
 @pytest.mark.parametrize(
@@ -95,31 +95,35 @@ def test_named(text, spans):
     ],
 )
 def test_no_date(text):
-    assert asked(text) == []
+    assert spans_of(text) == []
 
 
 def test_a_date_without_a_year_is_one_that_memories_know():
-    assert asked("on 7 May", date(2026, 11, 21), newest=date(2023, 10, 1)) == one(2023, 5, 7)
-    assert asked("in December", date(2026, 11, 21), newest=date(2023, 10, 1)) == [
+    assert spans_of("on 7 May", date(2026, 11, 21), newest=date(2023, 10, 1)) == single_day(
+        2023, 5, 7
+    )
+    assert spans_of("in December", date(2026, 11, 21), newest=date(2023, 10, 1)) == [
         (date(2022, 12, 1), date(2022, 12, 31))
     ]
-    assert asked("yesterday", date(2026, 11, 21), newest=date(2023, 10, 1)) == one(2026, 11, 20)
-    assert asked("on 7 May", TODAY, newest=date(2024, 10, 1)) == one(2023, 5, 7)
+    assert spans_of("yesterday", date(2026, 11, 21), newest=date(2023, 10, 1)) == single_day(
+        2026, 11, 20
+    )
+    assert spans_of("on 7 May", TODAY, newest=date(2024, 10, 1)) == single_day(2023, 5, 7)
 
 
 def last_day(today, fits):
-    """The last day up to today that fits, found by trying."""
+    """Return the last day up to today that fits, by trying each."""
     return next(day for back in range(4000) if fits(day := today - timedelta(back)))
 
 
 def days(today, fits):
-    found = [day for ahead in range(-800, 400) if fits(day := today + timedelta(ahead))]
-    return found[0], found[-1]
+    results = [day for ahead in range(-800, 400) if fits(day := today + timedelta(ahead))]
+    return results[0], results[-1]
 
 
 @st.composite
 def phrases(draw, today):
-    """A date in words, and the days that it means, found by trying each."""
+    """Draw a date in words, and the days that it means, found by trying each."""
     day = draw(st.dates(date(1900, 1, 1), date(2199, 12, 30)))
     month, number = MONTHS[day.month - 1], draw(st.sampled_from([f"{day.day}", f"{day.day}th"]))
     if draw(st.booleans()):
@@ -184,7 +188,7 @@ def test_equal_to_trying_every_day(data, today):
     )
     parts = data.draw(st.lists(st.tuples(fillers, phrases(today)), max_size=3))
     text = " ".join(f"{filler} {said};" for filler, (said, _) in parts) + " and so on"
-    assert asked(text, today) == [span for _, (_, span) in parts]
+    assert spans_of(text, today) == [span for _, (_, span) in parts]
 
 
 @given(st.text(max_size=60), st.integers(-(2**62), 2**62))
@@ -201,7 +205,7 @@ def test_any_text_at_any_time(text, at):
         max_size=6,
     )
 )
-def test_what_says_no_date_at_a_glance_says_none_word_by_word(words):
+def test_the_quick_test_for_dates_agrees_with_the_parser(words):
     spans = list(date_spans(words, TODAY, TODAY))
     assert bool(named_dates(" ".join(words), micros(TODAY))) == bool(spans)
 
@@ -220,10 +224,10 @@ spans = st.lists(
 
 
 @given(spans, st.lists(st.integers(-20, 90), max_size=10))
-def test_the_distance_is_that_of_the_nearest_instant_named(found, instants):
-    gaps = days_from(tuple(found), np.array(instants, dtype=np.int64))
+def test_the_distance_is_that_of_the_nearest_instant_named(spans, instants):
+    gaps = days_from(tuple(spans), np.array(instants, dtype=np.int64))
     for instant, gap in zip(instants, gaps.tolist(), strict=True):
-        away = [instant - named for start, end in found for named in range(start, end)]
+        away = [instant - named for start, end in spans for named in range(start, end)]
         if not away:
             assert math.isnan(gap)
         else:

@@ -19,27 +19,27 @@ def pack(weight=1.0, above=1.0, more=""):
 PACKS = [pack(weight, above) for weight in (0.0, 0.3, 0.7, 1.0) for above in (0.2, 0.9, 1.0)]
 
 
-def cosine(one, two):
-    norms = np.sqrt(float(one @ one) * float(two @ two))
-    return float(one @ two) / norms if norms else 0.0
+def cosine(first, second):
+    norms = np.sqrt(float(first @ first) * float(second @ second))
+    return float(first @ second) / norms if norms else 0.0
 
 
 def by_definition(trial, scores, vectors, depth):
-    """Candidate by candidate, as the paper and the documentation say: order, how many may be shown, who is behind."""
+    """Compute the diversity by definition, candidate by candidate: order, number of results, and who is demoted."""
     weight, above = trial.number("mmr-weight"), trial.number("collapse-above")
     vectors = vectors.astype(float)
-    able = [place for place in range(len(scores)) if np.isfinite(scores[place])]
+    able = [position for position in range(len(scores)) if np.isfinite(scores[position])]
     low, high = min([0.0, *(scores[p] for p in able)]), max((scores[p] for p in able), default=0)
     relevance = {p: (scores[p] - low) / (high - low) if high > low else 0.0 for p in able}
     falling = sorted(range(len(scores)), key=lambda p: (-scores[p], p))
     waiting, taken, behind = list(able), [], {}
     while waiting and len(taken) < depth:
 
-        def worth(place):
+        def worth(position):
             if weight >= 1:
-                return scores[place]
-            likeness = max([0.0, *(cosine(vectors[place], vectors[other]) for other in taken)])
-            return weight * relevance[place] - (1 - weight) * likeness
+                return scores[position]
+            likeness = max([0.0, *(cosine(vectors[position], vectors[other]) for other in taken)])
+            return weight * relevance[position] - (1 - weight) * likeness
 
         first = max(waiting, key=lambda place: (worth(place), -place))
         waiting.remove(first)
@@ -133,7 +133,7 @@ def test_likeness_is_measured_as_closeness():
     ("above", "hidden"),
     [(0.5, {}), (np.nextafter(0.5, 0.0), {0: [1]}), (np.nextafter(0.5, 1.0), {})],
 )
-def test_what_is_just_as_close_as_the_setting_is_shown(above, hidden):
+def test_a_memory_exactly_as_close_as_the_setting_is_shown(above, hidden):
     """``collapse-above``: two of these vectors have a closeness of exactly one half."""
     vectors = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]], dtype=np.int8)
     assert cosine(vectors[0], vectors[1]) == 0.5
@@ -176,7 +176,7 @@ def test_the_head_is_certain_and_probes_come_from_the_ranks_below_it(pool, weigh
         ranking.order[: ranking.showable][limit : limit + 3],
     )
     assert [
-        place for place in shown.places.tolist() if place not in shown.probes.tolist()
+        position for position in shown.places.tolist() if position not in shown.probes.tolist()
     ] == head.tolist()
     assert set(shown.probes.tolist()) <= set(band.tolist())
     assert (shown.propensity[head] == 1).all()

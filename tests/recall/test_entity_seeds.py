@@ -17,7 +17,7 @@ def pack(*forms, seeds=3, steps=1):
 
 
 def reached(lab, query, **more):
-    """What only spreading found, with what arrived there."""
+    """Return the memories that only spreading reached, with their activation."""
     slate = lab.recall(query, log=False, **more).slate
     return {
         int(id): received
@@ -28,7 +28,7 @@ def reached(lab, query, **more):
 
 @pytest.fixture
 def town(lab):
-    """Facts of three people; no fact shares a word with the questions below but for the names."""
+    """Return a lab with facts of three people; a fact shares only names with the queries below."""
     lab.facts.add("Ada Lovelace", "lives-in", object="Oslo", text="one")
     lab.facts.add("Ada Lovelace", "knows", object="Grace Hopper", text="two")
     lab.facts.add("Grace Hopper", "uses", "COBOL", text="three")
@@ -49,9 +49,9 @@ class TestWhatBegins:
 
     def test_a_near_name_begins_with_its_closeness(self, town):
         town.policies.use(pack(seeds=1))
-        found = reached(town, "lovelaces of old")
+        result = reached(town, "lovelaces of old")
         cosine = pytest.approx(_cosine(town, "lovelaces of old", "Ada Lovelace"))
-        assert found == {1: cosine, 2: cosine}
+        assert result == {1: cosine, 2: cosine}
 
     def test_the_setting_counts_them(self, town):
         question = "Ada Lovelace, Grace Hopper, Oslo and Zygmunt"
@@ -73,7 +73,7 @@ class TestWhatBegins:
         hits = town.recall("ada lovelace", log=False)
         assert {1, 2, 3} <= set(hits.slate.ids.tolist())
 
-    def test_a_merged_name_begins_at_the_one_it_stands_for(self, town):
+    def test_a_merged_name_seeds_the_surviving_entity(self, town):
         town.facts.add("A. L.", "likes", "bees", text="five")
         town.facts.entities.merge("A. L.", into="Ada Lovelace")
         town.policies.use(pack(seeds=1))
@@ -106,7 +106,7 @@ class TestWhatDoesNot:
         assert reached(lab, "orion prime", project="a") == {1: 1.0}
         assert reached(lab, "orion prime", project="b") == {2: 1.0}
 
-    def test_what_was_retracted_is_not_reached_and_its_entity_takes_no_place(self, town):
+    def test_retracted_facts_are_not_reached_and_take_no_seed(self, town):
         town.policies.use(pack(seeds=1))
         town.facts.retract(4)
         assert 4 not in reached(town, "Zygmunt")
@@ -199,6 +199,6 @@ def test_the_nearest_of_many_names_counts(lab):
     assert reached(lab, "a quixotic zebra?") == {1: 1.0}
 
 
-def _cosine(lab, one, other):
-    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
+def _cosine(lab, first, second):
+    a, b = lab.io.embedder.encode([first, second]).astype(np.float64)
     return a @ b / np.sqrt((a @ a) * (b @ b))

@@ -42,7 +42,7 @@ def pool(count=10):
     )
 
 
-def shown(trial, *, limit=3, seed=0, state=1, of=None):
+def choose_shown(trial, *, limit=3, seed=0, state=1, of=None):
     of = of or pool()
     return choose(trial, of, of.scores, limit=limit, chance=generator(seed, state))
 
@@ -56,7 +56,7 @@ def test_without_chance_only_the_best():
 
 
 def test_the_head_is_certain_and_the_band_has_the_rate():
-    result = shown(pack(rate=0.4))
+    result = choose_shown(pack(rate=0.4))
     assert result.propensity[:3].tolist() == [1, 1, 1]
     assert result.propensity[3:7].sum() == pytest.approx(0.4)
     assert result.propensity[7:].tolist() == [0, 0, 0]
@@ -65,7 +65,7 @@ def test_the_head_is_certain_and_the_band_has_the_rate():
 def test_a_probe_weighs_policy_and_floor():
     weights = np.array([3.0, 4, 5, 6])
     expected = 0.75 * weights / weights.sum() + 0.25 / 4
-    assert shown(pack()).propensity[3:7] == pytest.approx(expected)
+    assert choose_shown(pack()).propensity[3:7] == pytest.approx(expected)
 
 
 @pytest.mark.long
@@ -73,9 +73,9 @@ def test_frequencies_are_the_propensities():
     trial, count = pack(rate=0.6), 4000
     seen = np.zeros(10)
     for state in range(count):
-        result = shown(trial, state=state)
+        result = choose_shown(trial, state=state)
         seen[result.places] += 1
-    expected = shown(trial).propensity
+    expected = choose_shown(trial).propensity
     error = np.sqrt(expected * (1 - expected) / count)
     assert (np.abs(seen / count - expected) <= 4.5 * error + 1e-12).all()
 
@@ -86,7 +86,7 @@ def test_several_probes_weigh_each_item_without_bias():
     trial, count = pack(probes=2), 6000
     total, square = np.zeros(4), np.zeros(4)
     for state in range(count):
-        result = shown(trial, state=state)
+        result = choose_shown(trial, state=state)
         weight = np.zeros(10)
         weight[result.places] = 1 / result.propensity[result.places]
         total += weight[3:7]
@@ -98,24 +98,28 @@ def test_several_probes_weigh_each_item_without_bias():
 
 
 def test_conditionals_multiply_to_the_probability_of_the_order():
-    result = shown(pack(probes=3, floor=1.0))
+    result = choose_shown(pack(probes=3, floor=1.0))
     assert math.prod(result.conditional) == pytest.approx(1 / (4 * 3 * 2))
     assert len(result.conditional) == len(result.places) == 6
 
 
 def test_more_probes_than_the_band_show_all_of_it():
-    result = shown(pack(probes=9))
+    result = choose_shown(pack(probes=9))
     assert sorted(result.places.tolist()) == [0, 1, 2, 3, 4, 5, 6]
     assert result.propensity[3:7].tolist() == [1, 1, 1, 1]
 
 
 @pytest.mark.long
-def test_a_probe_stands_at_any_place_as_often_and_leaves_the_head_in_its_order():
+def test_probes_are_uniform_over_positions_and_keep_the_order_of_the_top_k():
     count, places = 4000, np.zeros(4)
     for state in range(count):
-        result = shown(pack(), state=state)
+        result = choose_shown(pack(), state=state)
         order = result.places.tolist()
-        assert [place for place in order if place not in result.probes.tolist()] == [0, 1, 2]
+        assert [position for position in order if position not in result.probes.tolist()] == [
+            0,
+            1,
+            2,
+        ]
         if len(result.probes):
             places[order.index(int(result.probes[0]))] += 1
     share = places / places.sum()
@@ -123,13 +127,16 @@ def test_a_probe_stands_at_any_place_as_often_and_leaves_the_head_in_its_order()
 
 
 def test_the_same_seed_and_state_draw_the_same():
-    assert shown(pack(), state=5).places.tolist() == shown(pack(), state=5).places.tolist()
-    draws = {tuple(shown(pack(), state=state).places.tolist()) for state in range(30)}
+    assert (
+        choose_shown(pack(), state=5).places.tolist()
+        == choose_shown(pack(), state=5).places.tolist()
+    )
+    draws = {tuple(choose_shown(pack(), state=state).places.tolist()) for state in range(30)}
     assert len(draws) > 1
 
 
 def test_a_policy_that_wants_none_gets_none():
-    result = shown(pack(explore="(fn [activation] 0)"))
+    result = choose_shown(pack(explore="(fn [activation] 0)"))
     assert result.sampler == "deterministic"
     assert not len(result.probes)
 
@@ -143,7 +150,7 @@ def test_the_original_list_policy_explores_what_was_rarely_used():
     floor = trial.number("probe-floor")
     result = choose(trial, of, of.scores, limit=3, chance=generator(0, 1))
     share = result.propensity / trial.number("probe-rate")
-    # below the three shown, the first that was used fewer than five times stands at position 5
+    # below the three results, the first item that was used fewer than five times is at position 5
     assert share[5] == pytest.approx(1 - floor + floor / 5)
     assert share[[3, 4, 6, 7]] == pytest.approx(floor / 5)
 
@@ -152,7 +159,7 @@ def test_scores_of_minus_infinity_are_neither_shown_nor_probed():
     of = pool()
     of.scores[[1, 4]] = -np.inf
     for state in range(50):
-        result = shown(pack(), of=of, state=state)
+        result = choose_shown(pack(), of=of, state=state)
         assert not {1, 4} & set(result.places.tolist())
     assert result.propensity[[1, 4]].tolist() == [0, 0]
 

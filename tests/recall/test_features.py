@@ -39,13 +39,15 @@ def test_every_declared_feature_is_computed_and_none_else(lab):
     lab.remember(TALK, chain=True)
     pools = []
 
-    def seen(run):
+    def record_pool(run):
         pools.append(run.pool)
         own_stage("score").run(run)
 
     memlab.extend(
         Extension(
-            "seen", "1.0", stages=(Stage("score", "As it is.", ("pool",), ("scores",), seen),)
+            "seen",
+            "1.0",
+            stages=(Stage("score", "As it is.", ("pool",), ("scores",), record_pool),),
         )
     )
     try:
@@ -65,7 +67,7 @@ def test_the_population_is_the_project(pool):
     assert pool("kayak").ids.tolist() == [1, 2, 3]
 
 
-def test_who_is_named(pool):
+def test_the_feature_of_named_people(pool):
     slate = pool("What did Ann look for?")
     assert feature(slate, "names-speaker") == {1: 1, 2: 0, 3: 1}
     assert feature(slate, "names-other") == {1: 0, 2: 1, 3: 0}
@@ -119,8 +121,10 @@ def test_similarity_is_a_cosine(pool, lab):
     stored = lab.io.embedder.encode(
         [f"{turn['speaker']}: {turn['text']}" for turn in TALK[:3]]
     ).astype(float)
-    asked = np.frombuffer(slate.vector, dtype=np.int8).astype(float)
-    expected = stored @ asked / (np.linalg.norm(stored, axis=1) * np.linalg.norm(asked))
+    lab_with_uses = np.frombuffer(slate.vector, dtype=np.int8).astype(float)
+    expected = (
+        stored @ lab_with_uses / (np.linalg.norm(stored, axis=1) * np.linalg.norm(lab_with_uses))
+    )
     assert slate.numbers["similarity"] == pytest.approx(expected, abs=1e-12)
 
 
@@ -147,7 +151,7 @@ class TestUse:
     """A memory that was created, and recalled twice; one that nobody asked for."""
 
     @pytest.fixture
-    def asked(self, lab, clock):
+    def lab_with_uses(self, lab, clock):
         lab.remember("The bakery opens at six.")
         lab.remember("Goats like salt.")
         for days in (2, 3):
@@ -156,8 +160,8 @@ class TestUse:
         clock.advance(days=4)
         return lambda: lab.recall("bakery goats", log=False).slate
 
-    def test_ages_of_the_latest_uses(self, asked):
-        slate = asked()
+    def test_ages_of_the_latest_uses(self, lab_with_uses):
+        slate = lab_with_uses()
         assert slate.frame.select(
             "use-1-days", "use-2-days", "use-3-days", "use-4-days"
         ).rows() == [
@@ -167,24 +171,26 @@ class TestUse:
         assert feature(slate, "uses") == {1: 3, 2: 1}
         assert feature(slate, "elapsed-days") == feature(slate, "idle-days") == {1: 4, 2: 9}
 
-    def test_only_the_latest_eight_are_kept(self, lab, asked, clock):
+    def test_only_the_latest_eight_are_kept(self, lab, lab_with_uses, clock):
         for _ in range(8):
             clock.advance(days=1)
             lab.recall("When does the bakery open?", limit=1)
-        slate = asked()
+        slate = lab_with_uses()
         assert [feature(slate, f"use-{number}-days")[1] for number in range(1, 9)] == list(range(8))
         assert feature(slate, "uses")[1] == 11
 
-    def test_retention_is_what_the_policy_gives(self, lab, asked):
+    def test_retention_is_what_the_policy_gives(self, lab, lab_with_uses):
         lab.policies.install(
             "retention", "(fn [elapsed-days half-life uses] (/ uses (+ elapsed-days half-life)))"
         )
-        assert feature(asked(), "retention") == pytest.approx({1: 3 / (4 + 30), 2: 1 / (9 + 30)})
+        assert feature(lab_with_uses(), "retention") == pytest.approx(
+            {1: 3 / (4 + 30), 2: 1 / (9 + 30)}
+        )
 
-    def test_half_lives_reach_retention_in_days(self, lab, asked):
+    def test_half_lives_reach_retention_in_days(self, lab, lab_with_uses):
         lab.policies.use("associative")
         half = {1: 30 * 0.5, 2: 30 * 0.5}
-        assert feature(asked(), "retention") == pytest.approx(
+        assert feature(lab_with_uses(), "retention") == pytest.approx(
             {1: 0.5 ** (4 / half[1]), 2: 0.5 ** (9 / half[2])}
         )
 

@@ -62,9 +62,9 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def admits(memory, arguments):
-    """One memory, as the documentation of ``recall`` says."""
+    """Return whether the filter admits a memory, by the documentation of ``recall``."""
 
-    def among(name, value, *more):
+    def matches_filter(name, value, *more):
         wanted = arguments[name]
         return (
             wanted is None
@@ -79,10 +79,10 @@ def admits(memory, arguments):
     )
     frame = frame.with_columns(pl.col("tags").fill_null([]))
     return (
-        among("scope", memory["scope"])
-        and among("visibility", memory["visibility"])
-        and among("branch", memory["branch"], None)
-        and (among("project", memory["project"], None) or memory["scope"] == "global")
+        matches_filter("scope", memory["scope"])
+        and matches_filter("visibility", memory["visibility"])
+        and matches_filter("branch", memory["branch"], None)
+        and (matches_filter("project", memory["project"], None) or memory["scope"] == "global")
         and not (secret and arguments["viewer"] is not None)
         and (where is None or frame.filter(where).height == 1)
     )
@@ -90,21 +90,21 @@ def admits(memory, arguments):
 
 @given(memories(), ARGUMENTS, st.sampled_from(memlab.packs()), st.sampled_from(WORDS))
 @examples(120, quick=8)
-def test_what_is_left_out_might_as_well_not_exist(trigrams, given, arguments, pack, query):
+def test_an_excluded_memory_changes_no_result(trigrams, filters, arguments, pack, query):
     """The same memories in the same order with the same scores and features as in a lab that has only them.
 
     Without linking: that compares memories whatever a later query leaves out. One that ``where`` leaves out may have
     been merged with one that it admits, or be among the nearest to which alone that one was linked.
     """
     clock = memlab.ManualClock("2026-03-01")
-    admitted = [memory for memory in given if admits(memory, arguments)]
+    admitted = [memory for memory in filters if admits(memory, arguments)]
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
-        lab.remember(given, linking="off")
-        found = lab.recall(query, log=False, **arguments)
+        lab.remember(filters, linking="off")
+        hits = lab.recall(query, log=False, **arguments)
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as small:
         small.remember(admitted, linking="off")
         alone = small.recall(query, log=False, branch=arguments["branch"])
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
 
 
 def assert_the_same(found, alone):
@@ -125,14 +125,14 @@ LINKS = """
 
 @st.composite
 def rows_of_many(draw, **fields):
-    """Enough memories to be linked with one another, of a few words each."""
+    """Return enough memories of a few words to be linked with one another."""
     words = st.lists(st.sampled_from(WORDS[:5]), min_size=1, max_size=3).map(" ".join)
     row = st.fixed_dictionaries(
         {"text": words, "session": st.none() | st.sampled_from(["1", "2"]), **fields}
     )
     return [
-        one | {"ref": str(number)}
-        for number, one in enumerate(draw(st.lists(row, min_size=6, max_size=24)))
+        item | {"ref": str(number)}
+        for number, item in enumerate(draw(st.lists(row, min_size=6, max_size=24)))
     ]
 
 
@@ -152,20 +152,20 @@ CREATORS = st.sampled_from(["user", "agent:a", "agent:b"])
     st.sampled_from(WORDS[:5]),
 )
 @examples(300, quick=15)
-def test_who_cannot_see_a_memory_cannot_tell_from_recalls_that_it_is_there(
-    trigrams, given, viewer, pack, linking, query
+def test_recalls_reveal_nothing_of_a_hidden_memory(
+    trigrams, arguments, viewer, pack, linking, query
 ):
     """Not by order, score or feature, whatever was merged, superseded and linked."""
     clock = memlab.ManualClock("2026-03-01")
-    seen = [row for row in given if row["visibility"] != "private" or row["creator"] == viewer]
+    seen = [row for row in arguments if row["visibility"] != "private" or row["creator"] == viewer]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
-        lab.remember(given, linking=linking)
-        found = lab.recall(query, log=False, viewer=viewer)
+        lab.remember(arguments, linking=linking)
+        hits = lab.recall(query, log=False, viewer=viewer)
         own = lab.at(viewer=viewer).recall(query, log=False)
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
         small.remember(seen, linking=linking)
         alone = small.recall(query, log=False)
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
     assert_the_same(own, alone)
 
 
@@ -175,21 +175,21 @@ def test_who_cannot_see_a_memory_cannot_tell_from_recalls_that_it_is_there(
     st.sampled_from(WORDS[:5]),
 )
 @examples(200, quick=10)
-def test_what_is_of_another_project_and_branch_changes_nothing_here(trigrams, given, pack, query):
+def test_memories_of_other_projects_and_branches_change_no_result(trigrams, arguments, pack, query):
     """Linking compares a memory with what a recall from its own project and branch would find."""
     clock = memlab.ManualClock("2026-03-01")
-    here = [row for row in given if row["project"] == "p" and row["branch"] == "main"]
+    here = [row for row in arguments if row["project"] == "p" and row["branch"] == "main"]
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as lab:
-        lab.remember(given, linking="now")
-        found = lab.recall(query, log=False, project="p", branch="main")
+        lab.remember(arguments, linking="now")
+        hits = lab.recall(query, log=False, project="p", branch="main")
     with memlab.open(embedder=trigrams, clock=clock, pack=LINKS.format(pack)) as small:
         small.remember(here, linking="now")
         alone = small.recall(query, log=False, project="p", branch="main")
-    assert_the_same(found, alone)
+    assert_the_same(hits, alone)
 
 
 @pytest.mark.parametrize("count", [3, 500])
-def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, count):
+def test_neighbours_in_a_session_are_those_that_pass_the_filter(lab, count):
     """What is left out between them, however much, takes no place."""
     texts = ["goat", *[f"sea {number}" for number in range(count)], "goat hay", "tabs"]
     lab.remember(
@@ -201,7 +201,7 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
     )
     policy = "(fn [around-similarity around-lexical] (+ around-similarity around-lexical))"
     lab.policies.install("recall-score", policy)
-    found = lab.recall("hay", log=False, branch="main")
+    hits = lab.recall("hay", log=False, branch="main")
     with memlab.open(
         embedder=lab.io.store.embedder, clock=lab.io.store.clock, pack=lab.policies.pack
     ) as small:
@@ -209,13 +209,13 @@ def test_the_memories_around_one_in_its_session_are_those_that_take_part(lab, co
             [{"text": text, "session": "s"} for text in ("goat", "goat hay", "tabs")], linking="off"
         )
         alone = small.recall("hay", log=False)
-    assert [(hit.text, hit.score) for hit in found] == [(hit.text, hit.score) for hit in alone]
-    assert len(found) == 3
+    assert [(hit.text, hit.score) for hit in hits] == [(hit.text, hit.score) for hit in alone]
+    assert len(hits) == 3
 
 
 @pytest.fixture
 def stages(lab):
-    """A memory in each status that there is a verb for, and of each visibility."""
+    """Return a lab with a memory in each status that a verb can set, and of each visibility."""
     lab.remember([{"text": f"goat {number}"} for number in range(3)])
     lab.forget(2)
     return lab
@@ -232,7 +232,7 @@ def test_status(stages):
     assert ids(stages, status="superseded") == []
 
 
-def test_what_is_private_is_for_its_creator(lab):
+def test_private_memories_are_for_their_creator(lab):
     lab.remember(
         [
             {"text": "goat", "visibility": "private", "creator": "user"},
@@ -247,7 +247,7 @@ def test_what_is_private_is_for_its_creator(lab):
     assert ids(lab, viewer="agent:a", visibility="private") == [2]
 
 
-def test_what_is_bound_to_a_session_stays_there_whatever_the_scope(lab):
+def test_a_session_scoped_memory_stays_in_its_session(lab):
     lab.remember(
         [{"text": "goat", "scope": "session", "session": "1"}, {"text": "goat", "scope": "global"}]
     )
@@ -278,12 +278,12 @@ def test_spreading_does_not_leave_the_filter(lab):
         ({"viewer": ""}, "viewer is the name of a user"),
     ],
 )
-def test_what_is_no_word_says_why(stages, arguments, message):
+def test_an_invalid_word_says_why(stages, arguments, message):
     with pytest.raises(memlab.InputError, match=message):
         stages.recall("goat", **arguments)
 
 
-def test_a_log_gives_back_what_it_was_given():
+def test_a_log_returns_the_filter_that_was_logged():
     filters = Filters.of(
         status=["superseded", "active"],
         branch="main",
@@ -321,8 +321,8 @@ class TestPopulationsAreKept:
     def test_until_the_next_event_where_use_is_read(self, stages, population):
         unused = {"where": pl.col("access") == 0}
         assert population(**unused).rows.tolist() == [0, 2]
-        shown = stages.recall("goat", limit=1).ids
-        assert population(**unused).rows.tolist() == sorted({0, 2} - {id - 1 for id in shown})
+        ids = stages.recall("goat", limit=1).ids
+        assert population(**unused).rows.tolist() == sorted({0, 2} - {id - 1 for id in ids})
 
     def test_not_where_python_is_called(self, stages, population):
         wanted = {"goat 0"}

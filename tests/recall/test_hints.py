@@ -17,45 +17,45 @@ texts = st.lists(words, max_size=8).map(" ".join)
 
 def slow_stems(text):
     """Read off the index of a single text: its words one by one."""
-    found = []
+    results = []
     for word in re.findall(r"\w+", text.lower()):
         index = Words()
         index.append([word])
-        found += index.vocabulary
-    return found
+        results += index.vocabulary
+    return results
 
 
 @given(texts, texts, texts)
-def test_phrases_are_neighbouring_stems(question, text, known):
+def test_phrases_are_neighbouring_stems(question, text, stems):
     index = Words()
-    index.append([known])
-    asked, held = slow_stems(question), slow_stems(text)
-    wanted = {(one, two) for one, two in pairwise(asked) if one != two}
-    found = [
+    index.append([stems])
+    hints_of, held = slow_stems(question), slow_stems(text)
+    wanted = {(one, two) for one, two in pairwise(hints_of) if one != two}
+    results = [
         pair for pair in wanted if any(tuple(held[at : at + 2]) == pair for at in range(len(held)))
     ]
-    assert Phrases(index, question).share(text) == (len(found) / len(wanted) if wanted else 0)
-    assert len(index.vocabulary) == len(set(slow_stems(known)))
+    assert Phrases(index, question).share(text) == (len(results) / len(wanted) if wanted else 0)
+    assert len(index.vocabulary) == len(set(slow_stems(stems)))
 
 
 @given(texts, st.lists(texts, min_size=1, max_size=6))
 def test_a_text_with_a_pair_holds_both_of_its_words(question, corpus):
     index = Words()
     index.append(corpus)
-    asked, hits = Phrases(index, question), index.hits(index.query(question))
+    hints_of, hits = Phrases(index, question), index.hits(index.query(question))
     matches = Matches(
         hits, index.lengths, count=len(corpus), mean_length=index.lengths.mean(), k1=1.0, b=0.5
     )
-    read = matches.with_pair(np.arange(len(corpus)), asked.terms).tolist()
+    read = matches.with_pair(np.arange(len(corpus)), hints_of.terms).tolist()
     pairs = {frozenset(pair) for pair in pairwise(slow_stems(question)) if len(set(pair)) == 2}
     assert read == [any(pair <= set(slow_stems(text)) for pair in pairs) for text in corpus]
-    assert all(may or not asked.share(text) for may, text in zip(read, corpus, strict=True))
+    assert all(may or not hints_of.share(text) for may, text in zip(read, corpus, strict=True))
 
 
 @given(texts, st.lists(words, max_size=3).map("-".join))
 def test_a_tag_is_named_by_its_stems_in_a_row(question, tag):
-    asked, held = slow_stems(question), slow_stems(tag)
-    rows = [asked[at : at + len(held)] for at in range(len(asked))]
+    hints_of, held = slow_stems(question), slow_stems(tag)
+    rows = [hints_of[at : at + len(held)] for at in range(len(hints_of))]
     assert tag_namer(Words(), question)(tag) == (bool(held) and held in rows)
 
 
@@ -108,11 +108,11 @@ class TestInARecall:
         )
         clock.now = 1_684_497_600_000_000  # Friday, 19 May 2023, 12:00
 
-        def asked(question, name):
+        def hints_of(question, name):
             slate = lab.recall(question, log=False).slate
             return dict(zip(slate.ids.tolist(), slate.numbers[name].tolist(), strict=True))
 
-        return asked
+        return hints_of
 
     def test_phrase(self, lab, ask):
         lab.policies.use(

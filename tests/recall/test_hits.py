@@ -1,4 +1,4 @@
-"""What a recall shows, and what it says of itself: why one stands above another, why one is not there."""
+"""What a recall returns and explains: why one memory ranks above another, and why one is missing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_probes_were_not_shown_for_their_score(lab):
     assert hits.why(left_out(hits)[0]).names[0] == f"memory {last.id}"
 
 
-def test_what_was_no_candidate_is_an_error_that_says_so(hits):
+def test_explaining_a_memory_outside_the_pool_is_an_error(hits):
     for ask in (hits.why, hits.explain):
         with pytest.raises(UnknownName, match="candidate of this recall"):
             ask(99)
@@ -78,9 +78,9 @@ def test_with_all_shown_there_is_nothing_left_to_compare(lab):
 
 def test_the_tree_has_the_score_at_its_root(hits):
     for hit in hits:
-        told = hit.explain()
-        assert told.tree.root.value == pytest.approx(hit.score, abs=1e-12)
-        assert "step by step" in html_of(told)
+        explanation = hit.explain()
+        assert explanation.tree.root.value == pytest.approx(hit.score, abs=1e-12)
+        assert "step by step" in html_of(explanation)
 
 
 def test_a_pack_that_tests_sets(lab):

@@ -40,7 +40,7 @@ def test_the_language_decides_what_words_find(house, language, question, ids):
     assert house.recall(question, log=False).ids == ids
 
 
-def test_what_came_before_and_after_the_switch_is_found(house):
+def test_memories_from_before_and_after_the_switch_are_retrieved(house):
     house.policies.use(pack("german"))
     assert house.recall("Haus", log=False).ids == (1,)
     house.remember("Das Haus brennt")

@@ -1,4 +1,4 @@
-"""What a later memory made anew falls for questions about that, and for no others."""
+"""A statement that a later memory replaced ranks lower for queries about it, and for no others."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_linking_joins_the_two_and_both_stay(lived):
     assert lab.memories["status"].to_list() == ["active"] * 3
 
 
-def test_it_falls_for_questions_about_that_statement_alone(lived):
+def test_only_queries_about_the_replaced_statement_rank_it_lower(lived):
     lab, old, new = lived
     assert outdated(lab, SHELVES, old.id) == 1
     assert outdated(lab, SHELVES, new.id) == 0
@@ -54,7 +54,7 @@ def test_a_question_that_compares_times_is_told_so(lived):
 
 
 @pytest.mark.parametrize("end", ["purge", "forget"])
-def test_it_holds_again_when_what_put_it_right_is_gone(lived, end):
+def test_a_statement_is_current_again_once_its_replacement_is_deleted(lived, end):
     lab, old, new = lived
     if end == "purge":
         lab.purge(new.id)

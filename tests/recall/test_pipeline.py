@@ -14,7 +14,7 @@ def ranked(lab, pack, query="kayak", **more):
 
 @pytest.fixture
 def chain(lab):
-    """Five turns in a row; only the first has the word."""
+    """Return a lab with five turns in a row; only the first has the word."""
     lab.remember(
         [{"text": text, "session": "s"} for text in ("kayak", "bb", "cc", "dd", "ee")], chain=True
     )
@@ -100,9 +100,9 @@ def test_a_slate_survives_its_bytes(chain):
 
 
 def test_a_fingerprint_changes_with_what_decides_the_value(chain):
-    one = ranked(chain, pack()).slate.fingerprints
+    fingerprints = ranked(chain, pack()).slate.fingerprints
     two = ranked(chain, pack("(setting bm25-k1 2)")).slate.fingerprints
-    changed = {name for name in one if one[name] != two[name]}
+    changed = {name for name in fingerprints if fingerprints[name] != two[name]}
     assert {"lexical", "session-lexical"} <= changed
     assert not {"similarity", "age-days", "coverage"} & changed
 
@@ -113,10 +113,10 @@ def test_every_pack_recalls_from_a_lab_of_one(lab, name):
     assert ranked(lab, name, query="kayak").ids == (1,)
 
 
-def test_what_spreading_found_belongs_to_all_that_decides_it(chain):
-    one = ranked(chain, pack()).slate.fingerprints
+def test_a_memory_reached_by_spreading_has_all_features_and_log_columns(chain):
+    fingerprints = ranked(chain, pack()).slate.fingerprints
     two = ranked(chain, pack("(setting spread-steps 2)")).slate.fingerprints
-    assert {name for name in one if one[name] != two[name]} == {
+    assert {name for name in fingerprints if fingerprints[name] != two[name]} == {
         "received",
         "activation",
         "hops",
@@ -139,8 +139,11 @@ def test_a_challenger_has_no_more_results_in_a_context_than_the_live_pack(lab, c
     )
     for number in range(5):
         clock.advance(hours=1)
-        found = lab.context(f"what of the {topics[number]} and note {number}", budget=150)
-        live, head = found.slate.challenge["live"], found.slate.challenge["heads"]["words"]["ids"]
+        context = lab.context(f"what of the {topics[number]} and note {number}", budget=150)
+        live, head = (
+            context.slate.challenge["live"],
+            context.slate.challenge["heads"]["words"]["ids"],
+        )
         assert 0 < len(head) <= len(live) < lab.policies.pack.count("limit")
 
 

@@ -69,21 +69,21 @@ def content_of(state, population):
     }
 
 
-def asked(populations, state, *, project=None, session=None, filters=None):
+def get_population(populations, state, *, project=None, session=None, filters=None):
     return populations.get(state, project=project, session=session, filters=filters or Filters.of())
 
 
 @examples(60)
 @given(st.lists(happenings, max_size=25))
-def test_what_is_kept_and_extended_is_what_a_new_count_gives(story):
+def test_an_extended_population_equals_a_new_count(story):
     kept = Populations()
     with memlab.open(embedder=lambda texts: [[1.0, len(text)] for text in texts]) as lab:
         state = lab.io.store.state
         for kind, what in [*story, *(("ask", number) for number in range(len(FILTERS)))]:
             if kind == "ask":
-                assert content_of(state, asked(kept, state, **FILTERS[what])) == content_of(
-                    state, asked(Populations(), state, **FILTERS[what])
-                )
+                assert content_of(
+                    state, get_population(kept, state, **FILTERS[what])
+                ) == content_of(state, get_population(Populations(), state, **FILTERS[what]))
             else:
                 happen(lab, kind, what)
 
@@ -98,18 +98,18 @@ def lab():
 class TestWhatIsKept:
     def test_the_same_question_gets_the_same_population(self, lab):
         populations, state = Populations(), lab.io.store.state
-        first = asked(populations, state)
+        first = get_population(populations, state)
         lab.feedback(1, "success")
-        assert asked(populations, state) is first
+        assert get_population(populations, state) is first
 
-    def test_one_more_memory_is_added_to_the_same_arrays(self, lab):
+    def test_a_new_memory_is_appended_to_the_same_arrays(self, lab):
         populations, state = Populations(), lab.io.store.state
-        found = [asked(populations, state)]
+        results = [get_population(populations, state)]
         for session in "bc":
-            found[-1].lengths(state, state.words)
+            results[-1].lengths(state, state.words)
             lab.remember("spaces", speaker="Bo", session=session)
-            found.append(asked(populations, state))
-        first, second, third = found
+            results.append(get_population(populations, state))
+        first, second, third = results
         assert np.shares_memory(second.rows, third.rows)
         assert third.lengths(state, state.words).sessions.rows.tolist() == [5, 1, 1]
         # what was handed out is not touched
@@ -117,14 +117,14 @@ class TestWhatIsKept:
 
     def test_a_memory_that_takes_no_part_leaves_the_others_as_they_were(self, lab):
         populations, state = Populations(), lab.io.store.state
-        assert asked(populations, state).mask is None
+        assert get_population(populations, state).mask is None
         lab.remember("spaces", scope="session", session="elsewhere")
-        found = asked(populations, state)
-        assert np.flatnonzero(~found.mask).tolist() == [5]
-        assert found.search["rows"].tolist() == [0, 1, 2, 3, 4]
+        result = get_population(populations, state)
+        assert np.flatnonzero(~result.mask).tolist() == [5]
+        assert result.search["rows"].tolist() == [0, 1, 2, 3, 4]
 
-    def test_a_change_of_a_memory_counts_anew(self, lab):
+    def test_a_changed_memory_forces_a_new_count(self, lab):
         populations, state = Populations(), lab.io.store.state
-        asked(populations, state)
+        get_population(populations, state)
         lab.forget(2)
-        assert asked(populations, state).rows.tolist() == [0, 2, 3, 4]
+        assert get_population(populations, state).rows.tolist() == [0, 2, 3, 4]

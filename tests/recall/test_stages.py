@@ -58,7 +58,7 @@ def test_an_extension_replaces_a_stage_until_it_is_forgotten_and_slates_say_so()
     assert after.slate.fingerprints == before.slate.fingerprints
 
 
-def test_what_cannot_take_the_place_of_a_stage_is_refused():
+def test_an_invalid_replacement_of_a_stage_is_refused():
     for given, said in (
         (stage("sort"), "There is no stage sort"),
         (stage(gives=()), "this one lacks scores"),
@@ -107,15 +107,15 @@ def test_numbers_of_a_slate_are_rows_of_one_table():
     assert np.array_equal(np.array(list(numbers.values())), table, equal_nan=True)
 
 
-def test_what_candidates_may_share_is_known_of_each():
+def test_values_shared_by_candidates_are_set_for_each():
     runs = []
 
-    def seen(run):
+    def record_run(run):
         runs.append(run)
         own_stage("score").run(run)
 
     with a_lab() as lab:
-        memlab.extend(Extension("halves", "1.0", stages=(stage(run=seen),)))
+        memlab.extend(Extension("halves", "1.0", stages=(stage(run=record_run),)))
         lab.recall("harbour", log=False)
         lab.recall("the harbour on 7 May 2023", session="s", log=False)
     assert runs[0].query.uniform.keys() == SHARED

@@ -87,15 +87,15 @@ class Slow:
         for word in tokens(question):
             if (one := stem(word)) is not None:
                 content.setdefault(one, word)
-        held = {one for stems in self.stems for one in stems}
+        held = {stem for stems in self.stems for stem in stems}
         self.content = {
-            one: word
-            for one, word in content.items()
-            if word not in self.names and (one in held or word not in ("many", "much", "often"))
+            key: word
+            for key, word in content.items()
+            if word not in self.names and (key in held or word not in ("many", "much", "often"))
         }
 
-    def idf(self, one: str) -> float:
-        df = sum(one in stems for stems in self.stems)
+    def idf(self, term: str) -> float:
+        df = sum(term in stems for stems in self.stems)
         return math.log(1 + (len(self.turns) - df + 0.5) / (df + 0.5))
 
     def window(self, row: int) -> list[int]:
@@ -114,30 +114,30 @@ class Slow:
 
     def late_of(self, text: str) -> float:
         total = 0.0
-        for one, word in self.content.items():
+        for key, word in self.content.items():
             nearest = 0.0
             for other in tokens(text):
                 if other in STOP_WORDS["english"] or other in self.names:
                     continue
                 a, b = load_embedder().encode([word, other]).astype(float)
                 cosine = a @ b / (np.linalg.norm(a) * np.linalg.norm(b) or 1.0)
-                nearest = max(nearest, 1.0 if stem(other) == one else cosine)
-            total += self.idf(one) * nearest
+                nearest = max(nearest, 1.0 if stem(other) == key else cosine)
+            total += self.idf(key) * nearest
         return total / sum(map(self.idf, self.content)) if self.content else 0.0
 
     def around_lexical(self, row: int) -> float:
         mean = sum(map(len, self.stems)) / len(self.stems)
         norm = 0.9 * (1 - 0.2 + 0.2 * len(self.stems[row]) / (mean or 1.0))
         counts = {
-            one: sum(self.stems[other].count(one) for other in self.window(row))
-            for one in self.content
+            item: sum(self.stems[other].count(item) for other in self.window(row))
+            for item in self.content
         }
-        return sum(self.idf(one) * tf / (tf + norm) for one, tf in counts.items())
+        return sum(self.idf(key) * tf / (tf + norm) for key, tf in counts.items())
 
     def takes_over(self, row: int, relevance: list[float]) -> float:
         text, speaker, session = self.turns[row]
         own = embedded(text, speaker)
-        found = 0.0
+        result = 0.0
         for older, (other, who, where) in enumerate(self.turns[:row]):
             if who == speaker and (where is None or where != session):
                 cosine = (
@@ -146,17 +146,17 @@ class Slow:
                     / (np.linalg.norm(own) * np.linalg.norm(vector) or 1.0)
                 )
                 near = max(load_embedder().closeness(np.array([cosine]))[0], 0.0)
-                found = max(found, near * relevance[older] ** 3)
-        return found
+                result = max(result, near * relevance[older] ** 3)
+        return result
 
     def names_things(self, row: int) -> float:
         text = self.turns[row][0]
-        found = set()
+        unique = set()
         for match in re.finditer(r"[A-Z]\w+", text):
             before = text[: match.start()].rstrip()
             if before and before[-1] not in ".!?:" and match[0].lower() not in self.names:
-                found.add(match[0].lower())
-        return min(len(found), 3)
+                unique.add(match[0].lower())
+        return min(len(unique), 3)
 
 
 def embedded(text: str, speaker: str | None) -> np.ndarray:
@@ -169,14 +169,14 @@ def scaled(values) -> np.ndarray:
     return np.array([(value - low) / (high - low) if high > low else 0.0 for value in values])
 
 
-def asked(turns, question):
+def recall_turns(turns, question):
     with memlab.open(pack=READS_ALL) as lab:
         lab.remember(
             [
-                {"text": text, "project": "p", "at": START + timedelta(hours=place)}
+                {"text": text, "project": "p", "at": START + timedelta(hours=index)}
                 | ({"speaker": speaker} if speaker else {})
                 | ({"session": session} if session else {})
-                for place, (text, speaker, session) in enumerate(turns)
+                for index, (text, speaker, session) in enumerate(turns)
             ],
             chain=True,
         )
@@ -188,7 +188,7 @@ def asked(turns, question):
 @settings(max_examples=25, deadline=None)
 @given(TURNS, QUESTIONS)
 def test_terms_are_what_a_slow_way_finds(turns, question):
-    slate, slow = asked(turns, question), Slow(turns, question)
+    slate, slow = recall_turns(turns, question), Slow(turns, question)
     rows = (slate.ids - 1).tolist()
     assert rows == list(range(len(turns)))
     for name, of in (
@@ -232,7 +232,7 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
         for module in ("_tokens", "_postings"):
             patch.setattr(f"memlab.kernel.index.{module}.LONG", 2)
         patch.setattr("memlab.kernel.index._tokens._WORDS", 2)
-        slate, slow = asked(turns, question), Slow(turns, question)
+        slate, slow = recall_turns(turns, question), Slow(turns, question)
         assert slate.numbers["late"] == pytest.approx(
             [slow.late(row) for row in range(len(turns))], abs=1e-6
         )
@@ -240,9 +240,11 @@ def test_late_of_a_long_text_is_that_of_its_best_passage(turns, question):
 
 def test_late_is_the_same_in_parts_and_whole(lab):
     """What a value is does not depend on what else is in the pool: products are exact in any order."""
-    turns = [f"The {word} stands in the {other}" for word in WORDS for other in WORDS]
-    many = asked([(text, None, None) for text in turns], "boat harbour running")
-    few = asked([(text, None, None) for text in turns[:1]] * len(turns), "boat harbour running")
+    turns = [f"The {word} is in the {other}" for word in WORDS for other in WORDS]
+    many = recall_turns([(text, None, None) for text in turns], "boat harbour running")
+    few = recall_turns(
+        [(text, None, None) for text in turns[:1]] * len(turns), "boat harbour running"
+    )
     assert few.numbers["late"][0] == few.numbers["late"][-1]
     assert many.numbers["late"].max() <= 1.0
 
@@ -317,7 +319,7 @@ def test_unless_it_is_given_the_best_by_seed_and_received_are_scored():
 
 
 def test_a_word_that_only_asks_is_not_missed():
-    """No text has "much", and rents are known all the same; what is asked of nothing is not."""
+    """No text has "much", and rents are known all the same; a query about nothing is not known."""
     with memlab.open() as lab:
         lab.remember([{"text": "Rent is 950 euros"}, {"text": "The rent went up to 1010 euros"}])
         assert lab.recall("How much is the rent?").known > 0.5
@@ -365,20 +367,20 @@ def test_around_follows_sessions(batches):
         contexts.append(batch)
         every = contexts.series("s").to_list()
         rows = np.arange(len(every))
-        found = sessions.around(contexts, rows, 2)
+        result = sessions.around(contexts, rows, 2)
         for row, name in enumerate(every):
-            same = [other for other, one in enumerate(every) if one == name] if name else [row]
+            same = [other for other, item in enumerate(every) if item == name] if name else [row]
             at = same.index(row)
             before = [*reversed(same[:at]), -1, -1][:2]
             after = [*same[at + 1 :], -1, -1][:2]
-            assert found[:, row].tolist() == [row, *before, *after]
+            assert result[:, row].tolist() == [row, *before, *after]
         for code, name in enumerate(contexts.vocabulary):
             assert sessions.last(contexts, code) == max(
-                row for row, one in enumerate(every) if one == name
+                row for row, item in enumerate(every) if item == name
             )
 
 
-# -- what takes over, and what is known -----------------------------------------------------------------------------
+# -- replaced statements, and the chance of an answer --------------------------------------------------------------
 
 
 def test_the_later_statement_leads_where_the_question_asks_what_holds():
@@ -399,7 +401,7 @@ def test_the_later_statement_leads_where_the_question_asks_what_holds():
         assert lead["is"] > lead["was"] + 0.1
 
 
-def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
+def test_a_correction_ranks_above_the_statement_it_corrects_for_any_query():
     lead = {}
     for kind in ("fact", "correction"):
         with memlab.open() as lab:
@@ -411,10 +413,10 @@ def test_a_correction_rises_to_what_it_corrects_whatever_is_asked():
     assert lead["correction"] > lead["fact"] + 0.1
 
 
-def test_what_is_merely_old_loses_nothing():
+def test_an_old_statement_without_replacement_loses_nothing():
     with memlab.open() as lab:
         for day, text in enumerate(
-            ("The boiler stands in the cellar.", "I like tea.", "My bicycle is red.")
+            ("The boiler is in the cellar.", "I like tea.", "My bicycle is red.")
         ):
             lab.remember(text, at=START + timedelta(days=day))
         slate = lab.recall("Where is the boiler?", log=False).slate
@@ -467,7 +469,7 @@ def test_a_question_of_something_else_is_less_known():
         assert lab.recall("Who won the election in Portugal?", log=False).known < 0.2
 
 
-def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for():
+def test_the_chance_of_an_answer_is_shown_only_under_its_calibrated_score():
     with memlab.open() as lab:
         lab.remember("I keep bees on the roof")
         ask = lambda: lab.recall("who keeps bees?", log=False)  # noqa: E731
@@ -477,7 +479,7 @@ def test_what_is_known_is_told_only_under_the_score_that_it_was_calibrated_for()
         assert ask().known is None
         assert "likely" not in repr(ask())
         assert "likely" not in html_of(ask())
-        lab.policies.install("known", calibrated, reason="calibrated anew")
+        lab.policies.install("known", calibrated, reason="calibrated again")
         assert ask().known is not None, "who installs another score installs what is known of it"
         lab.policies.rollback("recall-score")
         lab.policies.install("known", calibrated)

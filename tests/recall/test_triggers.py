@@ -14,14 +14,14 @@ patterns = st.text(alphabet="abA*. ", min_size=1, max_size=6).filter(str.strip)
 
 
 def as_regex(trigger, text):
-    """The same pattern in a language that is anything but safe."""
+    """Match the same pattern by a regular expression, which has no time bound."""
     low = trigger.lower()
     parts = [re.escape(part) for part in low.split("*")] if low.strip("*") else [re.escape(low)]
     return re.search(".*".join(parts), text.lower(), re.DOTALL) is not None
 
 
 @given(patterns, st.text(alphabet="abAB*. \n", max_size=12))
-def test_a_star_stands_for_any_text(trigger, text):
+def test_a_star_matches_any_text(trigger, text):
     assert occurs(trigger, text) == as_regex(trigger, text)
 
 
@@ -43,26 +43,28 @@ def test_the_language(trigger, text, expected):
     assert occurs(trigger, text) is expected
 
 
-def rows(lab, text, known=None):
-    return (known or Triggers()).match(lab.io.store.state, text).tolist()
+def rows(lab, text, triggers=None):
+    return (triggers or Triggers()).match(lab.io.store.state, text).tolist()
 
 
 @given(
     st.lists(st.lists(patterns, max_size=2), min_size=1, max_size=6),
     st.text(alphabet="abA*. ", max_size=12),
 )
-def test_the_rows_with_a_trigger_that_occurs(given, text):
+def test_the_rows_with_a_trigger_that_occurs(rows_with_triggers, text):
     with memlab.open(embedder=lambda texts: [[1.0]] * len(texts)) as lab:
-        lab.remember([{"text": "x", "triggers": triggers or None} for triggers in given])
+        lab.remember(
+            [{"text": "x", "triggers": triggers or None} for triggers in rows_with_triggers]
+        )
         expected = [
             row
-            for row, triggers in enumerate(given)
+            for row, triggers in enumerate(rows_with_triggers)
             if any(occurs(trigger, text) for trigger in triggers)
         ]
         assert rows(lab, text) == expected
         assert rows(lab, text + "x" * 50) == [
             row
-            for row, triggers in enumerate(given)
+            for row, triggers in enumerate(rows_with_triggers)
             if any(occurs(t, text + "x" * 50) for t in triggers)
         ]
 
@@ -81,7 +83,7 @@ def test_new_memories_are_learned_and_another_lab_is_another(lab, trigrams):
 
 @pytest.fixture(scope="module")
 def crowd(trigrams):
-    """3,000 warnings with two triggers each, and notes that share the question's words."""
+    """Return a lab of 3,000 warnings with two triggers each, and notes that share the words of the query."""
     with memlab.open(embedder=trigrams, pack="cascade") as lab:
         warnings = [
             {
@@ -105,7 +107,7 @@ class TestThousands:
         assert 2124 not in crowd.recall("drop table 02123? on Monday", log=False).slate.ids
         crowd.policies.use("cascade")
 
-    def test_what_was_not_called_stays_away(self, crowd):
+    def test_a_memory_whose_trigger_did_not_occur_is_not_added(self, crowd):
         assert all(
             hit.kind != "negative" for hit in crowd.recall("drop table on Monday", log=False)
         )

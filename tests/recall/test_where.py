@@ -47,7 +47,7 @@ PLAIN = [
 
 @pytest.fixture
 def stocked(lab):
-    """Memories of several kinds, one without most fields."""
+    """Return a lab with memories of several kinds, one without most fields."""
     lab.remember(
         [
             {
@@ -118,7 +118,7 @@ def spy(text):
     return True
 
 
-def test_what_calls_python_filters_but_is_never_read_back(stocked):
+def test_a_filter_that_calls_python_works_but_is_never_read_back(stocked):
     expression = pl.col("text").map_elements(spy, return_dtype=pl.Boolean)
     where = Where.of(expression)
     assert not where.plain
@@ -137,7 +137,7 @@ def test_what_calls_python_filters_but_is_never_read_back(stocked):
 
 
 def forged():
-    """Trees of expressions that memlab would write, with a pickle of Python put somewhere."""
+    """Return expression trees as memlab writes them, with a Python pickle inserted."""
     pickled = json.loads(
         pl.col("text").map_elements(spy, return_dtype=pl.Boolean).meta.serialize(format="json")
     )
@@ -226,7 +226,7 @@ def test_any_text_is_an_expression_or_an_input_error(text):
         (True, "where is a Polars expression"),
     ],
 )
-def test_what_is_no_filter_says_why(stocked, expression, message):
+def test_an_invalid_filter_says_why(stocked, expression, message):
     with pytest.raises(memlab.InputError, match=message):
         stocked.recall("goat", where=expression)
 

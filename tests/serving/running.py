@@ -25,7 +25,7 @@ def run_alone(coroutine):
 
 @contextlib.contextmanager
 def serving(folder, *words):
-    """The process of ``memlab serve``; it is killed in the end."""
+    """Run ``memlab serve`` as a process, which is killed in the end."""
     command = [sys.executable, "-m", "memlab", "serve", str(folder), *words]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes, env=os.environ | {"MEMLAB_TOKEN": TOKEN}) as process:

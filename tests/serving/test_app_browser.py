@@ -45,7 +45,7 @@ HOSTILE = (
 
 @pytest.fixture
 def served(lab):
-    """Passes a message of a view on to a server of the lab, with the official client, in a thread of its own."""
+    """Return a function that forwards a message of a view to a server of the lab in a thread, with the official client."""
     server = lab_server(lab, viewer="user:ada")
 
     async def ask(method, params):
@@ -61,10 +61,10 @@ def served(lab):
 
 @pytest.fixture
 def host(browser, served):
-    """Opens a page of the server in a host, beside the answer of a tool: the page of the host, and the app's frame."""
+    """Return a function that opens a page of the server in a host with the answer of a tool, and returns page and frame."""
     contexts, faults = [], []
 
-    def opened(name, given=None, result=None):
+    def opened(name, answer=None, result=None):
         context = browser.new_context(viewport={"width": 1000, "height": 1200})
         contexts.append(context)
         page = context.new_page()
@@ -79,7 +79,7 @@ def host(browser, served):
             "<title>", f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>'
         )
         page.evaluate(
-            "([html, given, result]) => open_app(html, given, result)", [html, given or {}, result]
+            "([html, given, result]) => open_app(html, given, result)", [html, answer or {}, result]
         )
         return page, page.frame_locator("iframe")
 
@@ -90,8 +90,8 @@ def host(browser, served):
 
 
 @pytest.fixture
-def shown(host, served):
-    """Asks a question and shows its answer in a host."""
+def show_in_host(host, served):
+    """Return a function that runs a query and shows its answer in a host."""
 
     def show(query):
         result = served("tools/call", {"name": "recall", "arguments": {"query": query}})["result"]
@@ -100,9 +100,9 @@ def shown(host, served):
     return show
 
 
-def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
+def test_a_recall_is_explained_and_judged_by_a_click(lab, show_in_host):
     lab.remember([HOSTILE, "Deploys go out on Tuesdays"])
-    page, app = shown("tabs or spaces?")
+    page, app = show_in_host("tabs or spaces?")
     app.get_by_role("heading", name="tabs or spaces?").wait_for()
     first = app.get_by_role("listitem").first
     assert first.locator(".text").inner_text() == HOSTILE
@@ -112,7 +112,7 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
     drawn = first.locator("td.value").all_inner_texts()
     explained = lab.recall("tabs or spaces?", log=False)[0].explain()
     assert len(drawn) == len(explained.terms)
-    assert lab.memories["success"].sum() == 0  # nothing is written before somebody clicks
+    assert lab.memories["success"].sum() == 0  # nothing is written before the user clicks
     # a click of a script is none
     first.get_by_role("button", name="It misled").evaluate("button => button.click()")
     first.get_by_role("button", name="It helped").click()
@@ -128,14 +128,14 @@ def test_a_recall_is_explained_and_judged_by_a_click(lab, shown):
     assert "owned" not in page.evaluate("sent")
 
 
-def test_a_recall_that_found_nothing_says_so(shown):
-    _, app = shown("tabs or spaces?")
-    app.get_by_text("Nothing that is remembered answers this.").wait_for()
+def test_a_recall_that_found_nothing_says_so(show_in_host):
+    _, app = show_in_host("tabs or spaces?")
+    app.get_by_text("No memory matches this query.").wait_for()
 
 
-def test_what_the_lab_refuses_is_shown(lab, shown):
+def test_a_refusal_of_the_lab_is_shown(lab, show_in_host):
     lab.remember("The user prefers tabs")
-    _, app = shown("tabs or spaces?")
+    _, app = show_in_host("tabs or spaces?")
     app.get_by_role("heading", name="tabs or spaces?").wait_for()
     lab.close()
     app.get_by_role("button", name="It helped").click()

@@ -61,7 +61,7 @@ def address(process):
 
 @contextmanager
 def served(folder, *words):
-    """The address of a real server, and its process."""
+    """Yield the address of a real server, and its process."""
     with serving(folder, "--http", "--json", *words) as process:
         yield address(process), process
 
@@ -95,7 +95,7 @@ def test_the_verbs_of_a_lab_in_another_process(tmp_path, monkeypatch):
             hits[2]
         assert lab.recall("how should I indent?", limit=1, session="a").ids == (1,)
         judged = lab.feedback(hits[0], "success", recall=hits.recall).judged
-        assert [(one.memory, one.outcome, one.recall) for one in judged] == [
+        assert [(item.memory, item.outcome, item.recall) for item in judged] == [
             (1, "success", hits.recall)
         ]
         answered = lab.feedback(recall=hits.recall, answer="You indent with four spaces.")
@@ -182,7 +182,7 @@ def test_two_identities_do_not_see_what_is_private_to_the_other(tmp_path):
         local.remember("The pager of billing rings at night", project="billing")
     with served(folder, "--clients", str(clients)) as (url, _):
         ada, bob, guest = (
-            connect(url, token=f"the-token-of-{one}") for one in ("ada-0", "bob-0", "a-guest")
+            connect(url, token=f"the-token-of-{item}") for item in ("ada-0", "bob-0", "a-guest")
         )
         # a private memory's own words, so that its vector is the nearest there is
         assert set(ada.recall(f"{words} of bob", limit=10).ids) == {1, 3, 4}
@@ -290,14 +290,14 @@ def away(lab, *, sent):
             return  # each takes its timeout
 
 
-def caught_from(call, *given):
+def caught_from(call, *arguments):
     with pytest.raises(MemlabError) as caught:
-        call(*given)
+        call(*arguments)
     return caught.value
 
 
 def on_sending(monkeypatch):
-    """An event that is set when a request is sent and its answer is waited for."""
+    """Return an event that is set when a request was sent and its answer is pending."""
     sent, wait = threading.Event(), HTTPConnection.getresponse
     monkeypatch.setattr(HTTPConnection, "getresponse", lambda self: (sent.set(), wait(self))[1])
     return sent
@@ -310,7 +310,7 @@ def free_port():
 
 @contextmanager
 def lying(answer, context=None):
-    """A server whose every POST is answered by ``answer(handler)``; gives its lab and what it was sent."""
+    """Run a server that answers every POST by ``answer(handler)``; yield its lab and the requests."""
     heard = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -499,8 +499,8 @@ def test_text_of_a_server_is_data():
     wild = "<script>alert(1)</script>\x1b[2J\u202e"
     with lying(sends(recalled(text=wild, kind="<b>", ref=wild, tags=[wild]))) as (lab, _):
         hits = lab.recall("<i>")
-    shown = html_of(hits)
-    assert [one for one in ("<script", "<b>", "<i>", "\x1b") if one in shown] == []
+    html = html_of(hits)
+    assert [item for item in ("<script", "<b>", "<i>", "\x1b") if item in html] == []
     assert "\x1b" not in repr(hits) + hits[0].text + hits[0].tags[0] + hits[0].ref + str(hits.frame)
     with lying(
         sends(
@@ -521,14 +521,14 @@ def test_text_of_a_server_is_data():
 
 
 @pytest.mark.parametrize(
-    "beside", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}]
+    "extra", [None, 5, {}, {"memlab/error": 5}, {"memlab/error": {"class": "SystemExit"}}]
 )
-def test_a_refusal_that_names_no_class_of_memlabs_is_a_memlab_error(beside):
+def test_a_refusal_that_names_no_class_of_memlabs_is_a_memlab_error(extra):
     with lying(
-        sends(result(None, isError=True, **({} if beside in (None, 5) else {"_meta": beside})))
+        sends(result(None, isError=True, **({} if extra in (None, 5) else {"_meta": extra})))
     ) as (lab, _):
         assert type(caught_from(lab.recall, "tabs")) is MemlabError
-    assert type(restore_error(beside, "why")) is MemlabError
+    assert type(restore_error(extra, "why")) is MemlabError
 
 
 @pytest.mark.parametrize("name", memlab.errors.__all__)
@@ -574,7 +574,7 @@ def test_an_address_that_a_token_is_not_sent_to(url, words):
         connect(url, token=TOKEN)
 
 
-def test_what_connect_takes(monkeypatch):
+def test_the_arguments_of_connect(monkeypatch):
     monkeypatch.delenv("MEMLAB_TOKEN", raising=False)
     assert connect("https://memory.example", token=TOKEN).url == "https://memory.example/mcp"
     assert (

@@ -20,7 +20,7 @@ TOOLS = ["remember", "recall", "forget", "feedback", "context"]
 
 
 def talk(lab, script, **how):
-    """What a scripted client, a coroutine function, returns; it is given the official client."""
+    """Run a scripted client, a coroutine function that is given the official client, and return its result."""
 
     async def run():
         async with Client(lab_server(lab, **how)) as client:
@@ -30,7 +30,7 @@ def talk(lab, script, **how):
 
 
 def call(lab, tool, arguments, **how):
-    """The answer of one call, as it came."""
+    """Return the unprocessed answer of one call."""
 
     async def session(client):
         return await client.call_tool(tool, arguments)
@@ -39,21 +39,21 @@ def call(lab, tool, arguments, **how):
 
 
 def done(lab, tool, arguments, **how):
-    """The structured answer of a call that was not refused."""
+    """Return the structured answer of a call that must succeed."""
     answer = call(lab, tool, arguments, **how)
     assert not answer.is_error, answer.content[0].text
     return answer.structured_content
 
 
 def refused(lab, tool, arguments, **how):
-    """Why a call was refused."""
+    """Return why a call was refused."""
     answer = call(lab, tool, arguments, **how)
     assert answer.is_error
     return answer.content[0].text
 
 
 def text(lab, uri, **how):
-    """What there is to read at an address; MCPError where nothing is."""
+    """Return the text of a resource; raise MCPError if there is none."""
 
     async def session(client):
         try:
@@ -61,10 +61,10 @@ def text(lab, uri, **how):
         except MCPError as error:
             return error
 
-    found = talk(lab, session, **how)
-    if isinstance(found, MCPError):
-        raise found
-    return found
+    answer = talk(lab, session, **how)
+    if isinstance(answer, MCPError):
+        raise answer
+    return answer
 
 
 def tools(lab, **how):
@@ -75,21 +75,21 @@ def tools(lab, **how):
 
 
 def test_there_are_few_tools_and_each_says_when_to_use_it(lab):
-    found = tools(lab)
-    assert [tool.name for tool in found] == TOOLS
-    assert all("Use it " in tool.description for tool in found)
-    assert sum(len(tool.description) for tool in found) < 2_500
-    hints = {tool.name: tool.annotations for tool in found}
+    result = tools(lab)
+    assert [tool.name for tool in result] == TOOLS
+    assert all("Use it " in tool.description for tool in result)
+    assert sum(len(tool.description) for tool in result) < 2_500
+    hints = {tool.name: tool.annotations for tool in result}
     assert [name for name in hints if hints[name].read_only_hint] == ["recall", "context"]
     assert [name for name in hints if hints[name].destructive_hint] == ["forget"]
     assert [name for name in hints if hints[name].idempotent_hint] == ["forget"]
     assert all(
         tool.output_schema["properties"] and not tool.input_schema["additionalProperties"]
-        for tool in found
+        for tool in result
     )
 
 
-def test_what_is_remembered_is_recalled_and_judged(lab):
+def test_a_stored_memory_is_recalled_and_judged(lab):
     stored = done(
         lab, "remember", {"text": "The user prefers tabs", "kind": "preference", "tags": ["style"]}
     )
@@ -100,34 +100,36 @@ def test_what_is_remembered_is_recalled_and_judged(lab):
         "superseded": [],
         "redacted": [],
     }
-    found = done(lab, "recall", {"query": "tabs or spaces?"})
-    assert [memory["id"] for memory in found["memories"]] == [1]
-    assert lab.slates().decisions.collect()["decision"].to_list() == [found["recall"]]
+    answer = done(lab, "recall", {"query": "tabs or spaces?"})
+    assert [memory["id"] for memory in answer["memories"]] == [1]
+    assert lab.slates().decisions.collect()["decision"].to_list() == [answer["recall"]]
     judged = done(
-        lab, "feedback", {"memories": [1], "recall": found["recall"], "outcome": "success"}
+        lab, "feedback", {"memories": [1], "recall": answer["recall"], "outcome": "success"}
     )
-    assert judged["judged"] == [{"memory": 1, "outcome": "success", "recall": found["recall"]}]
+    assert judged["judged"] == [{"memory": 1, "outcome": "success", "recall": answer["recall"]}]
     assert lab.memories["success"].to_list() == [1]
 
 
-def test_an_answer_is_attributed_to_what_it_was_made_of(lab):
+def test_an_answer_is_attributed_to_its_sources(lab):
     lab.remember(
         ["The user prefers tabs over spaces", "Deploys go out on Tuesdays from the release branch"]
     )
-    found = done(lab, "recall", {"query": "when do deploys go out?"})
-    said = done(
+    answer = done(lab, "recall", {"query": "when do deploys go out?"})
+    result = done(
         lab,
         "feedback",
-        {"recall": found["recall"], "answer": "On Tuesdays, from the release branch."},
+        {"recall": answer["recall"], "answer": "On Tuesdays, from the release branch."},
     )
-    logged = {one["memory"]: one["reward"] for one in said["credited"] if one["status"] == "logged"}
+    logged = {
+        item["memory"]: item["reward"] for item in result["credited"] if item["status"] == "logged"
+    }
     assert logged[2] > 0.5 > logged.get(1, 0.0)
     again = done(
         lab,
         "feedback",
-        {"recall": found["recall"], "answer": "On Tuesdays, from the release branch."},
+        {"recall": answer["recall"], "answer": "On Tuesdays, from the release branch."},
     )
-    assert {one["status"] for one in again["credited"]} <= {"known", "no say"}
+    assert {item["status"] for item in again["credited"]} <= {"known", "no say"}
 
 
 def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
@@ -150,35 +152,35 @@ def test_a_fall_of_the_policy_is_told_to_the_user(trigrams, clock):
             clock.advance(days=1)
             answers.append(call(lab, "feedback", {"recall": recall, "outcome": "fail"}))
             recall = lab.recall("rust", limit=3).decision
-    (told,) = [one for one in answers if "notice" in one.structured_content]
+    (told,) = [answer for answer in answers if "notice" in answer.structured_content]
     assert 'lab.policies.rollback("recall-score"' in told.structured_content["notice"]
     assert "Tell the user, who alone decides: recall-score proposed" in told.content[0].text
 
 
 def test_an_outcome_without_memories_is_of_all_that_the_recall_showed(lab):
     lab.remember(["The user prefers tabs", "The user prefers tea"])
-    found = done(lab, "recall", {"query": "what does the user prefer?"})
-    judged = done(lab, "feedback", {"recall": found["recall"], "outcome": "fail"})["judged"]
+    answer = done(lab, "recall", {"query": "what does the user prefer?"})
+    judged = done(lab, "feedback", {"recall": answer["recall"], "outcome": "fail"})["judged"]
     assert (
-        {one["memory"] for one in judged}
-        == {memory["id"] for memory in found["memories"]}
+        {item["memory"] for item in judged}
+        == {memory["id"] for memory in answer["memories"]}
         == {1, 2}
     )
     lab.purge(1)
-    judged = done(lab, "feedback", {"recall": found["recall"], "outcome": "fail"})["judged"]
-    assert [one["memory"] for one in judged] == [2]
+    judged = done(lab, "feedback", {"recall": answer["recall"], "outcome": "fail"})["judged"]
+    assert [item["memory"] for item in judged] == [2]
 
 
-def test_what_was_wrong_is_replaced(lab):
+def test_an_incorrect_memory_is_replaced(lab):
     lab.remember("Deploys go out on Tuesdays", kind="convention", tags=["deploy"])
-    said = done(lab, "remember", {"text": "Deploys go out on Wednesdays", "replaces": 1})
-    assert (said["outcome"], said["superseded"]) == ("replaced", [1])
+    answer = done(lab, "remember", {"text": "Deploys go out on Wednesdays", "replaces": 1})
+    assert (answer["outcome"], answer["superseded"]) == ("replaced", [1])
     assert (lab[2].kind, lab[2].tags, lab[1].status) == ("convention", ("deploy",), "superseded")
-    found = done(lab, "recall", {"query": "when do deploys go out?"})
-    assert [memory["text"] for memory in found["memories"]] == ["Deploys go out on Wednesdays"]
+    result = done(lab, "recall", {"query": "when do deploys go out?"})
+    assert [memory["text"] for memory in result["memories"]] == ["Deploys go out on Wednesdays"]
 
 
-def test_what_is_forgotten_is_not_recalled_and_can_come_back(lab):
+def test_a_forgotten_memory_is_not_recalled_and_can_be_restored(lab):
     lab.remember("The user prefers tabs")
     assert done(lab, "forget", {"memories": [1, 1]}) == {"forgotten": [1], "unchanged": []}
     assert done(lab, "forget", {"memories": [1]}) == {"forgotten": [], "unchanged": [1]}
@@ -223,13 +225,13 @@ def test_a_context_is_what_a_task_needs_within_its_budget(lab):
         "files": ["src/auth.py"],
     }
     done(lab, "remember", gotcha)
-    asked = {
+    request = {
         "task": "fix the token refresh",
         "files": ["src/auth.py"],
         "budget": 200,
         "session": "monday",
     }
-    answer = call(lab, "context", asked)
+    answer = call(lab, "context", request)
     said = answer.structured_content
     assert "[GOTCHA] src/auth.py\n! The token refresh fails after midnight" in said["text"]
     assert {memory["id"] for memory in said["memories"]} == {1, 2}
@@ -240,15 +242,15 @@ def test_a_context_is_what_a_task_needs_within_its_budget(lab):
         lab, "feedback", {"recall": said["recall"], "memories": [2], "outcome": "success"}
     )["judged"]
     assert judged == [{"memory": 2, "outcome": "success", "recall": said["recall"]}]
-    assert done(lab, "context", asked)["memories"] == []
+    assert done(lab, "context", request)["memories"] == []
     assert "budget" in refused(lab, "context", {"task": "x", "budget": 0})
 
 
 def test_secrets_do_not_reach_the_lab(lab):
     key = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
-    said = done(lab, "remember", {"text": f"The token is {key}"})
-    assert said["redacted"]
-    assert key not in said["text"] + lab[1].text
+    answer = done(lab, "remember", {"text": f"The token is {key}"})
+    assert answer["redacted"]
+    assert key not in answer["text"] + lab[1].text
 
 
 @pytest.mark.parametrize(
@@ -291,8 +293,8 @@ def test_a_session_and_a_project_of_the_server_are_those_of_its_memories(lab):
     how = {"project": "api", "session": "monday"}
     done(lab, "remember", {"text": "Tests run with pytest"}, **how)
     assert (lab[3].project, lab[3].session) == ("api", "monday")
-    found = done(lab, "recall", {"query": "how do tests run?"}, **how)
-    assert {memory["id"] for memory in found["memories"]} == {2, 3}
+    answer = done(lab, "recall", {"query": "how do tests run?"}, **how)
+    assert {memory["id"] for memory in answer["memories"]} == {2, 3}
     assert 'of the project "api"' in refused(
         lab, "remember", {"text": "x", "project": "elsewhere"}, **how
     )
@@ -309,7 +311,7 @@ def test_a_session_and_a_project_of_the_server_are_those_of_its_memories(lab):
         text(lab, "memlab://memory/1", **how)
 
 
-def test_what_is_private_to_others_does_not_exist(lab):
+def test_private_memories_of_others_do_not_exist(lab):
     lab.remember("Ada is looking for another job", visibility="private", creator="user:ada")
     hidden = lab.recall("who is looking for another job?", viewer="user:ada").decision
     mine = {"viewer": "user:bob"}
@@ -332,7 +334,7 @@ def test_what_is_private_to_others_does_not_exist(lab):
     assert lab.memories["creator"].to_list() == ["user:ada", "user:bob"]
 
 
-def test_what_a_connection_may_do_is_its_role(lab):
+def test_the_role_of_a_connection_limits_its_calls(lab):
     lab.remember("Tests run with tox", creator="agent:other", project="api")
     reader, member, owner = (
         {"viewer": "agent:coder", "project": "api", "role": role}
@@ -379,8 +381,8 @@ def test_a_lab_to_read_has_the_tools_that_read(disk):
     with disk(read_only=True) as lab:
         assert [tool.name for tool in tools(lab)] == ["recall", "context"]
         assert "is not available here" in refused(lab, "remember", {"text": "x"})
-        found = done(lab, "recall", {"query": "tabs"})
-        assert (found["recall"], len(found["memories"])) == (None, 1)
+        answer = done(lab, "recall", {"query": "tabs"})
+        assert (answer["recall"], len(answer["memories"])) == (None, 1)
 
 
 def test_all_else_is_there_to_read(lab):
@@ -425,7 +427,7 @@ def test_a_logged_recall_is_explained_by_what_decided_then(lab):
         ("memlab://memory/..%2F..", "by its number"),
     ],
 )
-def test_what_is_not_there_to_read_is_an_error(lab, uri, why):
+def test_a_missing_resource_is_an_error(lab, uri, why):
     with pytest.raises(MCPError, match=why):
         text(lab, uri)
 
@@ -435,12 +437,14 @@ def test_every_resource_that_is_listed_can_be_read(lab):
         listed = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
         return {
-            one.uri: (await client.read_resource(one.uri)).contents[0].text for one in listed
+            item.uri: (await client.read_resource(item.uri)).contents[0].text for item in listed
         }, templates
 
     read, templates = talk(lab, session)
     assert all(read.values())
-    assert {one.uri_template.partition("/{")[0].removeprefix("memlab://") for one in templates} == {
+    assert {
+        template.uri_template.partition("/{")[0].removeprefix("memlab://") for template in templates
+    } == {
         "memory",
         "recall",
         "terms",
@@ -469,7 +473,7 @@ def test_a_host_of_apps_finds_the_page_of_a_recall_and_others_lose_nothing(lab):
 
 
 def pages(lab, script, **how):
-    """What a scripted host of MCP Apps returns: a coroutine function that is given the official client."""
+    """Run a scripted host of MCP Apps, a coroutine function that is given the official client."""
 
     async def run():
         async with Client(lab_server(lab, **how), extensions=APPS) as client:
@@ -478,7 +482,7 @@ def pages(lab, script, **how):
     return run_alone(run())
 
 
-def asked(number, verb, **arguments):
+def request(number, verb, **arguments):
     return {"id": number, "verb": verb, "arguments": arguments}
 
 
@@ -486,18 +490,18 @@ def test_the_schemas_of_tools_are_as_agents_know_them(lab):
     async def session(client):
         return (await client.list_tools()).tools
 
-    known = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
-    found = {
+    data = json.loads((Path(__file__).parents[1] / "fixtures" / "tools.json").read_text())
+    result = {
         tool.name: {"i": undescribed(tool.input_schema), "o": tool.output_schema}
         for tool in pages(lab, session)
     }
-    assert found == {
-        name: {"i": undescribed(tool["i"]), "o": tool["o"]} for name, tool in known.items()
+    assert result == {
+        name: {"i": undescribed(tool["i"]), "o": tool["o"]} for name, tool in data.items()
     }
 
 
 def undescribed(schema):
-    """A schema without the descriptions of its arguments, of which the next test says where they come from."""
+    """Remove the descriptions of arguments from a schema; the next test checks them."""
     fields = {
         name: {key: value for key, value in field.items() if key != "description"}
         for name, field in schema["properties"].items()
@@ -512,8 +516,8 @@ def undescribed(schema):
 def test_an_argument_has_the_default_and_no_wider_limits_than_the_verb(lab, tool, differs):
     """A model is shown at most fifty memories; ``again`` is off, because its window holds what it was given before."""
     verb = describe_parameters(getattr(memlab.Lab, tool))
-    form = {one.name: one.input_schema for one in tools(lab)}[tool]
-    assert set(form["required"]) == {name for name, one in verb.items() if one.required}
+    form = {tool.name: tool.input_schema for tool in tools(lab)}[tool]
+    assert set(form["required"]) == {name for name, value in verb.items() if value.required}
     for name in form["properties"].keys() & verb.keys() - differs:
         field, own = form["properties"][name], verb[name]
         assert field.get("default") == (list(own.default) if own.default == () else own.default)
@@ -535,7 +539,7 @@ def test_the_fields_of_a_memory_are_described_with_their_limits(lab):
 
 
 def test_an_argument_is_described_by_the_first_sentence_of_the_verbs_documentation(lab):
-    described = {one.name: one.input_schema["properties"] for one in tools(lab)}
+    described = {tool.name: tool.input_schema["properties"] for tool in tools(lab)}
     for tool, own in (("recall", {"query"}), ("context", set())):
         verb = describe_parameters(getattr(memlab.Lab, tool))
         for name in described[tool].keys() - own:
@@ -544,9 +548,9 @@ def test_an_argument_is_described_by_the_first_sentence_of_the_verbs_documentati
 
 
 def test_every_argument_is_described_in_few_words(lab):
-    fields = [field for one in tools(lab) for field in one.input_schema["properties"].values()]
+    fields = [field for tool in tools(lab) for field in tool.input_schema["properties"].values()]
     assert all(field.get("description") for field in fields)
-    texts = [one.description for one in tools(lab)] + [field["description"] for field in fields]
+    texts = [tool.description for tool in tools(lab)] + [field["description"] for field in fields]
     assert sum(map(count_tokens, texts)) <= 1_300
 
 
@@ -673,6 +677,6 @@ def test_a_lab_that_is_out_of_reach_is_told_to_the_client_and_served_when_it_is_
             ("context", {"task": "x"}),
         ):
             assert "Memory is unavailable" in refused(lab, tool, given)
-        assert [one.name for one in tmp_path.iterdir()] == ["away"]
+        assert [path.name for path in tmp_path.iterdir()] == ["away"]
         (tmp_path / "away").rename(tmp_path / "agent.memlab")
         done(lab, "recall", {"query": "deploys"})

@@ -91,7 +91,7 @@ def test_garbage_is_answered_and_a_kill_loses_nothing_that_was_acknowledged(tmp_
 def status(url, body=None, **headers):
     data = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(
-        url, data=data, headers={name.replace("_", "-"): one for name, one in headers.items()}
+        url, data=data, headers={name.replace("_", "-"): value for name, value in headers.items()}
     )
     try:
         with urllib.request.urlopen(asked) as reply:
@@ -101,17 +101,17 @@ def status(url, body=None, **headers):
 
 
 def status_of_size(url, size, **headers):
-    """The answer to a request that says how long its body will be, and does not send it."""
+    """Return the status for a request that announces the size of its body and does not send it."""
     where = urllib.parse.urlsplit(url)
     asked = http.client.HTTPConnection(where.netloc)
     asked.putrequest("POST", where.path)
-    given = {
+    arguments = {
         "Content-Length": str(size),
         "Content-Type": "application/json",
         "Accept": "application/json",
         **headers,
     }
-    for name, value in given.items():
+    for name, value in arguments.items():
         asked.putheader(name, value)
     asked.endheaders()
     with contextlib.closing(asked):
@@ -132,13 +132,13 @@ def test_http_answers_who_has_the_token_and_asks_this_machine(tmp_path):
             Client(streamable_http_client(url, http_client=asking)) as client,
         ):
             stored = await client.call_tool("remember", {"text": "The user prefers tabs"})
-            found = await client.call_tool("recall", {"query": "tabs or spaces?"})
-            return stored.structured_content["id"], found.structured_content["memories"][0]["id"]
+            answer = await client.call_tool("recall", {"query": "tabs or spaces?"})
+            return stored.structured_content["id"], answer.structured_content["memories"][0]["id"]
 
     with serving(tmp_path / "agent.memlab", "--http", "--json") as process:
-        told = json.loads(process.stdout.readline())
-        url = told["url"]
-        assert (url.startswith("http://127.0.0.1:"), told["token"]) == (True, TOKEN)
+        data = json.loads(process.stdout.readline())
+        url = data["url"]
+        assert (url.startswith("http://127.0.0.1:"), data["token"]) == (True, TOKEN)
         assert status(url, message, **json_only) == 401
         assert status(url, message, **json_only, Authorization="Bearer wrong") == 401
         assert status(url, message, **json_only, Authorization=TOKEN) == 401
@@ -170,15 +170,19 @@ def test_each_client_has_its_token_and_its_role(tmp_path):
     file.write_text(CLIENTS)
     file.chmod(0o600)
 
-    async def session(url, token, said):
+    async def session(url, token, messages):
         async with (
             httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as asking,
             Client(streamable_http_client(url, http_client=asking)) as client,
         ):
             tools = {tool.name for tool in (await client.list_tools()).tools}
-            stored = await client.call_tool("remember", {"text": said})
-            found = await client.call_tool("recall", {"query": "tabs or spaces?"})
-            return tools, stored, [one["text"] for one in found.structured_content["memories"]]
+            stored = await client.call_tool("remember", {"text": messages})
+            answer = await client.call_tool("recall", {"query": "tabs or spaces?"})
+            return (
+                tools,
+                stored,
+                [memory["text"] for memory in answer.structured_content["memories"]],
+            )
 
     async def both(url):
         ada = await session(url, "the-token-of-ada-0", "The user prefers tabs")
@@ -188,10 +192,10 @@ def test_each_client_has_its_token_and_its_role(tmp_path):
         )
 
     with serving(tmp_path / "agent.memlab", "--http", "--json", "--clients", str(file)) as process:
-        told = json.loads(process.stdout.readline())
-        assert "token" not in told
-        assert status(told["url"], Authorization=f"Bearer {TOKEN}") == 401
-        first, guest, ada = run_alone(both(told["url"]))
+        data = json.loads(process.stdout.readline())
+        assert "token" not in data
+        assert status(data["url"], Authorization=f"Bearer {TOKEN}") == 401
+        first, guest, ada = run_alone(both(data["url"]))
         process.terminate()
         assert process.wait(20) in (0, -15)
     assert ada[0] - guest[0] == {"remember", "forget", "feedback"}
@@ -216,22 +220,24 @@ def test_two_agents_and_a_notebook_live_on_one_lab_at_once(tmp_path):
                 await client.call_tool(
                     "remember", {"text": f"Agent {name} did step {number} of its plan"}
                 )
-                found = await client.call_tool(
+                answer = await client.call_tool(
                     "recall", {"query": f"what was step {number} of the plan?"}
                 )
-                said = found.structured_content
-                given = {
+                said = answer.structured_content
+                arguments = {
                     "recall": said["recall"],
                     "memories": [said["memories"][0]["id"]],
                     "outcome": "success",
                 }
-                assert not (await client.call_tool("feedback", given)).is_error
+                assert not (await client.call_tool("feedback", arguments)).is_error
             await finished.wait()
-            found = await client.call_tool(
+            answer = await client.call_tool(
                 "recall", {"query": "what did the notebook write in line 7?"}
             )
             live = json.loads((await client.read_resource("memlab://policies")).contents[0].text)
-            return {memory["text"] for memory in found.structured_content["memories"]}, live["pack"]
+            return {memory["text"] for memory in answer.structured_content["memories"]}, live[
+                "pack"
+            ]
 
     def work():
         with memlab.open(folder) as lab:

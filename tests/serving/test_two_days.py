@@ -32,8 +32,8 @@ class Agent:
     def __init__(self, client):
         self._client = client
 
-    async def call(self, tool, **given):
-        answer = await self._client.call_tool(tool, given)
+    async def call(self, tool, **arguments):
+        answer = await self._client.call_tool(tool, arguments)
         assert not answer.is_error, answer.content[0].text
         return answer.structured_content
 
@@ -42,7 +42,7 @@ class Agent:
 
 
 def work(folder, day):
-    """What a coroutine function returns that is given an agent, connected to a process of its own until then."""
+    """Run a coroutine function with an agent that is connected to a server process of its own."""
     words = ["-m", "memlab", "serve", str(folder), "--project", "shop", "--viewer", "agent:coder"]
 
     async def connected():
@@ -69,7 +69,7 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
 
     async def first(agent):
         files = ["shop/billing/tax.py"]
-        known = await agent.call(
+        result = await agent.call(
             "context", task="mend the rounding in the billing module", files=files
         )
         gotcha = "Amounts are rounded twice unless the tax is taken first"
@@ -81,13 +81,13 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
         answer = {"recall": asked["recall"], "answer": "Releases go out on Tuesday."}
         said = await agent.call("feedback", **answer, reply="No, on Friday!")
         right = await agent.call("remember", text="Releases go out on Friday", replaces=wrong["id"])
-        return known["text"], asked["memories"][0]["id"], said["credited"], wrong["id"], right
+        return result["text"], asked["memories"][0]["id"], said["credited"], wrong["id"], right
 
     known, led, credited, wrong, right = work(folder, first)
     assert "Invoices: amounts, taxes and rounding" in known
     assert led == wrong
     assert right["superseded"] == [wrong]
-    assert {one["memory"]: one["reward"] for one in credited}[wrong] < 0.1
+    assert {item["memory"]: item["reward"] for item in credited}[wrong] < 0.1
 
     (tmp_path / "newest.hy").write_text(NEWEST)
     assert (
@@ -98,22 +98,22 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
     )
 
     async def second(agent):
-        asked = await agent.call("recall", query=when, limit=2)
-        answer = {"recall": asked["recall"], "answer": "Releases go out on Friday."}
+        result = await agent.call("recall", query=when, limit=2)
+        answer = {"recall": result["recall"], "answer": "Releases go out on Friday."}
         said = await agent.call("feedback", **answer, reply="Thanks, that is right.")
         looks = []
         for number, ticket in enumerate([*closed, *closed]):
             found = await agent.call("recall", query=f"who closed ticket {ticket}?", limit=2)
-            right = [one["id"] for one in found["memories"] if ticket in one["text"]]
+            right = [memory["id"] for memory in found["memories"] if ticket in memory["text"]]
             await agent.call("feedback", recall=found["recall"], memories=right, outcome="success")
             if number == 20:
                 looks.append(await agent.read("verdict/zero"))
-        return asked["memories"], said["credited"], [*looks, await agent.read("verdict/zero")]
+        return result["memories"], said["credited"], [*looks, await agent.read("verdict/zero")]
 
     memories, credited, looks = work(folder, second)
     assert memories[0]["id"] == right["id"]
-    assert wrong not in {one["id"] for one in memories}
-    assert {one["memory"]: one["reward"] for one in credited}[right["id"]] > 0.9
+    assert wrong not in {memory["id"] for memory in memories}
+    assert {item["memory"]: item["reward"] for item in credited}[right["id"]] > 0.9
     assert "indistinguishable" in looks[0]
     assert "more recalls are needed" in looks[0]
     with memlab.open(folder) as lab:

@@ -8,7 +8,7 @@ from memlab.science.simulation import WORLDS, live
 
 @pytest.fixture(scope="session")
 def fortnight():
-    """The world that differs, lived small, logged with one probe at most."""
+    """Return a small run of the world whose packs differ, logged with at most one probe."""
     with live(small("differs"), pack=SINGLE) as life:
         yield life
 
@@ -22,6 +22,6 @@ REVERSES = [
 
 @pytest.fixture(scope="session", params=REVERSES)
 def reversal(request):
-    """The world that reverses; as large as it is with ``pytest -m slow``."""
+    """Return a run of the world that reverses; of full size with ``pytest -m slow``."""
     with live(request.param) as life:
         yield life

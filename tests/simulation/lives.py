@@ -9,14 +9,14 @@ SINGLE = """(pack single "Five memories and one probe from the next twenty." :in
 
 
 def small(name, **more):
-    """A fortnight of one of the worlds."""
+    """Return a fortnight of one of the worlds."""
     world = WORLDS[name]
-    given = {
+    options = {
         "days": 14,
         "projects": 3,
         "people": 2,
         "messages_per_day": 12,
         "questions_per_day": 6,
     } | more
-    packs = tuple((day * given["days"] // world.days, pack) for day, pack in world.packs)
-    return replace(world, **({"packs": packs} | given))
+    packs = tuple((day * options["days"] // world.days, pack) for day, pack in world.packs)
+    return replace(world, **({"packs": packs} | options))

@@ -52,7 +52,7 @@ QUESTIONS = {
 def test_evidence_becomes_utility():
     script = from_conversations(TURNS, QUESTIONS)
     asked = [event for event in script.events() if isinstance(event, QuestionEvent)]
-    assert [one.text for one in asked] == [
+    assert [item.text for item in asked] == [
         QUESTIONS["talk"][1]["text"],
         QUESTIONS["talk"][0]["text"],
         "What happened to the lake?",
@@ -65,7 +65,9 @@ def test_evidence_becomes_utility():
 def test_fractional_utilities_make_a_value_the_recall():
     script = from_conversations(TURNS, QUESTIONS, fractional=True)
     assert all(
-        sum(one.useful.values()) == 1 for one in script.events() if isinstance(one, QuestionEvent)
+        sum(event.useful.values()) == 1
+        for event in script.events()
+        if isinstance(event, QuestionEvent)
     )
 
 
@@ -75,7 +77,7 @@ def test_refs_of_two_conversations_do_not_mix():
         for event in from_conversations(TURNS, QUESTIONS).events()
         if isinstance(event, MessageEvent)
     ]
-    assert len({one.ref for one in said}) == 4
+    assert len({item.ref for item in said}) == 4
 
 
 def test_a_transcript_is_lived_like_any_world():

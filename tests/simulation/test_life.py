@@ -31,8 +31,8 @@ def other():
 
 
 def feedback_of(life):
-    """Every feedback by question and memory."""
-    number = {decision: asked.number for decision, asked in life.questions.items()}
+    """Return all feedback by question and memory."""
+    number = {decision: value.number for decision, value in life.questions.items()}
     frame = life.slates.feedback.collect()
     rows = frame.select("decision", "memory_id", "outcome", "at").iter_rows()
     return {(number[decision], memory): (outcome, at) for decision, memory, outcome, at in rows}
@@ -62,7 +62,7 @@ def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
     assert one == two
 
     def worth(life):
-        number = {decision: asked.number for decision, asked in life.questions.items()}
+        number = {decision: value.number for decision, value in life.questions.items()}
         frame = life.worth.with_columns(pl.col("decision").replace_strict(number))
         return {
             (row[0], row[1]): row[2]
@@ -80,7 +80,7 @@ def test_the_truth_does_not_depend_on_the_pack(fortnight, other):
     assert shown[0] != shown[1]
 
 
-def test_an_item_gets_the_same_feedback_whoever_shows_it(fortnight, other):
+def test_an_item_gets_the_same_feedback_under_every_pack(fortnight, other):
     """Feedback depends on the question and the memory: neither on rank nor on pack."""
     one, two = feedback_of(fortnight), feedback_of(other)
     both = one.keys() & two.keys()
@@ -90,17 +90,17 @@ def test_an_item_gets_the_same_feedback_whoever_shows_it(fortnight, other):
 
 def test_feedback_is_late_noisy_and_only_of_what_was_shown(fortnight):
     user, slates = fortnight.world.user, fortnight.slates
-    shown = slates.exposures.select("decision", "memory_id").collect()
+    table = slates.exposures.select("decision", "memory_id").collect()
     feedback = slates.feedback.collect()
-    assert feedback.join(shown, on=["decision", "memory_id"], how="anti").is_empty()
+    assert feedback.join(table, on=["decision", "memory_id"], how="anti").is_empty()
     assert not feedback.select(pl.struct("decision", "memory_id").is_duplicated().any()).item()
-    asked = slates.decisions.select("decision", asked="at").collect()
-    delay = feedback.join(asked, on="decision").select(
+    frame = slates.decisions.select("decision", asked="at").collect()
+    delay = feedback.join(frame, on="decision").select(
         (pl.col("at") - pl.col("asked")).dt.total_hours(fractional=True)
     )
     assert delay.to_series().min() >= 0
     assert delay.to_series().mean() == pytest.approx(user.delay_hours, rel=0.3)
-    assert feedback.height / shown.height == pytest.approx(user.answers, abs=0.08)
+    assert feedback.height / table.height == pytest.approx(user.answers, abs=0.08)
     rated = feedback.join(fortnight.worth, on=["decision", "memory_id"], suffix="_true")
     success = (rated["outcome"] == "success").to_numpy()
     assert success.mean() == pytest.approx(

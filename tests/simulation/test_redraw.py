@@ -1,4 +1,4 @@
-"""A life's pools can be logged again under other chance: the design is exact, the truth stays."""
+"""A run's pools can be logged again under another random design: the design is exact, the true values stay."""
 
 import sys
 from pathlib import Path
@@ -32,8 +32,8 @@ def collected(slates):
 
 @pytest.mark.long
 def test_the_same_seed_gives_the_same_log(pools):
-    for one, two in zip(collected(pools.redraw(7)), collected(pools.redraw(7)), strict=True):
-        assert one.equals(two)
+    for item, two in zip(collected(pools.redraw(7)), collected(pools.redraw(7)), strict=True):
+        assert item.equals(two)
     assert not pools.redraw(7).exposures.collect().equals(pools.redraw(8).exposures.collect())
 
 
@@ -83,8 +83,8 @@ def test_the_logged_probabilities_are_kept_unless_others_are_given(fortnight):
     logged = fortnight.slates.candidates.select(*key, "propensity").collect()
     redrawn = pools.redraw(3).candidates.select(*key, "propensity").collect()
     assert redrawn.sort(key).equals(logged.sort(key))
-    shown = pools.redraw(3).exposures.collect()
-    assert shown.filter("probe").height == pytest.approx(0.9 * len(fortnight.questions), rel=0.1)
+    table = pools.redraw(3).exposures.collect()
+    assert table.filter("probe").height == pytest.approx(0.9 * len(fortnight.questions), rel=0.1)
 
 
 def test_several_probes_have_no_probabilities_of_their_own():
@@ -123,7 +123,7 @@ def test_weighing_by_propensities_is_unbiased(fortnight, pools):
     assert np.std(values) > 0
 
 
-def test_clusters_are_drawn_whole_and_told_apart(pools):
+def test_clusters_are_drawn_whole_and_distinguished(pools):
     log = pools.redraw(5, clusters=7)
     decisions, candidates, exposures, _ = collected(log)
     assert decisions["cluster"].n_unique() == 7
@@ -171,10 +171,10 @@ def test_probes_are_drawn_as_one_would_by_hand(pools, seed):
     expected = []
     for pool, begin, roll in zip(capped, start, rolls, strict=True):
         upto = 0.0
-        for place, p in enumerate(pool):
+        for index, p in enumerate(pool):
             upto += p if p < 1 else 0.0
             if roll < upto:
-                expected.append(begin + place)
+                expected.append(begin + index)
                 break
     assert _probes(flat, start, count, np.random.default_rng(seed)).tolist() == expected
 
@@ -182,4 +182,6 @@ def test_probes_are_drawn_as_one_would_by_hand(pools, seed):
 @given(st.lists(st.integers(0, 4), max_size=8))
 def test_positions_count_within_each_decision(sizes):
     owner = np.repeat(np.arange(len(sizes)), sizes)
-    assert _positions(owner).tolist() == [place for size in sizes for place in range(1, size + 1)]
+    assert _positions(owner).tolist() == [
+        position for size in sizes for position in range(1, size + 1)
+    ]

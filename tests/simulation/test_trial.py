@@ -39,8 +39,8 @@ def tried(life):
     return memlab.trial([PLAIN, RICH], WORLD, seeds=[WORLD.seed, 5, 6], beside=life)
 
 
-def row(found, pack):
-    return found.frame.filter(pack=pack).row(0, named=True)
+def row(trial_result, pack):
+    return trial_result.frame.filter(pack=pack).row(0, named=True)
 
 
 def test_a_life_is_worth_what_its_pack_truly_earned(life, lone, tried):
@@ -58,7 +58,7 @@ OFTEN = NEAR.replace("near-one", "often").replace(
 )
 
 
-def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
+def test_one_step_and_simulated_values_differ_where_use_changes_the_memory(trigrams):
     """Asked three times for tea and then six times for the goat. The nearest one is always right, and is used.
 
     By one step the pack that shows what was used most follows it with a delay of three; living, it stays with tea.
@@ -73,8 +73,8 @@ def test_one_step_and_lived_values_part_where_use_changes_the_memory(trigrams):
     ]
     script = Transcript("once more", (*said, *asked))
     with live(script, pack=NEAR, embedder=trigrams) as life:
-        found = trial([NEAR, OFTEN], script, of="utility", beside=life, embedder=trigrams)
-    near, often = row(found, "near-one"), row(found, "often")
+        result = trial([NEAR, OFTEN], script, of="utility", beside=life, embedder=trigrams)
+    near, often = row(result, "near-one"), row(result, "often")
     assert (near["value"], near["one_step"]) == (1.0, 1.0)
     assert often["one_step"] == pytest.approx(6 / 9)
     assert often["value"] == pytest.approx(3 / 9)
@@ -97,14 +97,14 @@ def test_differences_are_paired_and_over_seeds(tried):
     assert tried.baseline == "plain"
 
 
-def test_it_shows_itself(tried):
+def test_a_trial_renders(tried):
     assert "lived" in repr(tried)
     assert "one step" in repr(tried)
     assert "<table" in html_of(tried)
-    told = json.loads(json.dumps(tried.to_dict()))
-    assert told["seeds"] == [WORLD.seed, 5, 6]
-    assert len(told["script_hash"]) == 64
-    assert {one["hash"] for one in told["packs"]} == {
+    data = json.loads(json.dumps(tried.to_dict()))
+    assert data["seeds"] == [WORLD.seed, 5, 6]
+    assert len(data["script_hash"]) == 64
+    assert {pack["hash"] for pack in data["packs"]} == {
         memlab.load_pack(pack).hash for pack in (PLAIN, RICH)
     }
 
@@ -149,33 +149,33 @@ def test_a_transcript_and_its_events_are_lived_alike(trigrams):
 
 
 def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
-    found = trial(
+    result = trial(
         ["memlab", "workbench"],
         [talk("one", "Oslo"), talk("two", "Graz")],
         embedder=trigrams,
         of="utility",
     )
-    assert (found.questions, found.clusters) == (2, "2 projects")
-    assert found.frame["value"].to_list() == [1.0, 1.0]
+    assert (result.questions, result.clusters) == (2, "2 projects")
+    assert result.frame["value"].to_list() == [1.0, 1.0]
 
 
 def test_days_cut_a_life_short(trigrams):
     moved = [replace(event, at=event.at + 30 * 86_400_000_000) for event in events()[6:]]
     later = [replace(event, number=event.number + 10) for event in moved]
-    found = trial(["memlab", "workbench"], [*events(), *later], days=3, embedder=trigrams)
-    assert found.questions == 4
+    result = trial(["memlab", "workbench"], [*events(), *later], days=3, embedder=trigrams)
+    assert result.questions == 4
 
 
-def test_an_evaluation_may_stand_beside_it(trigrams, life):
-    found = memlab.evaluate(life.slates, [PLAIN, RICH], missing="censor")
-    tried = trial([PLAIN, RICH], WORLD, seeds=1, days=4, beside=found)
-    known = {one.policy: one.value and one.value.value for one in found.rows}
+def test_an_evaluation_can_be_shown_next_to_a_trial(trigrams, life):
+    evaluation = memlab.evaluate(life.slates, [PLAIN, RICH], missing="censor")
+    tried = trial([PLAIN, RICH], WORLD, seeds=1, days=4, beside=evaluation)
+    known = {row.policy: row.value and row.value.value for row in evaluation.rows}
     assert {name: row(tried, name)["one_step"] for name in ("plain", "rich")} == {
         name: known[name] for name in ("plain", "rich")
     }
 
 
-def test_a_pack_that_merges_is_worth_what_stands_for_the_words(trigrams):
+def test_a_pack_that_merges_is_scored_by_the_surviving_memories(trigrams):
     """What is said twice is one memory under a pack that links: ids no longer count the messages."""
     hour = 3_600_000_000
     said = [
@@ -195,7 +195,7 @@ def test_a_pack_that_merges_is_worth_what_stands_for_the_words(trigrams):
         assert life.slates.feedback.collect()["memory_id"].max() == 2
 
 
-def test_what_cannot_be_tried_is_refused():
+def test_invalid_trials_are_refused():
     with pytest.raises(InputError, match="at least two packs"):
         trial(["memlab"], WORLD)
     with pytest.raises(InputError, match="at least two packs"):

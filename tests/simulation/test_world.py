@@ -33,8 +33,8 @@ def bytes_of(world):
 
 def split(world):
     events = world.events()
-    return [one for one in events if isinstance(one, MessageEvent)], [
-        one for one in events if isinstance(one, QuestionEvent)
+    return [event for event in events if isinstance(event, MessageEvent)], [
+        event for event in events if isinstance(event, QuestionEvent)
     ]
 
 
@@ -66,14 +66,14 @@ def test_the_bytes_do_not_depend_on_the_process():
         "import hashlib, msgspec; from memlab.science.simulation import WORLDS;"
         "print(hashlib.sha256(msgspec.json.encode(WORLDS['differs'].events())).hexdigest())"
     )
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONHASHSEED": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert told.stdout.strip() == hashlib.sha256(bytes_of(WORLDS["differs"])).hexdigest()
+    assert result.stdout.strip() == hashlib.sha256(bytes_of(WORLDS["differs"])).hexdigest()
 
 
 def test_another_seed_is_another_life():
@@ -88,16 +88,16 @@ def test_neither_the_pack_nor_the_feedback_changes_what_happens(change):
 
 
 def test_each_concern_has_its_own_chance():
-    """More talk beside the point leaves the questions, their times and what they mean as they are."""
+    """More off-topic messages leave the questions, their times and their meaning unchanged."""
     quiet, loud = (split(small("differs", messages_per_day=said)) for said in (12, 40))
     assert len(loud[0]) > 2 * len(quiet[0])
-    assert [(one.at, one.text, one.project) for one in quiet[1]] == [
-        (one.at, one.text, one.project) for one in loud[1]
+    assert [(item.at, item.text, item.project) for item in quiet[1]] == [
+        (item.at, item.text, item.project) for item in loud[1]
     ]
     for said_quiet, said_loud, question, same in zip(
         [quiet[0]], [loud[0]], quiet[1], loud[1], strict=False
     ):
-        texts = [{one.ref: one.text for one in said} for said in (said_quiet, said_loud)]
+        texts = [{item.ref: item.text for item in said} for said in (said_quiet, said_loud)]
         assert {texts[0][ref]: u for ref, u in question.useful.items()} == {
             texts[1][ref]: u for ref, u in same.useful.items()
         }
@@ -107,9 +107,9 @@ def test_each_concern_has_its_own_chance():
 @given(tiny)
 def test_the_truth_is_made_of_what_was_said_before(world):
     said, asked = split(world)
-    known = {one.ref: one for one in said}
+    known = {item.ref: item for item in said}
     assert len(known) == len(said)
-    assert [one.number for one in asked] == list(range(1, len(asked) + 1))
+    assert [item.number for item in asked] == list(range(1, len(asked) + 1))
     for question in asked:
         assert 0 <= question.otherwise <= 1
         if world.grading == "facts":
@@ -120,7 +120,7 @@ def test_the_truth_is_made_of_what_was_said_before(world):
             assert known[ref].project in (None, question.project)
 
 
-def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing():
+def test_useful_statements_agree_on_the_value_and_outdated_ones_have_no_utility():
     """With plain statements alone, all that is useful for a question states one value of the same thing."""
     world = small(
         "differs",
@@ -133,7 +133,7 @@ def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing()
         days=60,
     )
     said, asked = split(world)
-    text = {one.ref: one.text.lower() for one in said}
+    text = {item.ref: item.text.lower() for item in said}
     values = {value.lower() for aspect in ASPECTS for value in aspect.values}
     shared = [
         set.intersection(
@@ -152,15 +152,15 @@ def test_what_is_useful_agrees_on_the_value_and_what_is_stale_is_worth_nothing()
         old = change.rsplit("no longer ", 1)[1].rstrip(".")
         stale = [
             ref
-            for ref, told in text.items()
-            if told.endswith(f"is {old}.") and ref in question.useful
+            for ref, value in text.items()
+            if value.endswith(f"is {old}.") and ref in question.useful
         ]
         assert not stale
 
 
 def test_later_statements_are_worth_more_than_their_repetitions():
     said, asked = split(small("differs", reasons=0.0, about=(1, 0, 0)))
-    at = {one.ref: one.at for one in said}
+    at = {item.ref: item.at for item in said}
     several = [question for question in asked if len(question.useful) > 1]
     assert several
     for question in several:
@@ -174,18 +174,18 @@ def test_projects_start_in_their_own_time_and_never_share_a_name():
     said, _ = split(
         World("many", days=3, projects=70, aspects=1, tastes=0, people=0, messages_per_day=100)
     )
-    assert len({one.project for one in said}) == 70
+    assert len({item.project for item in said}) == 70
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_every_world_says_what_it_is_for(name):
+def test_every_world_has_a_description(name):
     world = WORLDS[name]
     assert world.name == name
     assert len(world.doc) > 80
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"days": 0}, "at least one day"),
         ({"aspects": 99}, "aspects a project"),
@@ -194,8 +194,8 @@ def test_every_world_says_what_it_is_for(name):
         ({"packs": ((3, "memlab"),)}, "day 0"),
     ],
 )
-def test_impossible_worlds_are_refused(wrong, told):
-    with pytest.raises(InputError, match=told):
+def test_impossible_worlds_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
         World("wrong", **wrong)
 
 

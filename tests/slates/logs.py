@@ -29,9 +29,9 @@ names = st.sampled_from(["similarity", "age-days", "before-coverage", "x"])
 
 
 @st.composite
-def slates(draw, decision=None, least=0, features=names, sampler=None):
-    """A slate of up to 8 candidates whose fields agree with one another."""
-    ids = sorted(draw(st.sets(st.integers(1, 10**12), min_size=least, max_size=8)))
+def slates(draw, decision=None, minimum=0, features=names, sampler=None):
+    """Draw a slate of up to 8 candidates whose fields agree with one another."""
+    ids = sorted(draw(st.sets(st.integers(1, 10**12), min_size=minimum, max_size=8)))
     count = len(ids)
     sampler = sampler or draw(st.sampled_from(["deterministic", "probe", "gumbel"]))
     order = draw(st.permutations(range(count)))
@@ -83,19 +83,19 @@ def slates(draw, decision=None, least=0, features=names, sampler=None):
         ),
         numbers=numbers,
         words=draw(st.fixed_dictionaries({}, optional={"kind": kinds, "scope": kinds})),
-        shown=tuple(ids[place] for place in (*head, *probes)),
+        shown=tuple(ids[position] for position in (*head, *probes)),
         decision=draw(st.integers(1, 10**6)) if decision is None else decision,
         ranks=ranks,
         propensity=propensity,
         conditional=(1.0,) * len(head) + tuple(propensity[probes].tolist()),
-        probes=tuple(ids[place] for place in probes),
+        probes=tuple(ids[position] for position in probes),
         flags=flags,
     )
 
 
-def recalled(dice, decision, *, sampler=None, least=0):
-    """A slate whose numbers come from ``dice``: quicker to draw than ``slates``, and as various in shape."""
-    count = int(dice.integers(least, 9))
+def recalled(dice, decision, *, sampler=None, minimum=0):
+    """Draw a slate with numbers from ``dice``: faster than ``slates``, and as varied in shape."""
+    count = int(dice.integers(minimum, 9))
     ids = np.sort(dice.choice(50, count, replace=False) + 1)
     values = np.round(dice.normal(size=count), 1)
     order = np.argsort(-values, kind="stable")
@@ -110,7 +110,7 @@ def recalled(dice, decision, *, sampler=None, least=0):
     if sampler != "deterministic":
         propensity[band] = dice.uniform(0.01, 0.99, len(band))
         probes = dice.permutation(band)[: dice.integers(0, 3 if sampler == "gumbel" else 2)]
-    shown = np.concatenate([head, probes])
+    positions = np.concatenate([head, probes])
     optional = {
         "similarity": dice.random(count),
         "age-days": np.where(dice.random(count) < 0.3, np.nan, dice.random(count)),
@@ -141,18 +141,18 @@ def recalled(dice, decision, *, sampler=None, least=0):
         scores=values,
         numbers=numbers,
         words={"kind": kinds} if dice.random() < 0.8 else {},
-        shown=tuple(ids[shown].tolist()),
+        shown=tuple(ids[positions].tolist()),
         decision=decision,
         ranks=ranks,
         propensity=propensity,
-        conditional=tuple(propensity[shown].tolist()),
+        conditional=tuple(propensity[positions].tolist()),
         probes=tuple(ids[probes].tolist()),
         flags=("asks",) if "asks" in numbers else (),
     )
 
 
 def judged(dice, logged):
-    """Feedback on some of what these slates showed: once each, by an outcome, a reward or both."""
+    """Draw feedback on some of the shown items: once each, with an outcome, a reward or both."""
     rows = []
     for slate in logged:
         for memory in slate.shown:
@@ -173,31 +173,33 @@ def judged(dice, logged):
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("at").cast(STAMP))
 
 
-def recalls(*, fewest=1, most=5, **how):
-    """Several slates, in the order of their decisions."""
+def recalls(*, minimum_recalls=1, maximum=5, **how):
+    """Draw several slates, in the order of their decisions."""
 
     def drawn(seed):
         dice = np.random.default_rng(seed)
-        decisions = np.sort(dice.choice(1000, dice.integers(fewest, most + 1), replace=False) + 1)
+        decisions = np.sort(
+            dice.choice(1000, dice.integers(minimum_recalls, maximum + 1), replace=False) + 1
+        )
         return [recalled(dice, int(decision), **how) for decision in decisions]
 
     return st.integers(0, 2**32 - 1).map(drawn)
 
 
 def logs(**how):
-    """A log as memlab writes it."""
+    """Draw a log as memlab writes it."""
     return recalls(**how).map(
         lambda logged: Slates.of(logged, judged(np.random.default_rng(len(logged)), logged))
     )
 
 
 def frames(log):
-    """The four tables of a log, by name."""
+    """Return the four tables of a log by name."""
     return {name: getattr(log, name).collect() for name in TABLES}
 
 
 def plain(decision=1, *, ids=(1, 2, 3), shown=(1,), **fields):
-    """A small slate whose candidates score 0.9, 0.8, ... in the order of their ids."""
+    """Return a small slate whose candidates score 0.9, 0.8, ... in the order of their ids."""
     slate = Slate(
         at=1_770_000_000_000_000 + decision * DAY,
         query="tabs?",

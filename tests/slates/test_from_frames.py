@@ -20,11 +20,11 @@ quick = examples(40, quick=10)
 
 
 def valid(**how):
-    """A log of memlab's own whose every decision had at least two candidates and showed something."""
-    return logs(least=2, **how)
+    """Draw a log of memlab's own in which every decision had two or more candidates and a result."""
+    return logs(minimum=2, **how)
 
 
-def taken(tables, **how):
+def read_tables(tables, **how):
     return Slates.from_frames(*tables.values(), **how)
 
 
@@ -32,7 +32,7 @@ def taken(tables, **how):
 @given(valid())
 def test_a_log_of_memlab_passes_unchanged(log):
     tables = frames(log)
-    for name, frame in frames(taken(tables, reward_range=(0, 1))).items():
+    for name, frame in frames(read_tables(tables, reward_range=(0, 1))).items():
         assert_frame_equal(frame, tables[name])
 
 
@@ -45,7 +45,7 @@ def test_lazy_frames_are_taken_too(log):
 
 @quick
 @given(valid())
-def test_what_follows_from_the_rest_may_be_absent(log):
+def test_derivable_columns_may_be_absent(log):
     """Everything but ids, scores, propensities, samplers and the flags of probes can be told from these."""
     tables = frames(log)
     least = {
@@ -54,11 +54,13 @@ def test_what_follows_from_the_rest_may_be_absent(log):
         "exposures": tables["exposures"].select("decision", "memory_id", "propensity", "probe"),
         "feedback": tables["feedback"].select("decision", "memory_id", "reward"),
     }
-    found = frames(taken(least))
-    assert found["decisions"]["cluster"].to_list() == tables["decisions"]["cluster"].to_list()
-    assert found["decisions"]["candidates"].to_list() == tables["decisions"]["candidates"].to_list()
-    assert found["candidates"]["rank"].to_list() == tables["candidates"]["rank"].to_list()
-    assert found["exposures"]["position"].to_list() == tables["exposures"]["position"].to_list()
+    result = frames(read_tables(least))
+    assert result["decisions"]["cluster"].to_list() == tables["decisions"]["cluster"].to_list()
+    assert (
+        result["decisions"]["candidates"].to_list() == tables["decisions"]["candidates"].to_list()
+    )
+    assert result["candidates"]["rank"].to_list() == tables["candidates"]["rank"].to_list()
+    assert result["exposures"]["position"].to_list() == tables["exposures"]["position"].to_list()
 
 
 # Corruptions: (table, column, value, the reason that the message gives). Each falls on a row drawn at random.
@@ -125,7 +127,7 @@ def test_a_corrupt_cell_is_refused_with_its_place(table, column, value, why, dat
         .alias(column)
     )
     with pytest.raises(DatasetError, match=re.escape(why)) as caught:
-        taken(tables, reward_range=(0, 1))
+        read_tables(tables, reward_range=(0, 1))
     ids = [name for name in ("decision", "memory_id") if name in frame.columns]
     named = ", ".join(f"{name} {tables[table][row, name]}" for name in ids)
     assert str(caught.value).startswith(f"{table}, row {row} ({named}): ")
@@ -137,14 +139,14 @@ def without(frame, row):
 
 @examples(20, quick=8)
 @given(data=st.data(), table=st.sampled_from(["decisions", "candidates", "exposures", "feedback"]))
-def test_a_row_that_stands_twice_is_refused(data, table):
+def test_a_repeated_row_is_refused(data, table):
     tables = frames(data.draw(valid()))
     frame = tables[table]
     assume(frame.height)
     row = data.draw(st.integers(0, frame.height - 1))
     tables[table] = pl.concat([frame, frame[row]])
     with pytest.raises(DatasetError, match="twice") as caught:
-        taken(tables)
+        read_tables(tables)
     assert str(caught.value).startswith(f"{table}, row {frame.height} (")
 
 
@@ -156,7 +158,7 @@ def test_a_row_that_was_lost_is_noticed(data, table):
     decision = tables[table][row, "decision"]
     tables[table] = without(tables[table], row)
     with pytest.raises(DatasetError, match=rf"decision {decision}\b"):
-        taken(tables)
+        read_tables(tables)
 
 
 @examples(20, quick=8)
@@ -172,11 +174,11 @@ def test_a_probability_that_did_not_let_it_happen_is_refused(data):
     with pytest.raises(
         DatasetError, match=r"the decision is deterministic, and propensity is 0\.5, not 1"
     ):
-        taken(tables)
+        read_tables(tables)
 
 
 def tiny(**changes):
-    """Two decisions of two candidates, of which each showed the first."""
+    """Return a log of two decisions with two candidates each, of which the first was shown."""
     both = {"decision": [1, 1, 2, 2], "memory_id": [7, 8, 7, 8]}
     tables = {
         "decisions": pl.DataFrame({"decision": [1, 2]}),
@@ -193,35 +195,35 @@ def tiny(**changes):
 
 class TestPropensities:
     def test_without_any_the_sampler_is_unknown_and_notes_say_so(self):
-        log = taken(tiny())
+        log = read_tables(tiny())
         assert log.decisions.collect()["sampler"].to_list() == ["unknown"] * 2
         assert log.exposures.collect()["propensity"].to_list() == [None, None]
         assert "2 of 2 decisions have no propensities" in log.notes[0]
 
     def test_certainties_make_a_deterministic_log(self):
-        found = frames(taken(tiny(exposures={"propensity": [1.0, 1.0]})))
-        assert found["decisions"]["sampler"].to_list() == ["deterministic"] * 2
-        assert found["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
-        assert found["exposures"]["conditional"].to_list() == [1, 1]
+        result = frames(read_tables(tiny(exposures={"propensity": [1.0, 1.0]})))
+        assert result["decisions"]["sampler"].to_list() == ["deterministic"] * 2
+        assert result["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
+        assert result["exposures"]["conditional"].to_list() == [1, 1]
 
-    def test_one_chance_makes_a_logged_sampler_and_the_rest_stays_unknown(self):
-        log = taken(tiny(exposures={"propensity": [1.0, 0.5]}))
-        found = frames(log)
-        assert found["decisions"]["sampler"].to_list() == ["logged"] * 2
-        assert found["candidates"]["propensity"].to_list() == [1, None, 0.5, None]
+    def test_a_single_propensity_makes_a_logged_sampler(self):
+        log = read_tables(tiny(exposures={"propensity": [1.0, 0.5]}))
+        result = frames(log)
+        assert result["decisions"]["sampler"].to_list() == ["logged"] * 2
+        assert result["candidates"]["propensity"].to_list() == [1, None, 0.5, None]
         assert "2 candidates that were not shown have no propensity" in log.notes[0]
 
-    def test_those_of_the_candidates_are_those_of_what_was_shown(self):
-        found = frames(taken(tiny(candidates={"propensity": [0.5, 0.5, 0.25, 0.75]})))
-        assert found["exposures"]["propensity"].to_list() == [0.5, 0.25]
+    def test_propensities_of_candidates_are_those_of_their_exposures(self):
+        result = frames(read_tables(tiny(candidates={"propensity": [0.5, 0.5, 0.25, 0.75]})))
+        assert result["exposures"]["propensity"].to_list() == [0.5, 0.25]
 
     def test_a_declared_sampler_of_certainties_needs_none(self):
-        found = frames(taken(tiny(decisions={"sampler": ["deterministic"] * 2})))
-        assert found["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
+        result = frames(read_tables(tiny(decisions={"sampler": ["deterministic"] * 2})))
+        assert result["candidates"]["propensity"].to_list() == [1, 0, 1, 0]
 
     def test_arithmetic_may_leave_a_trace(self):
-        found = frames(taken(tiny(exposures={"propensity": [1 + 1e-12, 0.5]})))
-        assert found["exposures"]["propensity"].to_list() == [1, 0.5]
+        result = frames(read_tables(tiny(exposures={"propensity": [1 + 1e-12, 0.5]})))
+        assert result["exposures"]["propensity"].to_list() == [1, 0.5]
 
     @pytest.mark.parametrize(
         ("changes", "why"),
@@ -265,36 +267,36 @@ class TestPropensities:
     )
     def test_contradictions_are_refused(self, changes, why):
         with pytest.raises(DatasetError, match=why):
-            taken(tiny(**changes))
+            read_tables(tiny(**changes))
 
     def test_an_unknown_sampler_may_have_some_decisions_with_and_some_without(self):
-        found = frames(
-            taken(
+        result = frames(
+            read_tables(
                 tiny(decisions={"sampler": ["unknown"] * 2}, exposures={"propensity": [0.5, None]})
             )
         )
-        assert found["exposures"]["propensity"].to_list() == [0.5, None]
+        assert result["exposures"]["propensity"].to_list() == [0.5, None]
 
 
 class TestFeedback:
     def test_there_may_be_none(self):
         tables = tiny()
         del tables["feedback"]
-        assert taken(tables).feedback.collect().height == 0
+        assert read_tables(tables).feedback.collect().height == 0
 
     def test_outcomes_alone(self):
         tables = tiny()
         tables["feedback"] = pl.DataFrame(
             {"decision": [1, 2], "memory_id": [7, 7], "outcome": ["success", "fail"]}
         )
-        assert taken(tables).feedback.collect()["reward"].to_list() == [1, 0]
+        assert read_tables(tables).feedback.collect()["reward"].to_list() == [1, 0]
         tables["feedback"] = tables["feedback"].with_columns(
             outcome=pl.Series(["success", "maybe"])
         )
         with pytest.raises(
             DatasetError, match=r"feedback, row 1 .*'maybe' is none of success, fail"
         ):
-            taken(tables)
+            read_tables(tables)
 
     @pytest.mark.parametrize(("duplicates", "reward"), [("last", 0.0), ("mean", 0.25)])
     def test_of_repeated_judgements_one_counts(self, duplicates, reward):
@@ -302,18 +304,20 @@ class TestFeedback:
         tables["feedback"] = pl.DataFrame(
             {"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [5, 9]}
         )
-        log = taken(tables, duplicates=duplicates)
+        log = read_tables(tables, duplicates=duplicates)
         assert log.feedback.collect()["reward"].to_list() == [reward]
         assert log.notes[-1] == f"1 repeated judgement: the {duplicates} of each counts."
         with pytest.raises(DatasetError, match='duplicates="last"'):
-            taken(tables)
+            read_tables(tables)
 
-    def test_the_last_is_the_latest_wherever_it_stands(self):
+    def test_the_latest_row_counts_wherever_it_is(self):
         tables = tiny()
         tables["feedback"] = pl.DataFrame(
             {"decision": [1, 1], "memory_id": [7, 7], "reward": [0.5, 0.0], "at": [9, 5]}
         )
-        assert taken(tables, duplicates="last").feedback.collect()["reward"].to_list() == [0.5]
+        assert read_tables(tables, duplicates="last").feedback.collect()["reward"].to_list() == [
+            0.5
+        ]
 
     def test_two_sources_are_two_judgements(self):
         tables = tiny()
@@ -325,7 +329,7 @@ class TestFeedback:
                 "source": ["user", "judge"],
             }
         )
-        assert taken(tables).feedback.collect().height == 2
+        assert read_tables(tables).feedback.collect().height == 2
 
 
 class TestEmpty:
@@ -335,9 +339,9 @@ class TestEmpty:
         with pytest.raises(
             DatasetError, match=r"decisions, row 1 \(decision 2\): nothing was shown.*empty="
         ):
-            taken(tables)
-        assert len(taken(tables, empty="keep")) == 2
-        dropped = taken(tables, empty="drop")
+            read_tables(tables)
+        assert len(read_tables(tables, empty="keep")) == 2
+        dropped = read_tables(tables, empty="drop")
         assert [frame["decision"].unique().to_list() for frame in frames(dropped).values()] == [
             [1]
         ] * 4
@@ -350,13 +354,13 @@ class TestEmpty:
         with pytest.raises(
             DatasetError, match=r"decisions, row 1 \(decision 2\): the decision has no candidates"
         ):
-            taken(tables)
+            read_tables(tables)
 
     def test_kept_it_needs_a_limit(self):
         tables = tiny()
         tables["exposures"] = tables["exposures"].head(1)
         with pytest.raises(DatasetError, match="add a limit"):
-            taken(tables, empty="keep")
+            read_tables(tables, empty="keep")
 
 
 class TestColumns:
@@ -367,7 +371,7 @@ class TestColumns:
         with pytest.raises(
             UnknownName, match=f"column of {table} named.*decision.*Did you mean decisions_id"
         ):
-            taken(tables)
+            read_tables(tables)
 
     def test_ids_are_of_one_type(self):
         tables = tiny()
@@ -377,12 +381,12 @@ class TestColumns:
         with pytest.raises(
             InputError, match="memory_id is String in candidates, Int64 in exposures"
         ):
-            taken(tables)
+            read_tables(tables)
         tables["candidates"] = tables["candidates"].with_columns(
             pl.col("memory_id").cast(pl.Float64)
         )
         with pytest.raises(InputError, match="candidates: memory_id is Float64"):
-            taken(tables)
+            read_tables(tables)
 
     def test_ids_may_be_text_or_any_whole_number(self):
         tables = {
@@ -395,12 +399,12 @@ class TestColumns:
             else frame
             for name, frame in tables.items()
         }
-        found = frames(taken(tables))
-        assert found["candidates"].schema["decision"] == pl.String
-        assert found["candidates"].schema["memory_id"] == pl.Int64
+        result = frames(read_tables(tables))
+        assert result["candidates"].schema["decision"] == pl.String
+        assert result["candidates"].schema["memory_id"] == pl.Int64
 
     def test_features_are_numbers_flags_and_words_and_the_rest_is_left_out(self):
-        log = taken(
+        log = read_tables(
             tiny(
                 candidates={
                     "n": [1, 2, 3, 4],
@@ -416,24 +420,24 @@ class TestColumns:
 
     def test_scores_of_policies_may_have_gaps(self):
         tables = tiny(candidates={"mine": [1.0, 2, 3, 4]})
-        assert taken(tables, policies=["mine"]).policies == ("mine",)
+        assert read_tables(tables, policies=["mine"]).policies == ("mine",)
         for value in (math.nan, None):
-            found = taken(tiny(candidates={"mine": [1.0, 2, value, 4]}), policies=["mine"])
-            assert found.candidates.collect()["mine"].to_list() == [1, 2, None, 4]
+            result = read_tables(tiny(candidates={"mine": [1.0, 2, value, 4]}), policies=["mine"])
+            assert result.candidates.collect()["mine"].to_list() == [1, 2, None, 4]
         with pytest.raises(UnknownName, match="column of candidates named"):
-            taken(tables, policies=["mines"])
+            read_tables(tables, policies=["mines"])
         with pytest.raises(InputError, match="Rename"):
-            taken(tiny(candidates={"score": [1.0, 2, 3, 4]}), policies=["score"])
+            read_tables(tiny(candidates={"score": [1.0, 2, 3, 4]}), policies=["score"])
 
     def test_columns_of_ones_own_in_decisions_can_be_filtered_by(self):
-        log = taken(tiny(decisions={"language": ["de", "en"]}))
+        log = read_tables(tiny(decisions={"language": ["de", "en"]}))
         assert len(log.filter(pl.col("language") == "de")) == 1
 
     @pytest.mark.parametrize("at", [["2026-01-01", "2025-01-01T12:00:00+02:00"], [5, 3]])
     def test_times_may_be_text_or_microseconds_and_go_backwards(self, at):
-        found = taken(tiny(decisions={"at": at})).decisions.collect()["at"]
-        assert found.dtype == pl.Datetime("us", "UTC")
-        assert found[1] < found[0]
+        result = read_tables(tiny(decisions={"at": at})).decisions.collect()["at"]
+        assert result.dtype == pl.Datetime("us", "UTC")
+        assert result[1] < result[0]
 
     @pytest.mark.parametrize(
         ("changes", "why"),
@@ -455,7 +459,7 @@ class TestColumns:
     )
     def test_a_value_of_the_wrong_type_is_refused(self, changes, why):
         with pytest.raises(DatasetError, match=why):
-            taken(tiny(**changes))
+            read_tables(tiny(**changes))
 
     @pytest.mark.parametrize(
         ("how", "why"),
@@ -467,11 +471,13 @@ class TestColumns:
     )
     def test_choices_are_checked(self, how, why):
         with pytest.raises(InputError, match=why):
-            taken(tiny(), **how)
+            read_tables(tiny(), **how)
 
     def test_categories_are_their_words(self):
         kinds = pl.Series(["2", "1"], dtype=pl.Categorical)
-        assert taken(tiny(decisions={"limit": kinds})).decisions.collect()["limit"].to_list() == [
+        assert read_tables(tiny(decisions={"limit": kinds})).decisions.collect()[
+            "limit"
+        ].to_list() == [
             2,
             1,
         ]
@@ -499,7 +505,7 @@ def test_whatever_is_wrong_the_error_is_of_the_tree(data):
     )
     tables[table] = frame.with_columns(pl.Series(column, junk * frame.height))
     with contextlib.suppress(MemlabError):
-        taken(tables)
+        read_tables(tables)
 
 
 def test_the_way_of_a_lab(lab):

@@ -17,7 +17,7 @@ quick = examples(40, quick=10)
 
 
 def log(**changes):
-    """Two questions about three memories each, as a service might have logged them."""
+    """Return a log of two queries about three memories each, as a service might write it."""
     frame = pl.DataFrame(
         {
             "query_id": ["a", "a", "a", "b", "b", "b"],
@@ -60,22 +60,22 @@ def test_two_score_columns_of_a_csv(tmp_path):
     )  # fmt: skip
     assert slates.policies == ("mine", "theirs")
     assert slates.features == ("age",)
-    found = frames(slates)
-    assert found["decisions"]["decision"].to_list() == ["a", "b"]
-    assert found["exposures"].select("decision", "position", "memory_id", "propensity").rows() == [
+    result = frames(slates)
+    assert result["decisions"]["decision"].to_list() == ["a", "b"]
+    assert result["exposures"].select("decision", "position", "memory_id", "propensity").rows() == [
         ("a", 1, 7, 1.0),
         ("a", 2, 8, 0.2),
         ("b", 1, 9, 1.0),
         ("b", 2, 7, 0.5),
     ]
-    assert found["feedback"].select("decision", "memory_id", "reward").rows() == [
+    assert result["feedback"].select("decision", "memory_id", "reward").rows() == [
         ("a", 7, 1.0),
         ("a", 8, 0.0),
         ("b", 7, 0.0),
         ("b", 9, 1.0),
     ]
-    assert found["candidates"]["propensity"].to_list() == log()["p"].to_list()
-    assert found["decisions"]["limit"].to_list() == [2, 2]
+    assert result["candidates"]["propensity"].to_list() == log()["p"].to_list()
+    assert result["decisions"]["limit"].to_list() == [2, 2]
 
 
 def test_a_lazy_frame_gives_the_same():
@@ -97,12 +97,12 @@ class TestShown:
         assert flagged["exposures"]["position"].to_list() == [1, 2, 1, 2]
 
     def test_without_it_every_row_was_shown(self):
-        found = frames(
+        result = frames(
             Slates.from_wide(
                 log().drop("rank"), decision="query_id", item="memory_id", reward="age"
             )
         )
-        assert found["exposures"].height == 6
+        assert result["exposures"].height == 6
 
     def test_ranks_of_a_csv_with_gaps_are_floats(self):
         assert_frame_equal(
@@ -123,7 +123,7 @@ class TestShown:
             ([1, 2, 0, 0, 0, 0], r"frame, row 3 \(query_id 'b'\): nothing was shown"),
         ],
     )
-    def test_what_is_no_rank_is_refused(self, rank, why):
+    def test_an_invalid_rank_is_refused(self, rank, why):
         with pytest.raises(DatasetError, match=why):
             read(log(rank=rank, clicked=[False] * 6))
 
@@ -143,11 +143,11 @@ class TestPropensity:
 
     def test_even_if_every_candidate_was_shown(self):
         """A table of impressions says what was shown, and not how likely that was."""
-        found = frames(
+        result = frames(
             Slates.from_wide(log().drop("p", "rank"), decision="query_id", item="memory_id")
         )
-        assert found["decisions"]["sampler"].to_list() == ["unknown"] * 2
-        assert found["exposures"]["propensity"].to_list() == [None] * 6
+        assert result["decisions"]["sampler"].to_list() == ["unknown"] * 2
+        assert result["exposures"]["propensity"].to_list() == [None] * 6
 
     def test_of_what_was_shown_only(self):
         slates = read(log(p=[1, 0.2, None, 0.5, None, 1]))
@@ -168,7 +168,7 @@ class TestPropensity:
             ([1, 0.2, 1.0, 0.5, 0.5, 1], r"frame, row 2 .*p is 1, and it was not shown"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, p, why):
+    def test_an_invalid_propensity_is_refused(self, p, why):
         with pytest.raises(DatasetError, match=why):
             read(log(p=p))
 
@@ -206,9 +206,9 @@ class TestReward:
         assert not any("probes included" in note for note in read(limit=2).notes)
 
     def test_feedback_may_have_a_time_of_its_own(self):
-        told = log().with_columns(when=pl.datetime(2026, 3, 2))
+        table = log().with_columns(when=pl.datetime(2026, 3, 2))
         assert (
-            read(told, feedback_at="when", features=[]).feedback.collect()["at"].null_count() == 0
+            read(table, feedback_at="when", features=[]).feedback.collect()["at"].null_count() == 0
         )
 
     @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ class TestReward:
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, clicked, why):
+    def test_an_invalid_table_is_refused(self, clicked, why):
         with pytest.raises(DatasetError, match=why):
             read(log(clicked=clicked), reward_range=(0, 1))
 
@@ -242,11 +242,11 @@ class TestColumns:
         with pytest.raises(InputError, match=r"Did you mean \['mine'\]"):
             read(scores="mine")
 
-    def test_what_a_policy_gives_no_score_it_never_shows(self):
+    def test_a_candidate_without_a_score_is_never_shown(self):
         scores = read(log(mine=[1, 2, 3, 4, math.nan, 6.0])).candidates.collect()["mine"].to_list()
         assert scores == [1, 2, 3, 4, None, 6]
 
-    def test_features_are_the_numbers_that_are_left_or_those_that_are_listed(self):
+    def test_features_are_the_remaining_or_the_listed_number_columns(self):
         assert read(scores=()).features == ("mine", "theirs", "age")
         assert read(features=["text", "age"]).features == ("text", "age")
         assert read(features=()).features == ()
@@ -255,16 +255,16 @@ class TestColumns:
         frame = log(
             user=["u", "u", "u", "v", "v", "v"], day=["2026-03-01"] * 3 + ["2026-03-02"] * 3
         )
-        found = read(frame, cluster="user", at="day", query="user", limit=1).decisions.collect()
-        assert found["cluster"].to_list() == ["u", "v"]
-        assert found["limit"].to_list() == [1, 1]
-        assert found["at"].dt.day().to_list() == [1, 2]
+        table = read(frame, cluster="user", at="day", query="user", limit=1).decisions.collect()
+        assert table["cluster"].to_list() == ["u", "v"]
+        assert table["limit"].to_list() == [1, 1]
+        assert table["at"].dt.day().to_list() == [1, 2]
         with pytest.raises(
             DatasetError, match=r"frame, row 4 .*user is 'w', and the decision began with another"
         ):
             read(frame.with_columns(user=pl.Series(list("uuuvwv"))), cluster="user")
 
-    def test_a_candidate_stands_once(self):
+    def test_a_candidate_occurs_once(self):
         with pytest.raises(
             DatasetError,
             match=r"frame, row 1 \(query_id 'a', memory_id 7\): it is a candidate twice",
@@ -276,34 +276,34 @@ class TestColumns:
             read(log(query_id=["a", "a", None, "b", "b", "b"]))
 
     def test_the_score_of_the_logging_policy_gives_the_ranks(self):
-        found = read(score="mine", scores=["theirs"]).candidates.collect()
-        assert found["rank"].to_list() == [3, 1, 2, 2, 3, 1]
+        table = read(score="mine", scores=["theirs"]).candidates.collect()
+        assert table["rank"].to_list() == [3, 1, 2, 2, 3, 1]
 
 
 class TestThereAndBack:
     @pytest.mark.long
     @quick
-    @given(logs(least=1))
-    def test_it_is_exact(self, one):
-        wide = one.to_wide()
-        assert wide.height == one.candidates.collect().height
-        again = Slates.from_wide(wide, **WIDE, scores=one.policies, features=one.features)
-        found = frames(again)
-        for name, frame in frames(one).items():
+    @given(logs(minimum=1))
+    def test_the_conversion_is_exact(self, wide_log):
+        wide = wide_log.to_wide()
+        assert wide.height == wide_log.candidates.collect().height
+        again = Slates.from_wide(wide, **WIDE, scores=wide_log.policies, features=wide_log.features)
+        result = frames(again)
+        for name, frame in frames(wide_log).items():
             order = ["decision", "memory_id"] if name == "feedback" else []
             assert_frame_equal(
-                found[name].sort(order) if order else found[name],
+                result[name].sort(order) if order else result[name],
                 frame.sort(order) if order else frame,
             )
 
     @pytest.mark.long
     @quick
-    @given(logs(least=1), st.randoms(use_true_random=False))
-    def test_policies_come_along(self, one, dice):
-        scored = one.candidates.collect().with_columns(
-            pl.Series("mine", [dice.random() for _ in range(len(one.to_wide()))])
+    @given(logs(minimum=1), st.randoms(use_true_random=False))
+    def test_policies_come_along(self, wide, dice):
+        scored = wide.candidates.collect().with_columns(
+            pl.Series("mine", [dice.random() for _ in range(len(wide.to_wide()))])
         )
-        tables = frames(one) | {"candidates": scored}
+        tables = frames(wide) | {"candidates": scored}
         first = Slates.from_frames(*tables.values(), policies=["mine"])
         again = Slates.from_wide(
             first.to_wide(), **WIDE, scores=first.policies, features=first.features
@@ -316,10 +316,10 @@ class TestThereAndBack:
         twice = pl.concat(
             [one.feedback, one.feedback.with_columns(source=pl.lit("judge"), reward=pl.lit(0.0))]
         )
-        told = Slates(one.decisions, one.candidates, one.exposures, twice)
+        result = Slates(one.decisions, one.candidates, one.exposures, twice)
         with pytest.raises(DatasetError, match="twice; choose which counts"):
-            told.to_wide()
-        assert told.to_wide(duplicates="mean")["reward"].drop_nulls().to_list() == [
+            result.to_wide()
+        assert result.to_wide(duplicates="mean")["reward"].drop_nulls().to_list() == [
             0.5,
             0.0,
             0.0,

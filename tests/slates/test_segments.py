@@ -40,7 +40,7 @@ class Log:
         for start, stop in zip([0, *cuts], cuts, strict=False):
             if stop > start:
                 sealed = seal(
-                    [decode(encode(one), decision=one.decision) for one in logged[start:stop]],
+                    [decode(encode(item), decision=item.decision) for item in logged[start:stop]],
                     after=after,
                 )
                 self.parts[sealed.upto] = sealed.parts
@@ -67,12 +67,12 @@ class Log:
 
 
 @examples(40)
-@given(recalls(most=6), st.data())
+@given(recalls(maximum=6), st.data())
 def test_the_tables_do_not_depend_on_the_cuts(logged, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(logged)), max_size=3)))
-    found = Log(logged, cuts).tables()
+    tables = Log(logged, cuts).tables()
     for name, frame in frames(Slates.of(logged, no_feedback())).items():
-        assert_frame_equal(found[name], frame, check_column_order=False, check_exact=True)
+        assert_frame_equal(tables[name], frame, check_column_order=False, check_exact=True)
 
 
 @examples(60)
@@ -84,7 +84,7 @@ def test_every_bit_of_a_slate_comes_back(logged):
         assert same_slates(decode(encode(slate), decision=slate.decision), again)
 
 
-def test_one_slate_of_a_segment_is_read_by_itself():
+def test_a_slate_of_a_segment_is_read_alone():
     log = Log([plain(decision) for decision in range(1, 9)], [3, 6])
     for decision in (2, 5, 8):
         (slate,) = read_slates(log, decision - 1, upto=decision)
@@ -92,7 +92,7 @@ def test_one_slate_of_a_segment_is_read_by_itself():
 
 
 def column(values, at=0, **more):
-    """How a column of one slate is written, by name, and that it comes back."""
+    """Return the encoding of a column of one slate, and check that it is read back."""
     count = len(next(iter(values.values())))
     numbers = {name: np.array(some, dtype=np.float64) for name, some in values.items()}
     slate = plain(
@@ -111,7 +111,7 @@ def column(values, at=0, **more):
     return {name: len(sealed.parts[name]) for name in numbers}
 
 
-def test_what_follows_from_another_column_takes_little():
+def test_a_derivable_column_takes_little_space():
     dice = np.random.default_rng(0)
     seed, received = dice.random(2_000), dice.random(2_000)
     activation = np.where(
@@ -164,17 +164,17 @@ def test_closeness_is_interpolated_as_numpy_does_it():
 
 
 def test_a_segment_holds_no_text():
-    said = "xyzzy the zebra"
+    text = "xyzzy the zebra"
     slate = replace(
-        plain(1, words={"kind": ["fact", "turn", None], "own": [said, "b", "c"]}),
-        query=said,
-        session=said,
+        plain(1, words={"kind": ["fact", "turn", None], "own": [text, "b", "c"]}),
+        query=text,
+        session=text,
     )
-    slate = replace(slate, project=said, branch=said, filters={"viewer": said})
+    slate = replace(slate, project=text, branch=text, filters={"viewer": text})
     sealed = seal([slate], after=0)
-    assert Question.decoded(sealed.questions[1], 1).words == {"own": [said, "b", "c"]}
+    assert Question.decoded(sealed.questions[1], 1).words == {"own": [text, "b", "c"]}
     segment = Segment(sealed.parts.__getitem__)
-    assert said not in repr((segment.meta, segment.recalls))
+    assert text not in repr((segment.meta, segment.recalls))
     assert segment.meta.words == ["kind"]
     (again,) = segment.slates(sealed.questions)
     assert again.words == slate.words
@@ -211,8 +211,8 @@ def test_thinning_leaves_what_was_shown_and_the_scores():
     thin = log.tables()
     assert thin["candidates"]["x"].null_count() == thin["candidates"].height
     assert thin["decisions"]["fingerprints"].unique().to_list() == ['{"thinned":"2027-01-01"}']
-    kept = ["decision", "memory_id", "score", "rank", "propensity"]
-    assert thin["candidates"].select(kept).equals(whole["candidates"].select(kept))
+    texts = ["decision", "memory_id", "score", "rank", "propensity"]
+    assert thin["candidates"].select(texts).equals(whole["candidates"].select(texts))
     assert thin["exposures"].equals(whole["exposures"])
     assert [slate.numbers for slate in read_slates(log)] == [{}] * 4
 

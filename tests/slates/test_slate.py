@@ -15,10 +15,10 @@ from memlab.kernel.slates import BLOB_FORMAT, decode, encode
 from tests.slates.logs import plain, slates
 
 
-def same(one, other):
-    """Whether two slates are equal, NaN equal to NaN."""
-    for field in fields(one):
-        a, b = getattr(one, field.name), getattr(other, field.name)
+def same(first, second):
+    """Return whether two slates are equal, NaN equal to NaN."""
+    for field in fields(first):
+        a, b = getattr(first, field.name), getattr(second, field.name)
         if field.name == "numbers":
             assert list(a) == list(b)
             assert all(np.array_equal(a[name], b[name], equal_nan=True) for name in a)
@@ -42,8 +42,8 @@ def encode_1(slate):
 
 def encode_2(slate):
     """Format 2, as the versions before this one wrote it: every feature a row of float64."""
-    taken = [field.name for field in fields(slate) if field.name not in _ARRAYS]
-    header = {name: getattr(slate, name) for name in taken}
+    names = [field.name for field in fields(slate) if field.name not in _ARRAYS]
+    header = {name: getattr(slate, name) for name in names}
     header |= {"format": 2, "names": list(slate.numbers), "count": len(slate)}
     header |= {"ranked": slate.ranks is not None, "weighted": slate.propensity is not None}
     head = msgspec.msgpack.encode(header)
@@ -63,7 +63,7 @@ SPECIAL = [0.0, -0.0, 1.0, 0.1, 1e-45, 1e-320, 16777217.0, 1e300, np.inf, -np.in
 
 @settings(deadline=None)
 @given(slates())
-def test_what_is_written_is_read(slate):
+def test_a_written_slate_is_read_back(slate):
     assert same(decode(encode(slate), decision=slate.decision), slate)
 
 
@@ -83,7 +83,7 @@ def test_every_bit_of_a_number_is_kept(columns):
     }
 
 
-def test_what_says_little_takes_little():
+def test_a_constant_column_takes_little_space():
     count = 100
     ids = np.arange(1, count + 1)
     numbers = {
@@ -97,11 +97,11 @@ def test_what_says_little_takes_little():
     assert len(encode(slate)) < len(encode_2(slate)) - 8 * count - 4 * count - 5 * count + 50
 
 
-@pytest.mark.parametrize("kept", [b"", b"w", b"www", b"ws", b"??"])
-def test_a_header_that_does_not_fit_its_columns_is_damage(kept):
+@pytest.mark.parametrize("header", [b"", b"w", b"www", b"ws", b"??"])
+def test_a_header_that_does_not_fit_its_columns_is_damage(header):
     blob = encode(plain(numbers={"a": np.array([0.1, 0.2, 0.3]), "b": np.array([0.1, 0.2, 0.4])}))
-    body = blob[8:].replace(b"\xa4kept\xc4\x02ww", b"\xa4kept\xc4" + bytes([len(kept)]) + kept)
-    body = (int.from_bytes(body[:4], "little") + len(kept) - 2).to_bytes(4, "little") + body[4:]
+    body = blob[8:].replace(b"\xa4kept\xc4\x02ww", b"\xa4kept\xc4" + bytes([len(header)]) + header)
+    body = (int.from_bytes(body[:4], "little") + len(header) - 2).to_bytes(4, "little") + body[4:]
     with pytest.raises(DamagedLab):
         decode(blob[:4] + zlib.crc32(body).to_bytes(4, "little") + body)
 
@@ -146,7 +146,7 @@ def test_a_later_format_says_so():
         decode(bytes(blob))
 
 
-def test_format_1_is_read_with_what_it_did_not_know():
+def test_format_1_is_read_with_defaults_for_newer_fields():
     old = plain(
         shown=(2, 1),
         numbers={"similarity": np.array([1.0, 0, 2]), "asks": np.array([0.0, 1, np.nan])},
@@ -173,10 +173,10 @@ def test_without_propensities_what_was_shown_was_certain():
     assert plain(shown=(3, 1)).inclusion.tolist() == [1, 0, 1]
 
 
-@pytest.mark.parametrize(("ids", "shown"), [((1, 2), (3,)), ((), (1,)), ((2, 1), (1,))])
-def test_what_was_shown_is_among_the_candidates(ids, shown):
+@pytest.mark.parametrize(("ids", "fields"), [((1, 2), (3,)), ((), (1,)), ((2, 1), (1,))])
+def test_shown_items_must_be_candidates(ids, fields):
     with pytest.raises(InputError, match="Decision 4"):
-        _ = plain(4, ids=ids, shown=shown).places
+        _ = plain(4, ids=ids, shown=fields).places
 
 
 def test_the_frame_has_every_candidate():

@@ -19,7 +19,7 @@ quick = examples(40, quick=10)
 
 
 def slowly(logged):
-    """The tables of slates, a frame a slate and a dict a row."""
+    """Build the tables of slates with a frame for each slate and a dict for each row."""
     pools = [
         slate.frame.with_columns(decision=pl.lit(slate.decision, dtype=pl.Int64)).select(
             "decision", *slate.frame.columns
@@ -34,11 +34,11 @@ def slowly(logged):
             "propensity": dict(zip(slate.ids.tolist(), slate.inclusion.tolist(), strict=True))[
                 memory
             ],
-            "conditional": given,
+            "conditional": item,
             "probe": memory in slate.probes,
         }
         for slate in logged
-        for position, (memory, given) in enumerate(
+        for position, (memory, item) in enumerate(
             zip(slate.shown, slate.conditional, strict=True), 1
         )
     ]
@@ -50,16 +50,16 @@ def slowly(logged):
 @quick
 @given(recalls())
 def test_columns_by_concatenation_are_those_of_a_frame_a_slate(logged):
-    found = frames(Slates.of(logged, no_feedback()))
+    result = frames(Slates.of(logged, no_feedback()))
     candidates, exposures = slowly(logged)
-    assert_frame_equal(found["candidates"], candidates, check_column_order=False)
-    assert_frame_equal(found["exposures"], exposures)
-    assert found["decisions"]["decision"].to_list() == [slate.decision for slate in logged]
-    assert found["decisions"]["candidates"].to_list() == [len(slate) for slate in logged]
+    assert_frame_equal(result["candidates"], candidates, check_column_order=False)
+    assert_frame_equal(result["exposures"], exposures)
+    assert result["decisions"]["decision"].to_list() == [slate.decision for slate in logged]
+    assert result["decisions"]["candidates"].to_list() == [len(slate) for slate in logged]
 
 
 @quick
-@given(recalls(fewest=0))
+@given(recalls(minimum_recalls=0))
 def test_tables_have_the_declared_columns(logged):
     for name, frame in frames(Slates.of(logged, no_feedback())).items():
         expected = TABLES[name]
@@ -77,8 +77,8 @@ def test_a_feature_that_a_slate_lacks_is_null_there():
     log = Slates.of([plain(1, numbers={}), plain(2), plain(3, numbers={})], no_feedback())
     assert log.features == ("kind", "similarity")
     assert log.candidates.collect()["decision"].to_list() == [1] * 3 + [2] * 3 + [3] * 3
-    known = log.candidates.filter(pl.col("similarity").is_not_null()).collect()
-    assert known["decision"].unique().to_list() == [2]
+    table = log.candidates.filter(pl.col("similarity").is_not_null()).collect()
+    assert table["decision"].unique().to_list() == [2]
 
 
 def test_a_cluster_is_the_project_else_the_session_else_the_decision():
@@ -138,7 +138,11 @@ class TestParts:
             len(log)
 
     @quick
-    @given(logs(fewest=2, most=8), st.floats(0.05, 0.95), st.sampled_from(["time", "cluster"]))
+    @given(
+        logs(minimum_recalls=2, maximum=8),
+        st.floats(0.05, 0.95),
+        st.sampled_from(["time", "cluster"]),
+    )
     def test_a_split_is_a_partition_that_keeps_together_what_belongs_together(self, log, share, by):
         column = {"time": "at", "cluster": "cluster"}[by]
         if log.decisions.collect()[column].n_unique() < 2:
@@ -182,7 +186,7 @@ class TestParts:
             ({"by": "cluster", "at": "2026-01-01"}, "splits by time"),
         ],
     )
-    def test_what_cannot_be_split(self, how, error):
+    def test_logs_that_cannot_be_split(self, how, error):
         with pytest.raises(InputError, match=error):
             Slates.of([plain(1), plain(2)], no_feedback()).split(**how)
 
@@ -234,7 +238,7 @@ class TestLooks:
         assert "<script>" not in html_of(log)
 
     @quick
-    @given(recalls(fewest=0))
+    @given(recalls(minimum_recalls=0))
     def test_every_log_can_be_shown(self, logged):
         log = Slates.of(logged, no_feedback())
         assert f"{len(logged):,} in" in repr(log)
@@ -254,8 +258,8 @@ class TestLooks:
 @quick
 @given(recalls())
 def test_feedback_keeps_its_order(logged):
-    told = judged(np.random.default_rng(0), logged)
-    assert Slates.of(logged, told).feedback.collect()["at"].to_list() == told["at"].to_list()
+    result = judged(np.random.default_rng(0), logged)
+    assert Slates.of(logged, result).feedback.collect()["at"].to_list() == result["at"].to_list()
 
 
 def test_columns_of_many_slates_are_quick():

@@ -14,7 +14,7 @@ floats = st.floats(0, 1)
 
 @st.composite
 def clusterings(draw):
-    """Events about clusters as a lab writes them: new numbers come with a name, and what is gone was there."""
+    """Draw events about clusters as a lab writes them: new numbers have a name, ended ones existed."""
     events, live, following = [], [], 1
     for seq in range(1, draw(st.integers(1, 8)) + 1):
         kind = draw(st.sampled_from(["cluster", "refine"]))
@@ -94,7 +94,7 @@ def test_a_prefix_and_then_the_rest_is_all(kind, lives, data):
     assert register.dump() == folded(kind, events).dump()
 
 
-def test_a_cluster_that_ended_keeps_its_number_and_name_and_tells_into_what_it_went():
+def test_an_ended_cluster_keeps_its_number_and_name_and_its_successor():
     new = [
         {"id": 1, "name": "about goats", "centroid": b"1", "radius": 0.1, "size": 5},
         {"id": 2, "name": "about sheep", "centroid": b"2", "radius": 0.2, "size": 4},

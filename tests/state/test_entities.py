@@ -16,7 +16,7 @@ NAMES = ["Ada", "ada", "A. L.", "Zoë", "ZOE\u0308", "Straße", "نور", "🦊"
 def mention(at, *names, first=1, **columns):
     join = [
         {
-            "source": [first + place for place in range(len(names))],
+            "source": [first + position for position in range(len(names))],
             "kind": "entity",
             "target": list(names),
         }
@@ -40,7 +40,7 @@ def folded(events):
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("one", "other"),
+        ("first", "second"),
         [
             ("Ada Lovelace", "  ada   LOVELACE "),
             ("Zo\u00eb", "ZOE\u0308"),
@@ -50,10 +50,10 @@ class TestNames:
             ("ΟΔΟΣ", "οδος"),
         ],
     )
-    def test_two_spellings_of_one_name(self, one, other):
-        assert entity_key(one) == entity_key(other)
+    def test_two_spellings_of_one_name(self, first, second):
+        assert entity_key(first) == entity_key(second)
 
-    def test_what_is_no_spelling_of_it(self):
+    def test_strings_that_are_no_spelling_of_a_name(self):
         assert entity_key("Ada") != entity_key("Adá") != entity_key("Ad a")
 
     @pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200e\u200f", "\u2067 \u2069"])
@@ -83,7 +83,7 @@ class TestMentions:
         )
         assert entities.summarize_all()[0][1:6] == ("Ada", "person", ("A. L.",), 0, NEVER)
 
-    def test_what_comes_from_another_lab_is_counted_unless_its_register_comes_along(self):
+    def test_memories_of_another_lab_are_counted_unless_their_register_is_imported(self):
         graph = {
             "nodes": [["tag", "x"], ["entity", "Ada"]],
             "source": [1, 2, 3],
@@ -91,7 +91,7 @@ class TestMentions:
         }
         graph |= {"relation": ["mentions", "has-tag", "mentions"], "created": [4, 5, 3]}
         assert [
-            one[1:6] for one in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
+            item[1:6] for item in folded([Event(9, 9, "import", {"graph": graph})]).summarize_all()
         ] == [("Ada", None, (), 2, 4)]
         assert (
             len(folded([Event(9, 9, "import", {"graph": graph, "registers": {"entities": {}}})]))
@@ -201,7 +201,7 @@ class TestMerging:
 
 @st.composite
 def lives(draw):
-    """Events that a lab could have written: names resolved, merges between roots."""
+    """Draw possible events of a lab: resolved names, and merges between roots."""
     events, entities = [], Entities()
 
     def happen(kind, body):
@@ -263,11 +263,11 @@ def test_prefix_and_rest_equal_all_written_down_or_not(events, data):
 def test_every_name_has_one_entity_and_mentions_are_never_lost(events):
     entities = folded(events)
     listed = entities.summarize_all()
-    own = [one for one in listed if one.merged_into is None]
+    own = [item for item in listed if item.merged_into is None]
     assert len({entity_key(name) for name in entities.names}) == len(entities.names)
-    assert {entities.canonical_name(name) for name in entities.names} <= {one.name for one in own}
-    assert all(one.mentions >= 0 for one in listed)
-    told = {name for one in own for name in (one.name, *one.aliases)}
+    assert {entities.canonical_name(name) for name in entities.names} <= {item.name for item in own}
+    assert all(item.mentions >= 0 for item in listed)
+    told = {name for item in own for name in (item.name, *item.aliases)}
     assert told == set(entities.names), "every name is told by one entity"
     roots = entities.find_roots().tolist()
     assert roots == [entities.find_root(number) for number in range(len(entities))]
@@ -296,7 +296,7 @@ def test_a_merge_and_its_split_change_nothing(events, data):
 
 @pytest.mark.parametrize("into", [(1, 0), (0, None), (7, None), (-1, None)])
 def test_entities_that_are_merged_in_a_circle_are_refused(into):
-    """A file may say so, and whoever looked for the last one would look for ever."""
+    """A file may declare such a circle, and a search for the last entity of it would never end."""
     entities = Entities()
     entities.fold(Event(1, 0, "entity", {"name": "Ada"}))
     entities.fold(Event(2, 0, "entity", {"name": "Grace"}))

@@ -25,8 +25,8 @@ batches = st.lists(
 
 
 class Shelf:
-    def __init__(self, said):
-        self.said = said
+    def __init__(self, batches):
+        self.said = batches
 
     def texts(self, ids):
         return [self.said[id - 1] for id in ids]
@@ -35,15 +35,15 @@ class Shelf:
         yield after_id + 1, np.ones((len(self.said) - after_id, 4), dtype=np.int8)
 
 
-def happened(given):
-    """The journal of these batches, and the texts it refers to."""
+def happened(batches):
+    """Return the journal of these batches, and the texts it refers to."""
     events = [
         SimpleNamespace(
             seq=1, at=0, kind="embedder", body={"fingerprint": "f", "name": "e", "dim": 4}
         )
     ]
     said = []
-    for batch in given:
+    for batch in batches:
         columns = {"speaker": [speaker for _, speaker in batch]}
         body = {"first": len(said) + 1, "count": len(batch), "columns": columns}
         events.append(
@@ -53,19 +53,19 @@ def happened(given):
     return events, Shelf(said)
 
 
-def same(one, two):
-    assert one.language == two.language
-    assert one.vocabulary == two.vocabulary
-    assert one.lengths.tolist() == two.lengths.tolist()
+def same(first, two):
+    assert first.language == two.language
+    assert first.vocabulary == two.vocabulary
+    assert first.lengths.tolist() == two.lengths.tolist()
     for question in QUESTIONS:
         hits = [
             sorted(zip(*map(np.ndarray.tolist, found), strict=True))
-            for found in (held(one, question), held(two, question))
+            for found in (hits_of(first, question), hits_of(two, question))
         ]
         assert hits[0] == hits[1]
 
 
-def held(words, question):
+def hits_of(words, question):
     hits = words.hits(words.query(question))
     return hits.row, hits.term, hits.tf
 

@@ -47,11 +47,11 @@ def test_trust_moves_by_one_and_by_two_within_its_bounds(companion):
         max_size=20,
     )
 )
-def test_agents_do_not_share_a_relationship(trigrams, told):
+def test_agents_do_not_share_a_relationship(trigrams, statements):
     with memlab.open(embedder=trigrams, clock=memlab.ManualClock(), pack="companion") as lab:
         lab.remember("I like tea", linking="off")
         expected = {}
-        for agent, what in told:
+        for agent, what in statements:
             trust, familiarity = expected.get(agent, (50.0, 0.0))
             if what == "talk":
                 lab.agents.conversation(agent)
@@ -60,11 +60,11 @@ def test_agents_do_not_share_a_relationship(trigrams, told):
                 lab.feedback(1, what, agent=agent)
                 trust += 1 if what == "success" else -2
             expected[agent] = (trust, familiarity)
-        found = {
+        result = {
             row["agent"]: (row["trust"], row["familiarity"])
             for row in lab.agents.relationships().to_dicts()
         }
-        assert found == expected
+        assert result == expected
         assert lab.agents.relationships()["agent"].to_list() == sorted(expected)
 
 
@@ -81,8 +81,8 @@ def test_first_and_last_instants(companion, clock):
     clock.advance(days=3)
     companion.agents.conversation("tutor")
     companion.agents.conversation("tutor", at=begun - 10**9)
-    found = row(companion, "tutor")
-    assert (found["since"], found["last"]) == (from_micros(begun - 10**9), from_micros(clock()))
+    values = row(companion, "tutor")
+    assert (values["since"], values["last"]) == (from_micros(begun - 10**9), from_micros(clock()))
 
 
 def test_the_default_pack_counts_and_moves_nothing(lab):
@@ -95,7 +95,7 @@ def test_the_default_pack_counts_and_moves_nothing(lab):
     assert row(lab, "tutor")["trust"] == 50.0
 
 
-def test_it_outlives_the_lab_and_a_snapshot(disk):
+def test_a_relationship_survives_reopening_and_a_snapshot(disk):
     with disk(pack="companion") as lab:
         lab.remember("I like tea", linking="off")
         lab.agents.conversation("tutor")

@@ -36,7 +36,7 @@ def with_a_flipped_bit(snapshot):
     file.write_bytes(data)
 
 
-def test_one_that_can_be_read_is_kept(state, tmp_path):
+def test_a_readable_snapshot_is_kept(state, tmp_path):
     first = save_snapshot(state, tmp_path)
     written = (first / "manifest.json").stat().st_mtime_ns
     assert save_snapshot(state, tmp_path) == first
@@ -54,7 +54,7 @@ def test_one_that_can_be_read_is_kept(state, tmp_path):
     ],
     ids=["of an older format", "of another journal", "flipped", "truncated", "without a manifest"],
 )
-def test_one_of_the_same_event_that_cannot_be_read_is_replaced(state, tmp_path, harm):
+def test_an_unreadable_snapshot_of_the_same_event_is_replaced(state, tmp_path, harm):
     harm(save_snapshot(state, tmp_path))
     again = save_snapshot(state, tmp_path)
     assert load_snapshot(again, PROJECTIONS).state.seq == state.seq
@@ -72,7 +72,7 @@ def test_a_later_one_is_of_another_journal_and_goes(state, tmp_path):
 @pytest.mark.parametrize(
     ("change", "advice"), [(-1, "takes longer."), (1, "takes longer. Upgrade memlab to use it.")]
 )
-def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advice):
+def test_a_snapshot_of_another_format_names_both_versions(state, tmp_path, change, advice):
     snapshot = save_snapshot(state, tmp_path)
     manifest = json.loads(read_sealed(snapshot / "manifest.json"))
     number = manifest["format"]
@@ -91,7 +91,7 @@ def test_one_of_another_format_names_both_numbers(state, tmp_path, change, advic
         load_snapshot(snapshot, PROJECTIONS)
 
 
-def test_a_lab_with_one_of_an_older_format_is_folded_anew_only_once(tmp_path):
+def test_a_lab_with_an_older_snapshot_is_folded_from_the_journal_once(tmp_path):
     folder = tmp_path / "agent.memlab"
     with memlab.open(folder) as lab:
         lab.remember("Ana likes tea")

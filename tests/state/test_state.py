@@ -51,11 +51,11 @@ def folded(events, shelf):
 
 
 def changes(count):
-    """Columns of every storage, each one value for all rows or one for each."""
+    """Draw columns of every storage, with one value for all rows or one for each."""
 
-    def each(values, *, one=True):
+    def each(values, *, value=True):
         many = st.lists(values, min_size=count, max_size=count)
-        return (values | many) if one else many
+        return (values | many) if value else many
 
     tags = st.none() | st.lists(words, min_size=1, max_size=2)
     columns = {
@@ -66,8 +66,8 @@ def changes(count):
         "valid_until": each(st.none() | st.integers(-(2**50), 2**50)),
         "branch": each(st.none() | words),
         "summary": each(st.none() | words),
-        "triggers": each(tags, one=False),
-        "tags": each(tags, one=False),
+        "triggers": each(tags, value=False),
+        "tags": each(tags, value=False),
     }
     return st.lists(st.sampled_from(sorted(columns)), min_size=1, max_size=4, unique=True).flatmap(
         lambda names: st.fixed_dictionaries({name: columns[name] for name in names})
@@ -76,7 +76,7 @@ def changes(count):
 
 @st.composite
 def lives(draw):
-    """A journal that could have happened, and its texts."""
+    """Draw a possible journal, and its texts."""
     shelf = Shelf()
     events = [Event(1, 0, "embedder", {"fingerprint": "f", "name": "e", "dim": DIM})]
     for at in range(1, draw(st.integers(1, 12))):
@@ -164,20 +164,22 @@ def lives(draw):
     return events, shelf
 
 
-def same(one, two):
-    assert one.seq == two.seq
-    assert one.memories().equals(two.memories())
-    assert one.edge_frame().equals(two.edge_frame())
-    assert np.array_equal(one.uses.values, two.uses.values)
-    assert dict(one.lists["triggers"].items()) == dict(two.lists["triggers"].items())
-    rows = np.arange(len(one))
+def same(first, two):
+    assert first.seq == two.seq
+    assert first.memories().equals(two.memories())
+    assert first.edge_frame().equals(two.edge_frame())
+    assert np.array_equal(first.uses.values, two.uses.values)
+    assert dict(first.lists["triggers"].items()) == dict(two.lists["triggers"].items())
+    rows = np.arange(len(first))
     probe = np.array([3, 1, 1, -2], dtype=np.int8)
-    assert np.array_equal(one.vectors.similarity(probe, rows), two.vectors.similarity(probe, rows))
-    assert np.array_equal(one.words.lengths, two.words.lengths)
-    assert np.array_equal(one.asks.values, two.asks.values)
+    assert np.array_equal(
+        first.vectors.similarity(probe, rows), two.vectors.similarity(probe, rows)
+    )
+    assert np.array_equal(first.words.lengths, two.words.lengths)
+    assert np.array_equal(first.asks.values, two.asks.values)
     for text in ("goat sea", "tabs"):
-        hits = [state.words.hits(state.words.query(text), None) for state in (one, two)]
-        assert np.array_equal(*(np.sort(found.row) for found in hits))
+        hits = [state.words.hits(state.words.query(text), None) for state in (first, two)]
+        assert np.array_equal(*(np.sort(hit.row) for hit in hits))
 
 
 @given(lives(), st.data())
@@ -217,11 +219,11 @@ def test_an_event_of_a_later_version_is_not_guessed_at():
 
 def test_an_event_says_the_version_of_its_body():
     added = {"first": 1, "count": 1, "columns": {}, "format": 2}
-    said = (
+    text = (
         rf"Event 1 \(remember\) has format 2, written by a later memlab\. This is memlab {memlab.__version__}, which "
         r"reads formats up to 1\. Upgrade memlab\."
     )
-    with pytest.raises(NewerLab, match=said):
+    with pytest.raises(NewerLab, match=text):
         new_state().fold([Event(1, 0, "remember", added)], Shelf())
     with pytest.raises(NewerLab, match=r"Event 1 \(use\) has format 3"):
         VersionLog().fold(Event(1, 0, "use", {"sources": [], "format": 3}), {}.__getitem__)

@@ -20,7 +20,7 @@ shares = st.floats(0, 100)
 
 @st.composite
 def journals(draw):
-    """Events of use in any order that could have happened."""
+    """Draw events of use in any possible order."""
     events, gaps = [], []
     for seq in range(1, draw(st.integers(1, 25))):
         kind = draw(

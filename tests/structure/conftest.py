@@ -6,9 +6,9 @@ import pytest
 
 @pytest.fixture(scope="session")
 def blobs():
-    """A function: int8 vectors around some random directions, and which of them; those at the end lie anywhere."""
+    """Return a function that draws int8 vectors around random directions, and their labels; the last ones are noise."""
 
-    def made(count, each, dim, *, spread=0.15, seed=0, noise=0):
+    def make_blobs(count, each, dim, *, spread=0.15, seed=0, noise=0):
         dice = np.random.default_rng(seed)
         middle = dice.normal(size=(count, dim))
         middle /= np.linalg.norm(middle, axis=1, keepdims=True)
@@ -21,4 +21,4 @@ def blobs():
             np.repeat(np.arange(count), each), np.full(noise, -1)
         )
 
-    return made
+    return make_blobs

@@ -27,7 +27,7 @@ def test_neither_order_nor_batch_changes_a_bit(vectors, dice):
     whole = compute_directions(vectors, centre)
     assert np.array_equal(compute_directions(vectors[order], centre), whole[order])
     alone = np.concatenate(
-        [compute_directions(vectors[one : one + 1], centre) for one in range(len(vectors))]
+        [compute_directions(vectors[index : index + 1], centre) for index in range(len(vectors))]
     )
     assert np.array_equal(alone, whole)
     assert np.array_equal(whole[order].sum(axis=0), whole.sum(axis=0))

@@ -10,7 +10,7 @@ from properties import examples
 from memlab.subjects.clusters.wording import keywords
 
 
-def test_what_is_common_everywhere_says_nothing():
+def test_a_word_that_is_common_everywhere_is_no_keyword():
     texts = ["we ship tabs", "we ship tabs now", "we ship on Friday", "Friday we ship"]
     assert keywords(texts, [0, 0, 1, 1], max_terms=1) == [("tabs",), ("friday",)]
 
@@ -46,19 +46,19 @@ WORDS = st.lists(st.sampled_from(["ant", "bee", "cow", "dog", "elk", "fox"]), ma
 @examples(50)
 @given(st.lists(st.tuples(WORDS, st.integers(-1, 2)), max_size=20))
 def test_the_order_is_that_of_the_formula(given_texts):
-    found = keywords(
+    result = keywords(
         [" ".join(words) for words, _ in given_texts],
         [group for _, group in given_texts],
         language=None,
     )
-    held = [Counter() for _ in found]
+    held = [Counter() for _ in result]
     every = Counter()
     for words, group in given_texts:
         every.update(set(words))
         if group >= 0:
             held[group].update(set(words))
-    mean = sum(every.values()) / max(len(found), 1)
-    for group, words in zip(held, found, strict=True):
+    mean = sum(every.values()) / max(len(result), 1)
+    for group, words in zip(held, result, strict=True):
         worth = {word: count * math.log(1 + mean / every[word]) for word, count in group.items()}
         order = sorted(group, key=lambda word: (group[word] <= 1, -round(worth[word], 9), word))
         assert list(words) == order[:5]

@@ -17,20 +17,20 @@ from memlab.subjects.clusters.finding import (
 
 
 @pytest.fixture(scope="module")
-def known(blobs):
+def clustered_blobs(blobs):
     vectors, _ = blobs(4, 40, 10, spread=0.5, noise=20)
     return vectors, cluster_vectors(vectors, range(len(vectors)), min_size=8)
 
 
-def test_with_the_same_members_nothing_moves(known):
-    vectors, found = known
+def test_with_the_same_members_nothing_moves(clustered_blobs):
+    vectors, found = clustered_blobs
     again = refine_clusters(found, vectors, found.labels, merge_ratio=0)
     for name in ("rows", "labels", "centroids", "radii", "sizes"):
         assert np.array_equal(getattr(again, name), getattr(found, name))
 
 
-def test_centroids_move_to_what_has_joined(known):
-    vectors, found = known
+def test_centroids_move_to_what_has_joined(clustered_blobs):
+    vectors, found = clustered_blobs
     dice = np.random.default_rng(5)
     near = np.clip(
         vectors[found.labels == 0] + dice.integers(-20, 21, (found.sizes[0], 10)), -127, 127
@@ -44,8 +44,8 @@ def test_centroids_move_to_what_has_joined(known):
     assert np.array_equal(moved.centroids[1:], found.centroids[1:])
 
 
-def test_two_halves_of_one_cluster_become_one(known):
-    vectors, found = known
+def test_two_halves_of_one_cluster_become_one(clustered_blobs):
+    vectors, found = clustered_blobs
     labels = found.labels.copy()
     half = np.flatnonzero(labels == 1)[::2]
     labels[half] = 3
@@ -56,8 +56,8 @@ def test_two_halves_of_one_cluster_become_one(known):
     assert np.array_equal(merged.labels < 0, labels < 0)
 
 
-def test_turn_after_turn_clusters_settle_and_keep_what_they_hold(known):
-    vectors, found = known
+def test_turn_after_turn_clusters_settle_and_keep_what_they_hold(clustered_blobs):
+    vectors, found = clustered_blobs
     held = [assign(found, vectors)]
     for _ in range(6):
         found = refine_clusters(found, vectors, held[-1], merge_ratio=0)
@@ -66,15 +66,15 @@ def test_turn_after_turn_clusters_settle_and_keep_what_they_hold(known):
     assert (held[-1] >= 0).sum() > 0.9 * (held[0] >= 0).sum()
 
 
-def test_a_merged_radius_is_no_less_than_either(known):
-    vectors, found = known
+def test_a_merged_radius_is_no_less_than_either(clustered_blobs):
+    vectors, found = clustered_blobs
     merged = refine_clusters(found, vectors, found.labels, merge_ratio=100)
     assert len(merged) < len(found)
     assert merged.radii.max() >= found.radii.max()
 
 
-def test_a_cluster_without_members_goes(known):
-    vectors, found = known
+def test_a_cluster_without_members_goes(clustered_blobs):
+    vectors, found = clustered_blobs
     labels = np.where(found.labels == 2, -1, found.labels)
     assert len(refine_clusters(found, vectors, labels, merge_ratio=0)) == len(found) - 1
     nothing = refine_clusters(found, vectors, np.full(len(vectors), -1))
@@ -82,8 +82,8 @@ def test_a_cluster_without_members_goes(known):
     assert assign(nothing, vectors).max() == -1
 
 
-def test_members_that_cancel_out_leave_the_centroid_where_it_was(known):
-    _, found = known
+def test_members_that_cancel_out_leave_the_centroid_where_it_was(clustered_blobs):
+    _, found = clustered_blobs
     away = found.centroids[0].astype(np.float64)
     opposite = np.stack([found.centre + 4 * away, found.centre - 4 * away]).astype(np.float64)
     kept = refine_clusters(replace(found, rows=np.arange(2)), opposite, np.zeros(2, dtype=np.int64))
@@ -97,13 +97,15 @@ LABELS = st.lists(st.integers(-1, 3), min_size=180, max_size=180).map(np.array)
 
 @examples(40)
 @given(LABELS, st.floats(0, 3))
-def test_clusters_only_merge(known, labels, near):
-    vectors, found = known
+def test_clusters_only_merge(clustered_blobs, labels, near):
+    vectors, found = clustered_blobs
     refined = refine_clusters(found, vectors, labels, merge_ratio=near)
     assert refined.labels.min() >= -1
     assert refined.labels.max() < len(refined) <= len(found)
     assert np.array_equal(refined.labels < 0, labels < 0)
-    assert all(len(set(refined.labels[labels == one].tolist())) <= 1 for one in range(len(found)))
+    assert all(
+        len(set(refined.labels[labels == index].tolist())) <= 1 for index in range(len(found))
+    )
     assert np.allclose(np.linalg.norm(refined.centroids, axis=1), 1, atol=1e-5)
     assert (
         refined.sizes.tolist()

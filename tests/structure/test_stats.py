@@ -23,7 +23,7 @@ SUBJECTS = (
 
 
 def filled(lab, clock, each=12):
-    """Three subjects, chained within themselves, over some weeks."""
+    """Fill a lab with three subjects over some weeks, each chained."""
     rows = [
         {
             "text": f"{text}, note {number} <b>&",
@@ -80,10 +80,10 @@ def test_the_frames(whole, lab):
 
 
 def test_words_tell_what_communities_are_about(whole):
-    words = [set(found) for found in whole.frames["communities"]["words"].to_list()]
+    words = [set(word) for word in whole.frames["communities"]["words"].to_list()]
     assert all(
-        found & {"garden", "water", "needs", "deploys", "tuesdays", "user", "prefers", "tabs"}
-        for found in words
+        word & {"garden", "water", "needs", "deploys", "tuesdays", "user", "prefers", "tabs"}
+        for word in words
     )
 
 
@@ -113,16 +113,16 @@ def test_the_layers_are_those_of_a_pack_that_speaks_of_them(lab, clock):
     assert of(lab, clock).frames["layers"]["memories"].to_list() == [0, 36, 0, 0]
 
 
-def test_what_recall_cannot_find_counts_in_no_layer(lab, clock):
+def test_a_memory_that_recall_cannot_find_counts_in_no_layer(lab, clock):
     filled(lab, clock)
     lab.forget(1)
-    found = of(lab, clock)
-    total = dict(found.frames["totals"].iter_rows())
+    result = of(lab, clock)
+    total = dict(result.frames["totals"].iter_rows())
     assert (total["memories"], total["in use"]) == (36, 35)
-    assert found.frames["layers"]["memories"].sum() == 35
-    assert 0 not in found.found.rows
-    assert found.frames["nodes"].height == 36
-    assert "35 in use" in repr(found)
+    assert result.frames["layers"]["memories"].sum() == 35
+    assert 0 not in result.found.rows
+    assert result.frames["nodes"].height == 36
+    assert "35 in use" in repr(result)
 
 
 @pytest.mark.long
@@ -176,8 +176,8 @@ class Strict(HTMLParser):
         self.open = self.open[:-1]
 
 
-def page_of(found):
-    page = html_of(found)
+def page_of(stats):
+    page = html_of(stats)
     parser = Strict()
     parser.feed(page)
     assert parser.open == ()
@@ -187,10 +187,10 @@ def page_of(found):
 
 @pytest.mark.long
 def test_text_is_told_in_order_and_escaped_on_the_page(whole):
-    said = repr(whole)
-    assert said.startswith("36 memories, all in use")
+    text = repr(whole)
+    assert text.startswith("36 memories, all in use")
     for title in ("layers", "communities", "key memories", "Layers are"):
-        assert f"\n{title}" in said
+        assert f"\n{title}" in text
     page = page_of(whole)
     assert "&lt;b&gt;&amp;" in page
     assert "note 0 <b>" not in page
@@ -207,11 +207,11 @@ def test_markup_and_mathematics_in_words_stay_words(lab, clock):
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_little_labs(lab, clock, count):
     lab.remember([f"Thing {number}" for number in range(count)])
-    found = of(lab, clock)
-    assert isinstance(found, Stats)
-    assert repr(found).startswith(f"{count} memories")
-    assert "no memories are linked" in repr(found)
-    page = page_of(found)
+    result = of(lab, clock)
+    assert isinstance(result, Stats)
+    assert repr(result).startswith(f"{count} memories")
+    assert "no memories are linked" in repr(result)
+    page = page_of(result)
     assert ("no memories yet" in page) == (count == 0)
 
 
@@ -221,17 +221,17 @@ def labels_of(figure, panel):
 
 @pytest.mark.long
 def test_the_figure_shows_communities_then_clusters_then_kinds(lab, clock, trigrams):
-    def title(found):
-        figure = found.figure()
+    def title(stats):
+        figure = stats.figure()
         assert png_of(figure)[:4] == b"\x89PNG"
         return figure.axes[0].get_title(loc="left")
 
     assert title(of(filled(lab, clock), clock)) == "Communities"
     with memlab.open(embedder=trigrams, clock=clock) as plain:
         plain.remember([f"{text} {number % 3}" for text, _ in SUBJECTS for number in range(8)])
-        found = of(plain, clock)
-        assert title(found) == "Clusters"
-        assert len(found.found) >= 2
+        result = of(plain, clock)
+        assert title(result) == "Clusters"
+        assert len(result.found) >= 2
     with memlab.open(embedder=trigrams, clock=clock) as few:
         few.remember(["One", {"text": "Two", "kind": "goal"}])
         assert title(of(few, clock)) == "Kinds"
@@ -260,11 +260,11 @@ def test_of_many_communities_the_largest_are_drawn(lab, clock):
     lab.remember(
         [{"text": f"Turn {turn}", "session": str(turn % 30)} for turn in range(90)], chain=True
     )
-    found = of(lab, clock)
-    assert found.frames["communities"].height == 30
-    said = labels_of(found.figure(), 0)
+    result = of(lab, clock)
+    assert result.frames["communities"].height == 30
+    said = labels_of(result.figure(), 0)
     assert any("18 smaller ones left out (54 memories)" in text for text in said)
-    assert "the 8 largest of 30" in repr(found)
+    assert "the 8 largest of 30" in repr(result)
 
 
 def test_a_bar_is_drawn_for_what_takes_long(lab, clock, capsys, monkeypatch):
@@ -279,12 +279,12 @@ def test_a_bar_is_drawn_for_what_takes_long(lab, clock, capsys, monkeypatch):
 
 def test_communities_of_a_large_graph_are_those_of_its_newest_edges(lab, clock, monkeypatch):
     monkeypatch.setattr(STATS, "_MOST_EDGES", 10)
-    found = of(filled(lab, clock), clock)
-    assert "newest edges" in found.notes[1]
-    assert found.frames["communities"]["size"].sum() < 36
-    assert found.frames["nodes"].height == 36
-    assert found.frames["nodes"]["community"].null_count() > 0
-    assert found.frames["nodes"].filter(pl.col("community").is_not_null())["memory_id"].min() > 20
+    result = of(filled(lab, clock), clock)
+    assert "newest edges" in result.notes[1]
+    assert result.frames["communities"]["size"].sum() < 36
+    assert result.frames["nodes"].height == 36
+    assert result.frames["nodes"]["community"].null_count() > 0
+    assert result.frames["nodes"].filter(pl.col("community").is_not_null())["memory_id"].min() > 20
 
 
 def test_words_are_read_from_every_community(lab, clock, monkeypatch):

@@ -1,4 +1,4 @@
-"""Clusters: scikit-learn's HDBSCAN is what they are checked against, and brute force is what joins them."""
+"""Clusters: compared with scikit-learn's HDBSCAN, and their joins with brute force."""
 
 import numpy as np
 import pytest
@@ -18,89 +18,94 @@ from memlab.subjects.clusters.finding import (
 )
 
 
-def brute(found, vectors):
-    """``assign`` as its doc has it, a vector at a time."""
+def brute(clusters, vectors):
+    """Compute ``assign`` as documented, one vector at a time."""
     labels = []
     for vector in vectors:
-        pointing = compute_directions(vector[None], found.centre)[0]
+        pointing = compute_directions(vector[None], clusters.centre)[0]
         distance = [
-            1 - float(pointing @ centroid.astype(np.float64)) for centroid in found.centroids
+            1 - float(pointing @ centroid.astype(np.float64)) for centroid in clusters.centroids
         ]
         nearest = int(np.argmin(distance)) if distance else -1
-        inside = nearest >= 0 and pointing.any() and distance[nearest] <= found.radii[nearest]
+        inside = nearest >= 0 and pointing.any() and distance[nearest] <= clusters.radii[nearest]
         labels.append(nearest if inside else -1)
     return labels
 
 
 def test_planted_groups_are_found(blobs):
     vectors, planted = blobs(6, 40, 48, noise=20)
-    found = cluster_vectors(vectors, np.arange(len(vectors)), min_size=20)
-    assert len(found) == 6
-    assert adjusted_rand_score(planted[planted >= 0], found.labels[planted >= 0]) > 0.95
-    assert found.sizes.tolist() == np.bincount(found.labels[found.labels >= 0]).tolist()
-    assert np.all(np.diff(found.sizes) <= 0)
+    clusters = cluster_vectors(vectors, np.arange(len(vectors)), min_size=20)
+    assert len(clusters) == 6
+    assert adjusted_rand_score(planted[planted >= 0], clusters.labels[planted >= 0]) > 0.95
+    assert clusters.sizes.tolist() == np.bincount(clusters.labels[clusters.labels >= 0]).tolist()
+    assert np.all(np.diff(clusters.sizes) <= 0)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_with_few_dimensions_and_rows_the_labels_are_those_of_sklearn(blobs, seed):
     vectors, _ = blobs(5, 30, 8, spread=0.6, seed=seed, noise=40)
-    found = cluster_vectors(vectors, np.arange(len(vectors)), min_size=8)
+    clusters = cluster_vectors(vectors, np.arange(len(vectors)), min_size=8)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     away = unit - unit.mean(axis=0)
     away /= np.linalg.norm(away, axis=1, keepdims=True)
     theirs = HDBSCAN(
         min_cluster_size=8, min_samples=1, cluster_selection_method="leaf", copy=True
     ).fit_predict(away)
-    assert np.array_equal(found.labels, number_by_size(theirs, np.arange(len(vectors))))
-    assert "dimensions" in found.settings
-    assert "of" not in found.method.replace("leaves of at least", "")
+    assert np.array_equal(clusters.labels, number_by_size(theirs, np.arange(len(vectors))))
+    assert "dimensions" in clusters.settings
+    assert "of" not in clusters.method.replace("leaves of at least", "")
 
 
 @pytest.mark.parametrize(
-    ("rows", "dim", "most", "told"), [(300, 40, 1000, "16 of 40 dim"), (300, 8, 100, "100 of 300")]
+    ("rows", "dim", "limit", "message"),
+    [(300, 40, 1000, "16 of 40 dim"), (300, 8, 100, "100 of 300")],
 )
-def test_the_result_says_what_was_left_out(blobs, rows, dim, most, told):
+def test_the_result_says_what_was_left_out(blobs, rows, dim, limit, message):
     vectors, _ = blobs(3, rows // 3, dim)
-    assert told in cluster_vectors(vectors, range(rows), max_sample=most).method
+    assert message in cluster_vectors(vectors, range(rows), max_sample=limit).method
 
 
-def test_what_was_not_drawn_joins_what_it_is_near(blobs):
+def test_vectors_outside_the_sample_join_the_nearest_cluster(blobs):
     vectors, planted = blobs(4, 500, 24)
-    found = cluster_vectors(vectors, np.arange(len(vectors)), max_sample=400, min_size=40, seed=3)
-    assert len(found) == 4
-    inside = found.labels >= 0
+    clusters = cluster_vectors(
+        vectors, np.arange(len(vectors)), max_sample=400, min_size=40, seed=3
+    )
+    assert len(clusters) == 4
+    inside = clusters.labels >= 0
     assert inside.mean() > 0.9
-    assert adjusted_rand_score(planted[inside], found.labels[inside]) == 1
-    assert found.settings["sample"] == 400
+    assert adjusted_rand_score(planted[inside], clusters.labels[inside]) == 1
+    assert clusters.settings["sample"] == 400
 
 
 def test_centroids_are_the_mean_directions_and_radii_hold_most_members(blobs):
     vectors, _ = blobs(3, 50, 12, spread=0.5)
-    found = cluster_vectors(vectors, range(150), min_size=10, reach=0.9)
-    for one in range(len(found)):
-        pointing = compute_directions(vectors[found.labels == one], found.centre)
+    clusters = cluster_vectors(vectors, range(150), min_size=10, reach=0.9)
+    for index in range(len(clusters)):
+        pointing = compute_directions(vectors[clusters.labels == index], clusters.centre)
         mean = pointing.mean(axis=0)
         mean /= np.linalg.norm(mean)
-        assert np.allclose(found.centroids[one], mean, atol=1e-6)
-        assert found.radii[one] == pytest.approx(np.quantile(1 - pointing @ mean, 0.9), abs=1e-6)
+        assert np.allclose(clusters.centroids[index], mean, atol=1e-6)
+        assert clusters.radii[index] == pytest.approx(
+            np.quantile(1 - pointing @ mean, 0.9), abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 9])
 def test_too_few_memories_have_no_clusters(count):
-    found = cluster_vectors(np.ones((count, 3), dtype=np.int8), range(count), min_size=5)
-    assert len(found) == 0
-    assert found.labels.tolist() == [-1] * count
-    assert assign(found, np.ones((2, 3), dtype=np.int8)).tolist() == [-1, -1]
+    clusters = cluster_vectors(np.ones((count, 3), dtype=np.int8), range(count), min_size=5)
+    assert len(clusters) == 0
+    assert clusters.labels.tolist() == [-1] * count
+    assert assign(clusters, np.ones((2, 3), dtype=np.int8)).tolist() == [-1, -1]
 
 
 def test_zero_vectors_belong_to_none_and_equal_ones_to_the_same(blobs):
     vectors, _ = blobs(2, 30, 6)
     vectors[[3, 40]] = 0
     vectors[50] = vectors[51]
-    found = cluster_vectors(vectors, range(60), min_size=5)
-    assert found.labels[[3, 40]].tolist() == [-1, -1]
-    assert found.labels[50] == found.labels[51]
-    assert assign(found, np.zeros((1, 6), dtype=np.int8)).tolist() == [-1]
+    clusters = cluster_vectors(vectors, range(60), min_size=5)
+    assert clusters.labels[[3, 40]].tolist() == [-1, -1]
+    assert clusters.labels[50] == clusters.labels[51]
+    assert assign(clusters, np.zeros((1, 6), dtype=np.int8)).tolist() == [-1]
 
 
 VECTORS = hnp.arrays(
@@ -110,21 +115,21 @@ VECTORS = hnp.arrays(
 
 @examples(60)
 @given(VECTORS, VECTORS, st.randoms())
-def test_assigning_is_brute_force_and_each_vector_is_on_its_own(known, fresh, dice):
-    found = cluster_vectors(known, range(len(known)), min_size=3)
-    labels = assign(found, fresh)
-    assert labels.tolist() == brute(found, fresh)
+def test_assigning_is_brute_force_and_each_vector_is_on_its_own(clustered, fresh, dice):
+    clusters = cluster_vectors(clustered, range(len(clustered)), min_size=3)
+    labels = assign(clusters, fresh)
+    assert labels.tolist() == brute(clusters, fresh)
     order = np.array(dice.sample(range(len(fresh)), len(fresh)), dtype=np.int64)
-    assert np.array_equal(assign(found, fresh[order]), labels[order])
-    assert np.array_equal(assign(found, fresh.astype(np.float32)), labels)
+    assert np.array_equal(assign(clusters, fresh[order]), labels[order])
+    assert np.array_equal(assign(clusters, fresh.astype(np.float32)), labels)
 
 
 @given(st.lists(st.integers(-1, 5)))
 def test_the_largest_group_is_0(labels):
     given_labels = np.array(labels, dtype=np.int64)
     numbered = number_by_size(given_labels, np.arange(len(labels)))
-    assert {tuple(np.flatnonzero(given_labels == one)) for one in set(labels) - {-1}} == {
-        tuple(np.flatnonzero(numbered == one)) for one in set(numbered.tolist()) - {-1}
+    assert {tuple(np.flatnonzero(given_labels == item)) for item in set(labels) - {-1}} == {
+        tuple(np.flatnonzero(numbered == item)) for item in set(numbered.tolist()) - {-1}
     }
     assert np.array_equal(numbered < 0, given_labels < 0)
     sizes = np.bincount(numbered[numbered >= 0])

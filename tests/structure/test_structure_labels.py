@@ -35,19 +35,19 @@ def test_the_label_policy_of_every_pack_can_be_asked(state, clock, name):
 
 
 def test_sets_nulls_and_constants(state, clock):
-    def said(source):
+    def labels_by(source):
         pack = load_pack(f'(pack mine "Mine.")\n(defpolicy label {source})')
         return label_memories(state, pack, np.arange(4), clock()).to_list()
 
-    assert said('[tags] (if (has tags "boat") "wet" "dry")') == ["wet", "dry", "dry", "dry"]
-    assert said('[stability] (if (null? stability) "new" "known")') == [
+    assert labels_by('[tags] (if (has tags "boat") "wet" "dry")') == ["wet", "dry", "dry", "dry"]
+    assert labels_by('[stability] (if (null? stability) "new" "known")') == [
         "new",
         "known",
         "new",
         "new",
     ]
-    assert said('[] "same"') == ["same"] * 4
-    assert said("[kind] kind") == ["goal", "fact", "fact", "fact"]
+    assert labels_by('[] "same"') == ["same"] * 4
+    assert labels_by("[kind] kind") == ["goal", "fact", "fact", "fact"]
 
 
 def test_no_memories(state, clock):

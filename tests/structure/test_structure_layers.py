@@ -16,7 +16,7 @@ DAYS = st.one_of(st.floats(0, 60), st.sampled_from([0.0, 6.999, 7.0, 7.001]))
 
 
 def memories(rows):
-    """Rows of (kind, age in days, idle days, access)."""
+    """Return memories from rows of (kind, age in days, idle days, accesses)."""
     return pl.DataFrame(
         {
             "kind": [row[0] for row in rows],
@@ -52,7 +52,7 @@ def test_the_layer_of_one_memory(age, idle, access, word):
 
 @examples(60)
 @given(st.lists(st.tuples(st.just("fact"), DAYS, DAYS, st.integers(0, 8)), min_size=1))
-def test_it_is_what_the_label_policy_of_associative_says(rows):
+def test_layers_equal_the_label_policy_of_associative(rows):
     frame = memories(rows)
     ages = frame.select(
         ((NOW - pl.col("created")).dt.total_microseconds() / 86_400_000_000).alias("age-days"),

@@ -16,7 +16,7 @@ JOINS = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.integers(1
 
 
 def graph(joins, nodes=12):
-    """The same graph twice: Edges, and networkx with the weights of parallel edges added up."""
+    """Return the same graph twice: as Edges, and in networkx with the weights of parallel edges summed."""
     edges, simple = Edges(), networkx.Graph()
     joins = [(one, other, tenth / 10) for one, other, tenth in joins if one != other]
     if joins:
@@ -32,8 +32,8 @@ def graph(joins, nodes=12):
 @given(JOINS)
 def test_every_measure_is_that_of_networkx(joins):
     edges, simple = graph(joins)
-    found = communities(edges)
-    shape = measure_topology(edges, found)
+    labels = communities(edges)
+    shape = measure_topology(edges, labels)
     total = dict(shape.totals.iter_rows())
     assert shape.exact
     assert total["nodes"] == total["joined"] == simple.number_of_nodes()
@@ -44,7 +44,7 @@ def test_every_measure_is_that_of_networkx(joins):
     parts = list(networkx.connected_components(simple))
     assert total["components"] == len(parts)
     assert total["largest component"] == max(map(len, parts), default=0)
-    of = dict(zip(found.rows.tolist(), found.labels.tolist(), strict=True))
+    of = dict(zip(labels.rows.tolist(), labels.labels.tolist(), strict=True))
     for row in shape.nodes.iter_rows(named=True):
         assert row["community"] == of[row["node"]]
         assert row["memory_id"] == row["node"] + 1
@@ -62,7 +62,7 @@ def test_every_measure_is_that_of_networkx(joins):
         assert row["clustering"] == pytest.approx(np.mean([local[node] for node in members]))
         assert row["bridges"] == networkx.cut_size(simple, members)
         strength = dict(part.degree(weight="weight"))
-        assert [strength[one - 1] for one in row["central"]] == pytest.approx(
+        assert [strength[item - 1] for item in row["central"]] == pytest.approx(
             sorted(strength.values())[::-1][:3]
         )
 
@@ -71,9 +71,9 @@ def test_every_measure_is_that_of_networkx(joins):
 @given(JOINS)
 def test_bridges_name_their_strongest_edge(joins):
     edges, simple = graph(joins)
-    found = communities(edges)
-    of = dict(zip(found.rows.tolist(), found.labels.tolist(), strict=True))
-    for row in measure_topology(edges, found).bridges.iter_rows(named=True):
+    labels = communities(edges)
+    of = dict(zip(labels.rows.tolist(), labels.labels.tolist(), strict=True))
+    for row in measure_topology(edges, labels).bridges.iter_rows(named=True):
         assert {of[row["source"] - 1], of[row["target"] - 1]} == {row["left"], row["right"]}
         assert row["relation"] == RELATIONS[1]
         between = [

@@ -61,7 +61,7 @@ CONTROLS = [
 ]
 
 
-def said(text):
+def read_triples(text):
     return [Triple(fact.subject, fact.predicate, fact.value) for fact in read_facts(text)]
 
 
@@ -87,15 +87,17 @@ def test_a_change_ends_what_was_so_before_in_whatever_order_it_is_told(clock, be
 
 
 @pytest.mark.parametrize(("before", "after"), CONTROLS)
-def test_what_is_about_something_else_ends_nothing(before, after):
-    assert not any(ends_fact(new, old) for new in said(after) for old in said(before))
+def test_statements_on_other_subjects_end_nothing(before, after):
+    assert not any(
+        ends_fact(new, old) for new in read_triples(after) for old in read_triples(before)
+    )
 
 
 @given(st.sampled_from(CHANGES), st.sampled_from(CHANGES))
-def test_nothing_ends_itself_and_the_answer_needs_nothing_but_the_two(one, other):
-    for new in said(one[1]):
+def test_nothing_ends_itself_and_the_answer_needs_nothing_but_the_two(first, second):
+    for new in read_triples(first[1]):
         assert not ends_fact(new, new)
-        for old in said(other[0]):
+        for old in read_triples(second[0]):
             assert ends_fact(new, old) == ends_fact(
                 Triple(new.subject, new.predicate, new.value), old
             )
@@ -118,18 +120,18 @@ HISTORY = [
 
 def test_a_history_gives_the_same_facts_in_whatever_order_it_is_told(clock):
     draw = random.Random("orders of one history")
-    seen = set()
+    unique = set()
     for _ in range(12):
         order = draw.sample(HISTORY, len(HISTORY))
         with memlab.open(clock=clock) as lab:
             for at, text in order:
                 lab.agents.commit(lab.agents.extract([{"role": "user", "content": text, "at": at}]))
             days = [f"2026-{month:02}-{day:02}" for month in range(1, 7) for day in (2, 16)]
-            seen.add(
+            unique.add(
                 tuple(tuple(sorted(lab.facts.frame(at=day)["text"].to_list())) for day in days)
             )
-    assert len(seen) == 1
-    assert "The user lives in Bergen" in next(iter(seen))[-1]
+    assert len(unique) == 1
+    assert "The user lives in Bergen" in next(iter(unique))[-1]
 
 
 def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
@@ -144,7 +146,7 @@ def test_a_doubtful_fact_ends_nothing_and_is_flagged(clock):
         assert "contradicts" in lab.edges["relation"].to_list()
 
 
-def test_what_an_assistant_says_of_a_user_is_staged_and_ends_nothing(clock):
+def test_an_assistants_statement_about_a_user_is_staged_and_ends_nothing(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         lab.agents.commit(
             lab.agents.extract([{"role": "user", "content": "I live in Rome.", "at": "2026-01-01"}])
@@ -167,12 +169,12 @@ from Vim book never always yesterday"""
 def stands_in_its_quotation(message, fact):
     # "my" as another says it
     own = {"their", "theirs", "them", "themselves", "team's", "team", "the"}
-    said = set(words_of(message[fact.start : fact.stop]))
-    return set(words_of(fact.value)) - own <= said
+    unique = set(words_of(message[fact.start : fact.stop]))
+    return set(words_of(fact.value)) - own <= unique
 
 
 @pytest.mark.parametrize("labelled", LABELLED, ids=lambda path: path.stem)
-def test_the_value_of_every_labelled_fact_stands_in_its_quotation(labelled):
+def test_the_value_of_every_labelled_fact_is_in_its_quotation(labelled):
     for line in labelled.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         for fact in read_facts(row["text"], row["role"]):
@@ -180,6 +182,6 @@ def test_the_value_of_every_labelled_fact_stands_in_its_quotation(labelled):
 
 
 @given(st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=25).map(" ".join))
-def test_the_value_of_every_fact_stands_in_its_quotation(text):
+def test_the_value_of_every_fact_is_in_its_quotation(text):
     for fact in read_facts(text):
         assert stands_in_its_quotation(text, fact), fact

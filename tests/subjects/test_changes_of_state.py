@@ -38,12 +38,12 @@ def test_every_weight_is_of_a_feature_and_every_feature_has_a_weight() -> None:
     weights = json.loads(
         Path(change.__file__).with_name("certainty.json").read_text(encoding="utf-8")
     )["weights"]
-    told = features(
+    result = features(
         Telling("I sold 5 bikes", "I sold 5 bikes"),
         Telling("I have 7 bikes", "I have 7 bikes"),
         0.0,
     )
-    assert set(weights) == set(told)
+    assert set(weights) == set(result)
 
 
 def test_the_odds_are_the_weighted_sum_of_the_features() -> None:
@@ -53,8 +53,10 @@ def test_the_odds_are_the_weighted_sum_of_the_features() -> None:
     later, earlier = (
         Telling(text, text) for text in ("The choir disbanded in May", "I sing in the choir")
     )
-    told = features(later, earlier, 0.5)
-    expected = fitted["bias"] + sum(fitted["weights"][name] * value for name, value in told.items())
+    result = features(later, earlier, 0.5)
+    expected = fitted["bias"] + sum(
+        fitted["weights"][name] * value for name, value in result.items()
+    )
     assert score(later, earlier, 0.5) == pytest.approx(expected)
 
 
@@ -80,9 +82,9 @@ def test_texts_that_share_no_word_are_not_asked_about() -> None:
     ],
 )
 def test_a_change_in_plain_words_is_flagged_and_not_certain(before: str, after: str) -> None:
-    found = verdict(before, after)
-    assert found.updates or found.conflicts
-    assert found.rule != "change" or found.certainty < 0.9
+    result = verdict(before, after)
+    assert result.updates or result.conflicts
+    assert result.rule != "change" or result.certainty < 0.9
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,8 @@ def test_of_the_pairs_that_writers_made_few_controls_are_noticed() -> None:
     noticed = {"change": 0, "control": 0}
     for pair in told:
         if pair["before"]["speaker"] == pair["after"]["speaker"]:
-            found = verdict(pair["before"]["text"], pair["after"]["text"])
-            noticed[pair["kind"]] += found.updates or found.conflicts
+            result = verdict(pair["before"]["text"], pair["after"]["text"])
+            noticed[pair["kind"]] += result.updates or result.conflicts
     assert noticed["change"] >= 90
     assert noticed["control"] <= 12
 
@@ -146,10 +148,10 @@ def test_greetings_questions_and_wishes_end_nothing() -> None:
         lab.remember([{"text": text, "kind": "event"} for text in before], linking="now")
         clock.advance(days=1)
         told = ["Hi there!", "Good morning!", "See you now!", *asked, *wished, *imagined]
-        found = lab.remember(
+        outcomes = lab.remember(
             [{"text": text, "kind": "event"} for text in told], linking="now"
         ).outcomes
-    assert not found["outcome"].is_in(["superseded", "merged", "skipped"]).any()
+    assert not outcomes["outcome"].is_in(["superseded", "merged", "skipped"]).any()
 
 
 def test_signs_are_found_in_time_proportional_to_the_words() -> None:

@@ -22,7 +22,7 @@ BREAD = [f"Sourdough loaf {n} rises overnight in the bakery" for n in range(10)]
 
 
 def fond(pack, **settings):
-    """A pack with other settings."""
+    """Return a pack with other settings."""
     text = "\n".join(
         f"(setting {name.replace('_', '-')} {value})" for name, value in settings.items()
     )
@@ -30,13 +30,13 @@ def fond(pack, **settings):
 
 
 def membership(lab):
-    """The name of the cluster of each memory that is in one, by id."""
+    """Return the name of the cluster of each clustered memory by id."""
     edges = lab.edges.filter(pl.col("relation") == "in-cluster")
     return dict(zip(edges["source"], edges["to"], strict=True))
 
 
 def parts(lab):
-    """Who is with whom, whatever it is called."""
+    """Return the partition of the memories, without the names of the clusters."""
     by_name = {}
     for id, name in membership(lab).items():
         by_name.setdefault(name, set()).add(id)
@@ -50,7 +50,7 @@ def herd(lab):
     return lab
 
 
-def test_what_means_the_same_is_one_cluster_and_edges_say_how_near(herd):
+def test_memories_of_equal_meaning_are_a_cluster_with_weighted_edges(herd):
     assert parts(herd) == [list(range(1, 11)), list(range(11, 21))]
     state = herd.io.store.state
     found, ids = current_clusters(state)
@@ -80,10 +80,10 @@ def test_a_second_search_finds_the_same_and_writes_nothing(herd):
 def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     names = dict(herd.graph.clusters.frame().select("cluster", "name").iter_rows())
     herd.remember([*(f"{text} again" for text in GOATS), *BREAD])
-    found = herd.graph.clusters.find()
-    kept = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
-    assert dict(kept.select("cluster", "name").iter_rows()) == names
-    assert found.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
+    clusters = herd.graph.clusters.find()
+    rows = herd.graph.clusters.frame().filter(pl.col("cluster").is_in(list(names)))
+    assert dict(rows.select("cluster", "name").iter_rows()) == names
+    assert clusters.frame.filter(pl.col("what") == "new")["cluster"].to_list() == [3]
     assert dict(herd.graph.clusters.frame().select("cluster", "members").iter_rows()) == {
         1: 20,
         2: 10,
@@ -91,10 +91,10 @@ def test_a_cluster_keeps_number_and_name_while_its_members_stay_together(herd):
     }
 
 
-def test_what_left_recall_is_no_member_and_a_cluster_without_members_ends(herd):
+def test_inactive_memories_are_no_members_and_an_empty_cluster_ends(herd):
     herd.forget(list(range(11, 21)))
-    found = herd.graph.clusters.find()
-    assert dict(found.frame.select("cluster", "what").iter_rows())[2] == "gone"
+    clusters = herd.graph.clusters.find()
+    assert dict(clusters.frame.select("cluster", "what").iter_rows())[2] == "gone"
     assert set(membership(herd)) <= set(range(1, 11)), "and its edges with it"
     assert get_centroids(herd.io.store.state).all[2].centroid == b""
 
@@ -136,7 +136,7 @@ class TestJoining:
         assert part["target"] == [membership(grown)[1]]
         assert 0.6 <= part["weight"][0] <= 1
 
-    def test_nobody_joins_twice(self, grown, clock):
+    def test_no_memory_joins_twice(self, grown, clock):
         grown.policies.use(fond("memlab", cluster_closeness=0.6))
         grown.upkeep.maintain()
         assert membership(grown)[21] == membership(grown)[1]
@@ -175,9 +175,9 @@ class TestRefinement:
         # each counts as near whatever lies within twice a radius
         herd.policies.use(fond("memlab", cluster_merge=2))
         kept = get_centroids(herd.io.store.state)
-        wide = {id: one.radius for id, one in kept.all.items()}
-        for one in kept.all.values():
-            one.radius = 2.0
+        wide = {id: item.radius for id, item in kept.all.items()}
+        for value in kept.all.values():
+            value.radius = 2.0
         herd.forget([11])
         names = membership(herd)
         with herd.io.store.reading() as state:
@@ -196,7 +196,7 @@ class TestRefinement:
         assert dict(result.frame.select("cluster", "what").iter_rows())[2] == "gone"
         assert list(get_centroids(herd.io.store.state).live) == [1]
 
-    def test_it_sets_back_the_count_even_if_nothing_moves(self, herd):
+    def test_refining_resets_the_count_even_without_moves(self, herd):
         herd.recall("goat")
         assert herd.io.store.state.projections["recalls"].since_refined == 1
         herd.graph.clusters.refine()
@@ -245,7 +245,7 @@ class TestUpkeep:
 
 
 class TestAnotherEmbedder:
-    """Centroids are of one embedder's vectors: under another they gain nobody until they are found anew."""
+    """Centroids belong to one embedder's vectors: under another they gain no member until they are recomputed."""
 
     def test_names_outlive_the_embedder_and_centroids_do_not(self, tmp_path, trigrams, clock):
         def shifted(texts):
@@ -265,14 +265,14 @@ class TestAnotherEmbedder:
             assert current_clusters(lab.io.store.state) is not None
 
 
-def test_what_changed_while_clusters_were_sought_is_left_out(herd):
+def test_memories_changed_during_the_search_are_left_out(herd):
     """``clustered`` is given what was sought in an older state."""
     state = herd.io.store.state
     found, _ = current_clusters(state)
     herd.forget([1, 2])
     step = decide_clusters(state, found, state.fingerprint, len(state))
     assert not {id for part in step.change.join for id in part["source"]} & {1, 2}
-    assert {one["id"]: one["size"] for one in step.body["clusters"]}[1] == 8
+    assert {cluster["id"]: cluster["size"] for cluster in step.body["clusters"]}[1] == 8
 
 
 def test_the_lab_opens_with_its_clusters_from_journal_and_snapshot(disk):

@@ -28,7 +28,7 @@ def associative(trigrams, clock):
 
 
 def pairs(lab):
-    """Weight and reinforcements of each pair, whichever way the edge runs."""
+    """Return weight and reinforcements of each pair, in whichever direction the edge runs."""
     shared = lab.edges.filter(relation="relates-to")
     ends = zip(shared["source"], shared["target"], strict=True)
     values = zip(shared["weight"].round(12), shared["reinforcements"], strict=True)
@@ -138,14 +138,14 @@ class TestEdges:
             )
         assert (change.edges["source"], change.edges["target"]) == ([1], [2])
 
-    def test_a_removed_edge_is_made_anew(self, associative):
+    def test_a_removed_edge_is_added_again(self, associative):
         associative.graph.link(1, 2, weight=0.5)
         with associative.io.store.writing() as tx:
             tx.event("unlink", {"unlink": [0]}, at=0)
         with associative.io.store.reading() as state:
             assert strengthen_pairs(state, associative.policies.pack, [(1, 2)]).strengthen is None
 
-    def test_what_is_on_its_way_out_is_left_alone(self, associative):
+    def test_memories_due_for_deletion_are_unchanged(self, associative):
         hits = associative.recall("note of the bakery", limit=4)
         gone = hits[1]
         with associative.io.store.writing() as tx:
@@ -161,17 +161,17 @@ class TestEdges:
 
 class TestNoStorm:
     @given(st.lists(st.integers(1, 99), max_size=30, unique=True), st.integers(0, 60))
-    def test_pairs_of_the_best_first(self, ids, most):
-        found = make_pairs(ids, most)
+    def test_pairs_of_the_best_first(self, ids, limit):
+        result = make_pairs(ids, limit)
         every = [tuple(sorted((ids[i], ids[j]))) for j in range(len(ids)) for i in range(j)]
-        assert found == every[:most]
+        assert result == every[:limit]
 
     @given(st.integers(1, 9), st.lists(st.integers(1, 9), unique=True), st.integers(0, 5))
-    def test_a_success_is_joined_to_the_latest_others(self, id, others, most):
-        found = make_pairs_with(id, others, most)
-        assert len(found) <= most
+    def test_a_success_is_joined_to_the_latest_others(self, id, others, limit):
+        result = make_pairs_with(id, others, limit)
+        assert len(result) <= limit
         rest = [other for other in others if other != id]
-        assert found == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - most) :]]
+        assert result == [tuple(sorted((id, other))) for other in rest[max(0, len(rest) - limit) :]]
 
     def test_of_ten_thousand_that_passed_at_most_so_many_pairs_are_joined(self, trigrams, clock):
         source = '(pack mine "Few." :inherits cascade) (setting edge-pairs 20)'
@@ -195,10 +195,10 @@ class TestCommonTag:
             ([["a"]], None),
         ],
     )
-    def test_what_most_of_them_bear(self, trigrams, clock, tags, expected):
+    def test_tags_that_most_of_the_memories_have(self, trigrams, clock, tags, expected):
         with memlab.open(embedder=trigrams, clock=clock, pack="cascade") as lab:
             lab.remember(
-                [{"text": f"note {i}", "tags": given} for i, given in enumerate(tags)],
+                [{"text": f"note {i}", "tags": tag} for i, tag in enumerate(tags)],
                 linking="off",
             )
             with lab.io.store.reading() as state:

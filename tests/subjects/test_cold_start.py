@@ -17,10 +17,8 @@ def scanned(lab, tmp_path, files):
     return lab.agents.modules.scan(tmp_path / "k")
 
 
-def rules(found):
-    return dict(
-        zip(found.conventions["text"], found.conventions["files"].list.first(), strict=True)
-    )
+def rules(scan):
+    return dict(zip(scan.conventions["text"], scan.conventions["files"].list.first(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -45,12 +43,12 @@ def rules(found):
     ],
 )
 def test_instructions_for_every_tool_are_read(lab, tmp_path, file):
-    found = scanned(
+    scan = scanned(
         lab,
         tmp_path,
         {file: f"---\nglobs: '*'\n---\n# Style\n\n- {RULE}\n\n```\n- no rule, code it is\n```\n"},
     )
-    assert rules(found) == {RULE: file}
+    assert rules(scan) == {RULE: file}
     assert len(lab) == 0
 
 
@@ -73,7 +71,7 @@ def test_an_entry_that_goes_on_is_one_rule(lab, tmp_path):
 @pytest.mark.parametrize(
     "file", ["docs/howto/agents.md", "src/claude.py", "lib/agents.ts", "docs/README.md"]
 )
-def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
+def test_a_name_alone_makes_no_instruction(lab, tmp_path, file):
     assert rules(scanned(lab, tmp_path, {file: f"# Style\n- {RULE}\nreturn found and go\n"})) == {}
 
 
@@ -211,9 +209,9 @@ def test_what_is_only_called_so_is_no_instruction(lab, tmp_path, file):
     ],
 )
 def test_settings_are_rules_in_words(lab, tmp_path, file, text, expected):
-    found = rules(scanned(lab, tmp_path, {file: text}))
-    assert list(found) == expected
-    assert set(found.values()) <= {file}
+    result = rules(scanned(lab, tmp_path, {file: text}))
+    assert list(result) == expected
+    assert set(result.values()) <= {file}
 
 
 @pytest.mark.parametrize(
@@ -252,8 +250,8 @@ def test_how_tests_are_run_is_known_without_their_settings(lab, tmp_path, files,
     "text", ["{", "[", '{"formatter": 7, "compilerOptions": []}', "[x", "\x00", "x" * 50_000]
 )
 def test_a_broken_file_is_left_out_and_the_others_count(lab, tmp_path, file, text):
-    found = scanned(lab, tmp_path, {file: text, ".cursorrules": f"- {RULE}"})
-    assert RULE in rules(found)
+    scan = scanned(lab, tmp_path, {file: text, ".cursorrules": f"- {RULE}"})
+    assert RULE in rules(scan)
 
 
 def test_comments_in_json_are_no_strings():

@@ -53,7 +53,7 @@ def rows(count=10, **fields):
 
 
 def content_of(lab):
-    """The memories but for the instant of their last change, and the edges."""
+    """Return the memories without the time of their last change, and the edges."""
     return lab.memories.drop("changed"), lab.edges
 
 
@@ -71,10 +71,10 @@ class TestWhatMayGo:
     def may(self, lab, **more):
         with lab.io.store.reading() as state:
             days = more.pop("older_than", lab.policies.pack.number("consolidate-days"))
-            found = select_candidates(
+            candidates = select_candidates(
                 state, lab.policies.pack, lab.io.store.clock(), older_than=days, **more
             )
-            return (found + 1).tolist()
+            return (candidates + 1).tolist()
 
     @pytest.mark.parametrize(
         ("fields", "goes"),
@@ -124,22 +124,22 @@ class TestWhatMayGo:
         lab.remember([{"text": "a"}, {"text": "b", "ttl_days": 5}])
         assert self.may(lab) == [2]
 
-    def test_associative_lets_go_what_has_little_energy_left(self):
+    def test_associative_consolidates_memories_of_low_energy(self):
         policy = load_pack("associative").policies["consolidate"]
-        given = {
+        arguments = {
             "kind": "learning",
             "pinned": False,
             "age-days": 200.0,
             "older-than": 90.0,
             "retention": 0.25,
         }
-        given |= {"importance": 0.5}
-        assert policy.row(given) is True
-        assert policy.row({**given, "importance": 0.8}) is False
-        assert policy.with_params({"important": 2}).row({**given, "importance": 1.0}) is True
-        assert policy.row({**given, "retention": 0.26}) is False
-        assert policy.row({**given, "kind": "summary"}) is False
-        assert policy.row({**given, "age-days": 89.0}) is False
+        arguments |= {"importance": 0.5}
+        assert policy.row(arguments) is True
+        assert policy.row({**arguments, "importance": 0.8}) is False
+        assert policy.with_params({"important": 2}).row({**arguments, "importance": 1.0}) is True
+        assert policy.row({**arguments, "retention": 0.26}) is False
+        assert policy.row({**arguments, "kind": "summary"}) is False
+        assert policy.row({**arguments, "age-days": 89.0}) is False
 
 
 class TestGroups:
@@ -163,7 +163,7 @@ class TestGroups:
         )
         labels = chance.integers(-1, 3, 200)
         with lab.io.store.reading() as state:
-            found = form_groups(
+            result = form_groups(
                 state, np.arange(200), labels, {n: f"g{n}" for n in range(3)}, min_size=3, keep=2
             )
         slow = {}
@@ -185,48 +185,50 @@ class TestGroups:
             for group in slow.values()
             if len(group) >= 5
         )
-        assert [one.rows.tolist() for one in found] == expected
-        assert {one.label for one in found} <= {"g0", "g1", "g2"}
+        assert [item.rows.tolist() for item in result] == expected
+        assert {item.label for item in result} <= {"g0", "g1", "g2"}
 
 
 class TestASummary:
-    def test_stands_for_its_members_and_leads_to_them(self, old):
+    def test_a_summary_leads_to_its_members(self, old):
         before = dict(old.memories.select("id", "status").iter_rows())
-        made = old.upkeep.consolidation.run()
-        assert len(made) == 3
+        consolidation = old.upkeep.consolidation.run()
+        assert len(consolidation) == 3
         after = dict(old.memories.select("id", "status").iter_rows())
         derived = old.edges.filter(pl.col("relation") == "derived-from")
-        for summary, ids in made.frame.select("summary", "members").iter_rows():
+        for summary, ids in consolidation.frame.select("summary", "members").iter_rows():
             assert {before[id] for id in ids} == {"active"}
             assert {after[id] for id in ids} == {"consolidated"}
             assert derived.filter(pl.col("source") == summary)["target"].sort().to_list() == ids
             assert after[summary] == "active"
-        assert sorted(id for ids in made.frame["members"] for id in ids) == list(range(1, 31))
+        assert sorted(id for ids in consolidation.frame["members"] for id in ids) == list(
+            range(1, 31)
+        )
 
     def test_takes_part_in_recall_in_their_place(self, old):
-        made = old.upkeep.consolidation.run()
-        assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(made.ids)
+        consolidation = old.upkeep.consolidation.run()
+        assert {hit.id for hit in old.recall("goat hay salt", limit=10)} <= set(consolidation.ids)
 
     def test_says_what_they_are_about_and_sentences_of_its_members_within_the_budget(self, old):
-        made = old.upkeep.consolidation.run()
+        consolidation = old.upkeep.consolidation.run()
         texts = set(old.memories["text"].head(30))
-        for text in made.frame["text"]:
+        for text in consolidation.frame["text"]:
             assert count_tokens(text) <= old.policies.pack.count("summary-tokens")
             head, _, left = text.partition("): ")
             assert re.fullmatch(r"\w+(, \w+)* \(10 notes, [0-9-]{10}( to [0-9-]{10})?", head)
-            for one in sorted(texts, key=len, reverse=True):
-                left = left.replace(one, "")
+            for item in sorted(texts, key=len, reverse=True):
+                left = left.replace(item, "")
             assert not left.strip(" .")
 
     def test_quotes_no_question_and_no_bare_exclamation_while_something_is_stated(self):
-        said = [
+        texts = [
             "Does the goat eat hay? See you!",
             "The goat eats hay. Great!",
             "Hay for the goat? It is in the barn",
         ]
         members = [
             Utterance(text, ("Ada", "Bob", "Ada")[n], n * 86_400_000_000)
-            for n, text in enumerate(said)
+            for n, text in enumerate(texts)
         ]
         text = write_summary(members, load_embedder(None), 120, language="english")
         head, body = text.split("): ")
@@ -262,8 +264,8 @@ class TestASummary:
             lab.feedback(id, outcome)
         lab.remember(rows(8))
         clock.advance(days=365)
-        made = lab.upkeep.consolidation.run(project="farm")
-        (id,) = made.ids
+        consolidation = lab.upkeep.consolidation.run(project="farm")
+        (id,) = consolidation.ids
         row = lab.memories.row(id - 1, named=True)
         assert (row["kind"], row["provenance"], row["source"]) == ("summary", "inferred", "system")
         assert (row["project"], row["session"], row["creator"], row["tags"]) == (
@@ -282,20 +284,22 @@ class TestASummary:
         )
         assert row["valid_from"].isoformat() == f"{created[0]}+00:00"
 
-    def test_keeps_the_most_important_beside_it(self, old, clock):
+    def test_the_most_important_member_stays_active_next_to_the_summary(self, old, clock):
         old.edit(4, importance=0.7)
-        made = old.upkeep.consolidation.run(keep=1)
-        assert 4 not in {id for ids in made.frame["members"] for id in ids}
-        assert [len(ids) for ids in made.frame["members"]] == [9, 9, 9]
+        consolidation = old.upkeep.consolidation.run(keep=1)
+        assert 4 not in {id for ids in consolidation.frame["members"] for id in ids}
+        assert [len(ids) for ids in consolidation.frame["members"]] == [9, 9, 9]
         assert old[4].status == "active"
         assert not old.upkeep.consolidation.run(keep=1)
 
-    def test_who_speaks_is_told_where_several_do(self, lab, clock):
+    def test_the_summary_names_the_speakers_if_there_are_several(self, lab, clock):
         lab.remember([{**row, "speaker": ("Ann", "Bob")[n % 2]} for n, row in enumerate(rows(8))])
         lab.remember(rows(8, speaker="Cy", project="other"))
         clock.advance(days=100)
-        made = lab.upkeep.consolidation.run()
-        for id, project, text in made.frame.select("summary", "project", "text").iter_rows():
+        consolidation = lab.upkeep.consolidation.run()
+        for id, project, text in consolidation.frame.select(
+            "summary", "project", "text"
+        ).iter_rows():
             assert (lab[id].speaker == "Cy") is (project == "other")
             assert ("Ann:" in text or "Bob:" in text) is (project is None)
 
@@ -303,13 +307,13 @@ class TestASummary:
 class TestTheWayBack:
     def test_is_what_was_before(self, old):
         before = content_of(old)
-        made = old.upkeep.consolidation.run()
-        for id in made.ids:
+        consolidation = old.upkeep.consolidation.run()
+        for id in consolidation.ids:
             old.restore(id)
         after = content_of(old)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
-        assert {old[id].status for id in made.ids} == {"forgotten"}
+        assert {old[id].status for id in consolidation.ids} == {"forgotten"}
 
     def test_with_tags_statuses_and_any_order(self, lab, clock):
         lab.remember(rows(tags=["farm"], files=["a.py"]))
@@ -319,16 +323,16 @@ class TestTheWayBack:
         clock.advance(days=100)
         lab.graph.clusters.find()
         before = content_of(lab)
-        made = lab.upkeep.consolidation.run()
-        for id in reversed(made.ids):
+        consolidation = lab.upkeep.consolidation.run()
+        for id in reversed(consolidation.ids):
             lab.restore(id)
         after = content_of(lab)
         assert after[0].head(30).equals(before[0])
         assert after[1].equals(before[1])
 
-    def test_what_left_the_summary_since_stays_as_it_is(self, old):
-        made = old.upkeep.consolidation.run()
-        first, members = made.frame.row(0)[0], made.frame["members"][0].to_list()
+    def test_members_that_left_the_summary_since_are_unchanged(self, old):
+        consolidation = old.upkeep.consolidation.run()
+        first, members = consolidation.frame.row(0)[0], consolidation.frame["members"][0].to_list()
         old.forget(members[0], how="delete")
         old.restore(members[1])
         old.forget(members[1])
@@ -337,30 +341,33 @@ class TestTheWayBack:
         assert old[members[1]].status == "forgotten"
         assert {old[id].status for id in members[2:]} == {"active"}
 
-    def test_what_was_undone_may_go_again(self, old):
-        made = old.upkeep.consolidation.run()
-        old.restore(made.ids[0])
+    def test_undone_members_can_be_consolidated_again(self, old):
+        consolidation = old.upkeep.consolidation.run()
+        old.restore(consolidation.ids[0])
         again = old.upkeep.consolidation.run()
-        assert again.frame["members"].to_list() == [made.frame["members"][0].to_list()]
+        assert again.frame["members"].to_list() == [consolidation.frame["members"][0].to_list()]
         assert again.ids == [34]
 
     def test_the_former_name_warns_and_its_errors_say_why(self, old):
         warns = pytest.warns(RenamedWarning, match="lab.restore")
         with warns, pytest.raises(InputError, match="Memory 1 is not an active summary"):
             old.upkeep.consolidation.undo(1)
-        made = old.upkeep.consolidation.run()
+        consolidation = old.upkeep.consolidation.run()
         with pytest.warns(RenamedWarning):
-            assert old.upkeep.consolidation.undo(made.ids[0]).status == "forgotten"
+            assert old.upkeep.consolidation.undo(consolidation.ids[0]).status == "forgotten"
         with pytest.warns(RenamedWarning), pytest.raises(InputError, match="undone already"):
-            old.upkeep.consolidation.undo(made.ids[0])
+            old.upkeep.consolidation.undo(consolidation.ids[0])
 
     def test_members_and_other_memories_come_back_in_one_call(self, old):
-        made = old.upkeep.consolidation.run()
-        members = made.frame["members"][0].to_list()
-        old.forget(made.ids[1])
-        done = old.restore(made.ids[:2])
-        assert set(done.ids) == {made.ids[0], made.ids[1], *members}
-        assert (old[made.ids[0]].status, old[made.ids[1]].status) == ("forgotten", "active")
+        consolidation = old.upkeep.consolidation.run()
+        members = consolidation.frame["members"][0].to_list()
+        old.forget(consolidation.ids[1])
+        done = old.restore(consolidation.ids[:2])
+        assert set(done.ids) == {consolidation.ids[0], consolidation.ids[1], *members}
+        assert (old[consolidation.ids[0]].status, old[consolidation.ids[1]].status) == (
+            "forgotten",
+            "active",
+        )
         assert {old[id].status for id in members} == {"active"}
 
     def test_an_agent_brings_no_members_back(self, old):
@@ -410,7 +417,7 @@ class TestOnceAndWhole:
             == dry.frame["members"].to_list()
         )
 
-    def test_what_the_caller_raises_leaves_nothing_behind(self, old):
+    def test_an_error_of_the_caller_leaves_nothing_behind(self, old):
         calls = []
 
         def fails(texts):
@@ -426,7 +433,7 @@ class TestOnceAndWhole:
         assert old.io.store.journal.head == head
         assert content_of(old)[0].equals(before[0])
 
-    def test_what_happens_while_a_summary_is_written_counts(self, old):
+    def test_changes_while_a_summary_is_written_are_considered(self, old):
         """Another process forgets a member while the caller's model thinks."""
         calls = []
 
@@ -436,16 +443,16 @@ class TestOnceAndWhole:
                 old.forget(1)
             return "A summary"
 
-        made = old.upkeep.consolidation.run(summarise=slow)
+        consolidation = old.upkeep.consolidation.run(summarise=slow)
         assert calls == [10, 10, 10, 9], "only what changed is asked again"
-        assert [len(ids) for ids in made.frame["members"]] == [9, 10, 10]
+        assert [len(ids) for ids in consolidation.frame["members"]] == [9, 10, 10]
         assert old[1].status == "forgotten"
 
-    def test_it_survives_the_journal_and_a_snapshot(self, disk, clock):
+    def test_summaries_survive_the_journal_and_a_snapshot(self, disk, clock):
         with disk() as lab:
             lab.remember(rows())
             clock.advance(days=100)
-            made = lab.upkeep.consolidation.run()
+            consolidation = lab.upkeep.consolidation.run()
             before = lab.memories, lab.edges, lab.upkeep.consolidation.frame()
         for _ in range(2):
             with disk() as lab:
@@ -454,36 +461,36 @@ class TestOnceAndWhole:
                 assert lab.upkeep.consolidation.frame().equals(before[2])
                 lab.io.snapshot()
         with disk() as lab:
-            lab.restore(made.ids[0])
+            lab.restore(consolidation.ids[0])
             assert lab[1].status == "active"
 
 
 class TestPrivacy:
     """A summary is never wider than its members."""
 
-    def test_nothing_private_stands_in_a_wider_summary(self, lab, clock):
+    def test_a_wider_summary_contains_nothing_private(self, lab, clock):
         chance = np.random.default_rng(3)
         mixed = []
         for row in rows(24):
-            seen = str(chance.choice(["private", "team", "project"]))
+            text = str(chance.choice(["private", "team", "project"]))
             who, project = str(chance.choice(["ann", "bob"])), str(chance.choice(["api", "web"]))
-            words = f"{row['text']} mark-{seen}-{who}-{project}"
+            words = f"{row['text']} mark-{text}-{who}-{project}"
             mixed.append(
-                {**row, "text": words, "visibility": seen, "creator": who, "project": project}
+                {**row, "text": words, "visibility": text, "creator": who, "project": project}
             )
         lab.remember(mixed)
         clock.advance(days=100)
-        made = lab.upkeep.consolidation.run()
-        assert len(made)
+        consolidation = lab.upkeep.consolidation.run()
+        assert len(consolidation)
         for row in lab.memories.filter(pl.col("kind") == "summary").iter_rows(named=True):
             marks = {word.strip(".") for word in row["text"].split() if word.startswith("mark-")}
             assert marks == {f"mark-{row['visibility']}-{row['creator']}-{row['project']}"}
 
     def test_a_summary_from_outside_goes_through_the_gate(self, old):
-        made = old.upkeep.consolidation.run(
+        consolidation = old.upkeep.consolidation.run(
             summarise=lambda texts: "The key is AKIAIOSFODNN7EXAMPLE"
         )
-        assert made.redacted == 3
+        assert consolidation.redacted == 3
         assert not old.memories["text"].str.contains("AKIAIOSFODNN7EXAMPLE").any()
 
     @pytest.mark.parametrize("gave", ["", "  ", 3, None, "\ud800"])
@@ -511,11 +518,11 @@ class TestCommunities:
 
     def test_each_becomes_one_and_is_found_again(self, linked):
         before = content_of(linked)
-        made = linked.upkeep.consolidation.run(by="communities")
-        assert made.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
-        assert made.frame["of"].str.starts_with("community ").all()
+        consolidation = linked.upkeep.consolidation.run(by="communities")
+        assert consolidation.frame["members"].to_list() == [list(range(1, 8)), list(range(8, 15))]
+        assert consolidation.frame["of"].str.starts_with("community ").all()
         assert not linked.upkeep.consolidation.run(by="communities")
-        for id in made.ids:
+        for id in consolidation.ids:
             linked.restore(id)
         after = content_of(linked)
         assert after[0].head(14).equals(before[0])
@@ -539,7 +546,7 @@ class TestExtraction:
 
     def test_the_central_and_the_different(self):
         """Two groups of likes and one outsider: two sentences are one of each group."""
-        said = ["a one", "a two", "a three", "b one", "b two", "b three", "lonely"]
+        texts = ["a one", "a two", "a three", "b one", "b two", "b three", "lonely"]
         vectors = np.array(
             [
                 [99, 9, 0],
@@ -552,26 +559,26 @@ class TestExtraction:
             ],
             np.int8,
         )
-        both = choose_sentences(said, vectors, count_tokens("a three b three"))
-        assert len({said[place][0] for place in both}) == 2
+        both = choose_sentences(texts, vectors, count_tokens("a three b three"))
+        assert len({texts[position][0] for position in both}) == 2
 
     @given(
         st.lists(st.text("abc é", min_size=1, max_size=30), min_size=1, max_size=12),
         st.integers(0, 20),
         st.randoms(use_true_random=False),
     )
-    def test_budget_order_and_no_repetition(self, said, budget, chance):
+    def test_budget_order_and_no_repetition(self, sentences, budget, chance):
         vectors = np.array(
-            [[chance.randint(-127, 127) for _ in range(4)] for _ in said], dtype=np.int8
+            [[chance.randint(-127, 127) for _ in range(4)] for _ in sentences], dtype=np.int8
         )
-        places = choose_sentences(said, vectors, budget)
+        places = choose_sentences(sentences, vectors, budget)
         assert places == sorted(set(places))
-        assert count_tokens(" ".join(said[place] for place in places)) <= budget
-        assert len({said[place].casefold() for place in places}) == len(places)
-        assert places == choose_sentences(said, vectors, budget)
+        assert count_tokens(" ".join(sentences[position] for position in places)) <= budget
+        assert len({sentences[position].casefold() for position in places}) == len(places)
+        assert places == choose_sentences(sentences, vectors, budget)
 
     @given(st.text(min_size=1, max_size=200), st.integers(1, 30))
-    def test_what_is_cut_fits(self, text, budget):
+    def test_a_summary_is_cut_to_its_budget(self, text, budget):
         assert count_tokens(shorten(text, budget)) <= max(budget, 2)
         assert shorten(text, budget) == text or shorten(text, budget).endswith("…")
 
@@ -582,15 +589,17 @@ class TestExtraction:
         )
         lab.remember([{"text": letter * 200_000} for letter in "xy"])
         lab.graph.link(1, 2)
-        made = lab.upkeep.consolidation.run(by="communities")
-        assert math.ceil(len(made.frame["text"][0].encode()) / 4) <= 120
+        consolidation = lab.upkeep.consolidation.run(by="communities")
+        assert math.ceil(len(consolidation.frame["text"][0].encode()) / 4) <= 120
 
 
-def test_the_register_tells_who_stands_for_whom(old):
-    made = old.upkeep.consolidation.run()
+def test_the_register_maps_members_to_summaries(old):
+    consolidation = old.upkeep.consolidation.run()
     kept = get_summaries(old.io.store.state).all
-    assert list(kept) == made.ids
-    assert [kept[id].members for id in made.ids] == made.frame["members"].to_list()
+    assert list(kept) == consolidation.ids
+    assert [kept[id].members for id in consolidation.ids] == consolidation.frame[
+        "members"
+    ].to_list()
     assert kept[31].was == {"active": kept[31].members}
 
 
@@ -605,9 +614,9 @@ def test_a_lab_without_anything_old_is_left_alone(lab):
 
 def test_any_prefix_of_the_journal_and_then_the_rest_is_all_of_it(old, tmp_path):
     """With clusters, a refinement, summaries and one that was undone."""
-    made = old.upkeep.consolidation.run(keep=1)
+    consolidation = old.upkeep.consolidation.run(keep=1)
     old.graph.clusters.refine()
-    old.restore(made.ids[0])
+    old.restore(consolidation.ids[0])
     journal = old.io.store.journal
     events = list(journal.events())
     whole = folded(new_state(), events, journal)
@@ -642,25 +651,27 @@ def test_consolidating_and_undoing_is_as_if_nothing_was(trigrams, kinds, data):
         lab.policies.use(EPISODES)
         lab.remember(
             [
-                {"text": text, **dict(zip(FIELDS, given, strict=True))}
-                for text, given in zip(texts, kinds, strict=False)
+                {"text": text, **dict(zip(FIELDS, kind, strict=True))}
+                for text, kind in zip(texts, kinds, strict=False)
             ]
         )
         for id in data.draw(st.lists(st.integers(1, len(kinds)), unique=True, max_size=5)):
             lab.forget(id)
         lab.graph.clusters.find(min_size=2)
         before = content_of(lab)
-        made = lab.upkeep.consolidation.run(keep=data.draw(st.integers(0, 2)))
+        consolidation = lab.upkeep.consolidation.run(keep=data.draw(st.integers(0, 2)))
         status = dict(lab.memories.select("id", "status").iter_rows())
         was = dict(before[0].select("id", "status").iter_rows())
-        for ids in made.frame["members"]:
+        for ids in consolidation.frame["members"]:
             assert {was[id] for id in ids} == {"active"}
             assert {status[id] for id in ids} == {"consolidated"}
         assert all(
-            status[id] == was[id] for id in was if id not in set(made.frame["members"].explode())
+            status[id] == was[id]
+            for id in was
+            if id not in set(consolidation.frame["members"].explode())
         )
         assert not lab.upkeep.consolidation.run(keep=2), "what is left is too few of a kind"
-        for id in data.draw(st.permutations(made.ids)):
+        for id in data.draw(st.permutations(consolidation.ids)):
             lab.restore(id)
         after = content_of(lab)
         assert after[0].head(len(kinds)).equals(before[0])

@@ -84,40 +84,41 @@ class TestBudget:
             except memlab.MemlabError:
                 return  # a secret, or no name
             subjects = " ".join(row["subject"] for row in given_rows if "subject" in row)
-            seen = set()
+            unique = set()
             for task in ("a task to do", f"another task {subjects}"):
-                found = lab.context(task, budget=budget, session="s")
-                assert found.tokens == count_tokens(found.text) <= budget
-                assert count_tokens(found.markdown) <= budget
+                context = lab.context(task, budget=budget, session="s")
+                assert context.tokens == count_tokens(context.text) <= budget
+                assert count_tokens(context.markdown) <= budget
                 assert (
-                    sum(count_tokens(message["content"]) for message in found.messages()) <= budget
+                    sum(count_tokens(message["content"]) for message in context.messages())
+                    <= budget
                 )
-                assert found.frame["memory_id"].to_list() == list(found.hits.ids)
+                assert context.frame["memory_id"].to_list() == list(context.hits.ids)
                 assert (
-                    bool(found.text)
-                    == bool(found.markdown)
-                    == bool(found.messages())
-                    == (len(found) > 0)
+                    bool(context.text)
+                    == bool(context.markdown)
+                    == bool(context.messages())
+                    == (len(context) > 0)
                 )
-                assert seen.isdisjoint(found.hits.ids), "nothing twice in a session"
-                assert set(found.left_out["memory_id"]).isdisjoint(found.hits.ids)
-                assert_within_its_marks(found.text)
-                seen.update(found.hits.ids)
+                assert unique.isdisjoint(context.hits.ids), "nothing twice in a session"
+                assert set(context.left_out["memory_id"]).isdisjoint(context.hits.ids)
+                assert_within_its_marks(context.text)
+                unique.update(context.hits.ids)
 
     def test_a_budget_without_room_for_a_word_logs_nothing(self, lab):
         lab.remember("tabs", pinned=True)
         before = lab.log.height
-        found = lab.context("tabs or spaces?", budget=5)
-        assert (found.text, found.tokens, len(found), found.decision) == ("", 0, 0, None)
+        context = lab.context("tabs or spaces?", budget=5)
+        assert (context.text, context.tokens, len(context), context.decision) == ("", 0, 0, None)
         assert lab.log.height == before
 
-    def test_what_is_too_long_is_cut(self, lab):
+    def test_a_long_text_is_cut(self, lab):
         lab.remember("a word " * 2_000)
         assert lab.context("a word", budget=120).text.splitlines()[2].endswith("\u2026")
 
 
 def assert_within_its_marks(text):
-    """One line opens, one closes, and between them every line begins as a form does."""
+    """Check that one line opens and one closes, and that each line between them begins as a form does."""
     if not text:
         return
     note, first, *inside, last = text.split("\n")
@@ -132,11 +133,11 @@ def assert_within_its_marks(text):
 class TestUntrusted:
     def test_nothing_closes_the_mark_or_begins_a_line(self, lab):
         lab.remember([{"text": text, "triggers": ["task"]} for text in HOSTILE], linking="off")
-        found = lab.context("the task", budget=3_000)
-        assert len(found) == len(HOSTILE)
-        assert_within_its_marks(found.text)
+        context = lab.context("the task", budget=3_000)
+        assert len(context) == len(HOSTILE)
+        assert_within_its_marks(context.text)
         for hidden in ("\x1b", "\u202e", "\u200b", "\U000e0041", "<|im_start|>"):
-            assert hidden not in found.text
+            assert hidden not in context.text
 
     def test_in_markdown_nothing_is_markup(self, lab):
         lab.remember(
@@ -158,23 +159,23 @@ class TestUntrusted:
 
     def test_the_page_of_a_result_is_escaped(self, lab):
         lab.remember(HOSTILE[3], triggers=["task"])
-        found = lab.context("the task <i>")
-        assert "<script>" not in html_of(found)
-        assert "<i>" not in html_of(found)
-        assert "alert" in html_of(found)
-        assert "\x1b" not in repr(found)
+        context = lab.context("the task <i>")
+        assert "<script>" not in html_of(context)
+        assert "<i>" not in html_of(context)
+        assert "alert" in html_of(context)
+        assert "\x1b" not in repr(context)
 
-    def test_the_mark_is_made_of_what_stands_between(self, lab):
+    def test_the_mark_depends_on_the_text_between_its_tags(self, lab):
         lab.remember("tabs")
-        one = lab.context("tabs", log=False).text
+        text = lab.context("tabs", log=False).text
         again = lab.context("tabs", log=False).text
         lab.remember("spaces")
-        assert one == again
-        assert one.splitlines()[1] != lab.context("tabs", log=False).text.splitlines()[1]
+        assert text == again
+        assert text.splitlines()[1] != lab.context("tabs", log=False).text.splitlines()[1]
 
 
 class TestSessions:
-    def test_what_was_injected_is_known_after_reopening(self, disk):
+    def test_injections_are_known_after_reopening(self, disk):
         with disk() as lab:
             lab.remember("tabs or spaces: tabs")
             lab.context("tabs?", session="s", project="api")
@@ -189,7 +190,7 @@ class TestSessions:
             assert len(lab.context("tabs?", session="s", viewer=viewer)) == 1
             assert len(lab.context("tabs?", session="s", viewer=viewer)) == 0
 
-    def test_what_was_not_logged_was_not_injected(self, lab):
+    def test_an_unlogged_context_is_not_recorded(self, lab):
         lab.remember("tabs or spaces: tabs")
         assert lab.context("tabs?", session="s", log=False).text
         assert lab.context("tabs?", session="s").text
@@ -205,9 +206,9 @@ class TestSessions:
             lab.remember("spaces are for poets")
             lab.context("tabs?", session="s", budget=80)
         with disk(read_only=True) as lab:
-            found = lab.context("tabs?", session="s")
-            assert found.decision is None
-            assert 1 not in found.hits.ids or 2 not in found.hits.ids
+            context = lab.context("tabs?", session="s")
+            assert context.decision is None
+            assert 1 not in context.hits.ids or 2 not in context.hits.ids
 
 
 class TestDeciding:
@@ -218,14 +219,14 @@ class TestDeciding:
         lab.policies.install(
             "inject", '(fn [kind tier] (if (= kind "gotcha") tier 0))', reason="warnings alone"
         )
-        found = lab.context("note")
-        assert found.frame["memory_id"].to_list() == [2]
-        assert dict(found.left_out.select("memory_id", "why").iter_rows()) == {
+        context = lab.context("note")
+        assert context.frame["memory_id"].to_list() == [2]
+        assert dict(context.left_out.select("memory_id", "why").iter_rows()) == {
             1: "the policy inject gives it no priority",
             3: "the policy inject gives it no priority",
         }
 
-    def test_it_orders_what_goes_in(self, lab):
+    def test_the_pack_orders_a_context(self, lab):
         lab.remember(
             [{"text": f"note {n}", "importance": n / 10} for n in range(1, 6)], linking="off"
         )
@@ -244,8 +245,8 @@ class TestDeciding:
             lab.policies.install("inject", source.replace("(finite? score)", "(> score -1000)"))
         except memlab.PolicyError as error:
             pytest.fail(str(error))
-        found = lab.context("mend the auth folder #y", viewer="agent:coder")
-        assert set(found.frame["memory_id"]) == {1, 2}
+        context = lab.context("mend the auth folder #y", viewer="agent:coder")
+        assert set(context.frame["memory_id"]) == {1, 2}
         assert not len(lab.context("mend the auth folder", viewer="agent:tutor"))
 
     def test_the_kinds_of_tier_1_are_a_setting(self, lab):
@@ -256,7 +257,7 @@ class TestDeciding:
         )
         assert "always: personal" in set(lab.context("something").frame["reason"])
 
-    def test_what_is_pinned_comes_before_what_is_nearer(self, lab):
+    def test_pinned_memories_precede_nearer_ones(self, lab):
         """Of more memories than become candidates, those of the kinds of tier 1 have the places that pins leave."""
         lab.remember(
             [{"text": f"zzzz {n}", "pinned": True} for n in range(10)]
@@ -286,53 +287,53 @@ class TestDeciding:
         frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(
             tier=2
         )
-        named = frame.filter(reason="file")["tokens"].sum()
-        assert 0 < named <= tier_2 // 2
+        memories_of_files = frame.filter(reason="file")["tokens"].sum()
+        assert 0 < memories_of_files <= tier_2 // 2
         assert tier_2 // 2 < frame["tokens"].sum() <= tier_2, "the best of the recall have the rest"
 
-    def test_who_decided_is_said(self, lab):
+    def test_the_deciding_pack_is_logged(self, lab):
         lab.remember("tabs")
-        found = lab.context("tabs", budget=300)
-        assert (found.pack, found.pack_hash, found.seed) == (
+        context = lab.context("tabs", budget=300)
+        assert (context.pack, context.pack_hash, context.seed) == (
             lab.policies.pack.name,
             lab.policies.pack.hash,
             lab.io.seed,
         )
-        assert found.settings["tier-1-tokens"] == 600
-        assert found.slate.pack_hash == lab.policies.pack.hash
+        assert context.settings["tier-1-tokens"] == 600
+        assert context.slate.pack_hash == lab.policies.pack.hash
 
     @pytest.mark.parametrize(
-        ("given", "message"),
+        ("arguments", "message"),
         [
             ({"files": [" "]}, "one of them is empty"),
             ({"budget": 0}, "at least 1"),
             ({"files": [3]}, "files"),
         ],
     )
-    def test_nonsense_is_refused(self, lab, given, message):
+    def test_nonsense_is_refused(self, lab, arguments, message):
         with pytest.raises(InputError, match=message):
-            lab.context("task", **given)
+            lab.context("task", **arguments)
 
 
 class TestSlates:
     def test_feedback_and_attribution_belong_to_it(self, lab):
         lab.remember("Deploys go out on Tuesdays", kind="convention")
         lab.remember("The cat sleeps", triggers=["deploy"])
-        found = lab.context("when do we deploy?")
-        assert found.decision == found.hits.decision
-        assert set(found.hits.ids) == {1, 2}
-        assert lab.feedback(found.hits[0], "success").decision == found.decision
-        assert lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits).frame[
+        context = lab.context("when do we deploy?")
+        assert context.decision == context.hits.decision
+        assert set(context.hits.ids) == {1, 2}
+        assert lab.feedback(context.hits[0], "success").decision == context.decision
+        assert lab.agents.credits.answer("Deploys go out on Tuesdays", context.hits).frame[
             "memory_id"
-        ].to_list() == list(found.hits.ids)
+        ].to_list() == list(context.hits.ids)
         assert lab.memories["access"].to_list() == [1, 1], "what was injected was used"
-        shown = lab.slates().exposures.collect()
-        assert shown["memory_id"].to_list() == list(found.hits.ids)
-        assert set(shown["propensity"]) == {1.0}
+        table = lab.slates().exposures.collect()
+        assert table["memory_id"].to_list() == list(context.hits.ids)
+        assert set(table["propensity"]) == {1.0}
         assert memlab.evaluate(lab.slates(), ["memlab"], missing="zero").frame.height == 1
 
     @pytest.mark.parametrize("pack", ["associative", "cascade"])
-    def test_what_a_recall_finds_has_the_same_activation_beside_what_is_named(self, trigrams, pack):
+    def test_recalled_and_named_memories_have_the_same_activation(self, trigrams, pack):
         with opened(
             trigrams, memlab.load_pack(f"(pack small :inherits {pack}) (setting pool 25)")
         ) as lab:
@@ -344,12 +345,10 @@ class TestSlates:
                 lab.graph.link(n, n + 1, weight=0.5)
             for log in (False, True):
                 plain = lab.recall("note 3 on boats", log=False).slate
-                beside = lab.context("note 3 on boats", log=log).slate
-                assert len(beside) > len(plain)
+                slate = lab.context("note 3 on boats", log=log).slate
+                assert len(slate) > len(plain)
                 for name in ("seed", "received", "activation", "hops"):
-                    ours = dict(
-                        zip(beside.ids.tolist(), beside.numbers[name].tolist(), strict=True)
-                    )
+                    ours = dict(zip(slate.ids.tolist(), slate.numbers[name].tolist(), strict=True))
                     theirs = dict(
                         zip(plain.ids.tolist(), plain.numbers[name].tolist(), strict=True)
                     )
@@ -370,18 +369,18 @@ class TestSlates:
             drawn = 0
             for number in range(20):
                 clock.advance(hours=1)
-                found = lab.context(
+                context = lab.context(
                     f"what of the {topics[number % 5]} and note {number}", budget=150 + 20 * number
                 )
-                assert found.tokens <= found.budget
-                assert 41 in found.hits.ids, "what a prompt always holds is not drawn"
-                assert found.frame["memory_id"].to_list() == list(found.hits.ids)
+                assert context.tokens <= context.budget
+                assert 41 in context.hits.ids, "what a prompt always holds is not drawn"
+                assert context.frame["memory_id"].to_list() == list(context.hits.ids)
                 inclusion = dict(
-                    zip(found.slate.ids.tolist(), found.slate.inclusion.tolist(), strict=True)
+                    zip(context.slate.ids.tolist(), context.slate.inclusion.tolist(), strict=True)
                 )
                 assert inclusion[41] == 1.0
-                assert all(inclusion[id] > 0 for id in found.hits.ids)
-                drawn += len(found.slate.probes)
+                assert all(inclusion[id] > 0 for id in context.hits.ids)
+                drawn += len(context.slate.probes)
             assert drawn
             assert lab.verdict(missing="zero")["words"].recalls >= 20
             lab.policies.end_challenge("words")
@@ -397,7 +396,7 @@ class TestSlates:
         lab.feedback(second.hits[0], "success")
         again = memlab.replay(lab, lab.policies.pack, progress=False)
         assert again.lab.log.filter(kind="inject")["memories"].to_list() == [
-            sorted(one.hits.ids) for one in (first, second)
+            sorted(item.hits.ids) for item in (first, second)
         ]
         assert again.frame.filter(kind="feedback")["applied"].to_list() == [1]
 
@@ -436,7 +435,7 @@ class TestViewers:
         lab.facts.add("Ann", "owns", "a goat", **secret)
         return lab
 
-    def test_what_others_keep_private_is_in_no_context(self, farm):
+    def test_private_memories_of_others_are_in_no_context(self, farm):
         for found in (
             farm.context("Ann's goat in src/goat.py", viewer="bob"),
             farm.at(viewer="bob").context("Ann's goat in src/goat.py"),
@@ -480,32 +479,36 @@ class TestMetrics:
         lab.agents.credits.answer(
             "Take the lock first, it comes first: the lock.", contexts[1].hits
         )
-        found = lab.agents.metrics()
+        metrics = lab.agents.metrics()
         searched = count_tokens("".join(row["text"] for row in turns))
-        assert found["contexts"] == 3
-        assert found["searches"] == 0
-        assert found["tokens-injected"] == sum(one.tokens for one in contexts)
-        mine = found.gotchas.row(0, named=True)
+        assert metrics["contexts"] == 3
+        assert metrics["searches"] == 0
+        assert metrics["tokens-injected"] == sum(context.tokens for context in contexts)
+        mine = metrics.gotchas.row(0, named=True)
         assert (mine["memory_id"], mine["file"], mine["injected"]) == (gotcha.id, "src/a.py", 3)
         assert abs(mine["discovery"] - searched) <= 6
         assert mine["referenced"] >= 1
-        assert found["tokens-saved"] == found["tokens-discovery"] - found["tokens-injected"]
-        assert 0 < found["coverage"] < 1
-        assert found.contexts["referenced"].sum() == found["referenced"]
+        assert metrics["tokens-saved"] == metrics["tokens-discovery"] - metrics["tokens-injected"]
+        assert 0 < metrics["coverage"] < 1
+        assert metrics.contexts["referenced"].sum() == metrics["referenced"]
 
     def test_a_lab_without_contexts_has_none(self, lab):
-        found = lab.agents.metrics()
-        assert (found["contexts"], found["coverage"], found["tokens-saved"]) == (0, None, None)
-        assert "tokens-injected" in repr(found)
-        assert "Most frequent gotchas" in html_of(found)
+        metrics = lab.agents.metrics()
+        assert (metrics["contexts"], metrics["coverage"], metrics["tokens-saved"]) == (
+            0,
+            None,
+            None,
+        )
+        assert "tokens-injected" in repr(metrics)
+        assert "Most frequent gotchas" in html_of(metrics)
         with pytest.raises(UnknownName, match="coverage"):
-            found["coverages"]
+            metrics["coverages"]
 
-    def test_what_was_said_last_counts_before_what_was_attributed(self, lab):
+    def test_the_latest_statement_precedes_attributed_ones(self, lab):
         lab.remember("Deploys go out on Tuesdays")
-        found = lab.context("when do we deploy?")
-        lab.agents.credits.answer("Deploys go out on Tuesdays", found.hits)
-        lab.feedback(found.hits[0], "fail")
+        context = lab.context("when do we deploy?")
+        lab.agents.credits.answer("Deploys go out on Tuesdays", context.hits)
+        lab.feedback(context.hits[0], "fail")
         assert lab.agents.metrics()["referenced"] == 0
 
     def test_the_commands(self, disk, tmp_path, run, json_of):
@@ -530,7 +533,7 @@ def test_files_are_known_by_path_name_stem_and_folder(lab):
     lab.remember("other", files=["docs/guide.md"])
     lab.remember([f"filler {n}" for n in range(40)], linking="off")
 
-    def named(task, **more):
+    def memories_of_files(task, **more):
         frame = lab.context(task, log=False, **more).frame
         return frame.filter(pl.col("reason") == "file")["memory_id"].to_list()
 
@@ -543,13 +546,18 @@ def test_files_are_known_by_path_name_stem_and_folder(lab):
         "src/auth",
         "SRC\\Auth",
     ):
-        assert named(task) == [1], task
-    assert named("x", files=["/p/src/auth/refresh.py"]) == [1]
-    assert named("x", files="src/auth/login.py") == [1], "another file of the folder"
-    assert named("x") == named("the") == named("other/auth2/b.py") == []
+        assert memories_of_files(task) == [1], task
+    assert memories_of_files("x", files=["/p/src/auth/refresh.py"]) == [1]
+    assert memories_of_files("x", files="src/auth/login.py") == [1], "another file of the folder"
+    assert (
+        memories_of_files("x")
+        == memories_of_files("the")
+        == memories_of_files("other/auth2/b.py")
+        == []
+    )
     lab.edit(1, files=["src/billing/refresh.py"])
-    assert named("auth") == []
-    assert named("billing") == [1]
+    assert memories_of_files("auth") == []
+    assert memories_of_files("billing") == [1]
 
 
 def test_hashed_vectors_do_for_a_context(clock):

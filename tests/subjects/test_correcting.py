@@ -1,4 +1,4 @@
-"""Corrections as decisions: who stands in whose place, what was joined to it, and which status was before."""
+"""Corrections as decisions: which memory supersedes which, what merged into it, and the status before."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,11 +69,11 @@ def test_the_status_before_is_the_last_of_another_kind_and_restoring_steps_back(
     assert find_previous_statuses(back, [0]) == {0: "confirmed"}
 
 
-def test_what_nothing_tells_of_was_active():
+def test_a_memory_without_a_recorded_status_was_active():
     assert find_previous_statuses([remember(1)], [0]) == {0: "active"}
 
 
-def test_what_was_retracted_is_not_what_one_goes_back_to():
+def test_undoing_does_not_return_to_a_retracted_memory():
     events = [
         remember(1, status="confirmed"),
         sets(2, [1], status="retracted"),
@@ -93,7 +93,7 @@ def test_everything_comes_back_but_what_is_purged(status):
     assert state.names["status"].value_at(0) == "active"
 
 
-def test_what_was_superseded_comes_back_when_what_took_its_place_is_out_of_use():
+def test_a_superseded_memory_returns_once_its_successor_is_inactive():
     state = folded(
         remember(2), sets(2, [1], status="superseded", superseded_by=2.0, valid_until=20)
     )
@@ -119,7 +119,7 @@ def test_a_reason_goes_with_the_flag():
 
 
 @pytest.mark.parametrize("status", ["deleted", "purged"])
-def test_what_is_on_its_way_out_is_not_let_go_once_more(status):
+def test_a_memory_due_for_deletion_is_not_deleted_again(status):
     state = folded(remember(1), sets(2, [1], status=status))
     with pytest.raises(InputError, match=f"Memory 1 is {status}"):
         take_out_of_use(state, [0], "forgotten", 5)
@@ -128,7 +128,7 @@ def test_what_is_on_its_way_out_is_not_let_go_once_more(status):
 # -- succession -----------------------------------------------------------------------------------------------------
 
 
-def test_an_edited_memory_is_found_by_any_of_its_former_ids_but_a_superseded_fact_stands_for_itself():
+def test_former_ids_lead_to_an_edited_memory_but_not_to_a_superseding_fact():
     state = folded(
         remember(4, source=["conversation", "user-edit", "user-edit", "conversation"]),
         sets(2, [1, 2], status="superseded", superseded_by=[2.0, 3.0]),
@@ -146,8 +146,12 @@ def test_both_sides_of_a_succession_are_up_for_review_once():
         sets(4, [4], superseded_by=2.0),
         Event(5, "link", {"edges": {"source": [1], "target": [2], "relation": "derived-from"}}),
     )
-    found = find_related(state, [1]).select("memory_id", "how").rows()
-    assert sorted(found) == [(1, "superseded by it"), (3, "supersedes it"), (4, "superseded by it")]
+    result = find_related(state, [1]).select("memory_id", "how").rows()
+    assert sorted(result) == [
+        (1, "superseded by it"),
+        (3, "supersedes it"),
+        (4, "superseded by it"),
+    ]
     assert (1, "derived from it") in find_related(state, [1], derived=True).select(
         "memory_id", "how"
     ).rows()
@@ -178,7 +182,7 @@ def test_names_lists_and_notes_become_null_and_numbers_and_vocabularies_stay():
     assert redact_event(remember(1, first=9, speaker="Ada"), gone(state, [event], 1)) is None
 
 
-def test_an_edge_keeps_its_number_because_a_placeholder_stands_for_a_tag():
+def test_an_edge_keeps_its_number_because_a_tag_is_replaced_by_a_placeholder():
     events = [
         remember(2, tags=[["secret", "town"], ["town"]]),
         sets(2, [2, 1], tags=[["late"], ["other", "town"]]),
@@ -213,7 +217,7 @@ def test_the_purge_takes_the_edges_away_and_marks_the_row():
     assert not purged.is_purged("text 2")
 
 
-def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text():
+def test_own_fields_lose_only_texts_names_and_the_vector_of_the_purged_text():
     long = "the quokkas sleep in the shed behind the house"
     nobody: frozenset[str] = frozenset()
     cut = Cut(frozenset({long}), {long[:12]: (long,)})
@@ -240,7 +244,7 @@ def test_own_fields_lose_texts_names_of_nobody_else_and_the_vector_beside_a_text
     }
 
 
-def test_what_a_person_declared_keeps_its_name():
+def test_declared_entities_keep_their_names():
     events = [
         Event(1, "entity", {"name": "Zoe Q", "type": "person", "aliases": ["Zed Q"]}),
         remember(1, seq=2, subject="Zoe Q"),
@@ -318,7 +322,7 @@ def test_a_cluster_is_not_called_by_a_word_that_only_the_purged_said():
     ]
 
 
-def test_an_agent_is_not_what_it_wrote():
+def test_an_agent_is_not_purged_with_its_memories():
     talked = Event(
         2,
         "conversation",
@@ -328,7 +332,7 @@ def test_an_agent_is_not_what_it_wrote():
     assert redact_event(talked, gone(folded(*events), events, 1)) is None
 
 
-def test_what_was_superseded_by_what_is_purged_stands_for_itself():
+def test_a_memory_superseded_by_a_purged_one_becomes_independent():
     state = folded(
         remember(2, source=["conversation", "user-edit"]),
         sets(2, [1], status="superseded", superseded_by=2.0),

@@ -61,17 +61,17 @@ def feedback(lab):
     ],
 )
 def test_the_memory_that_holds_the_answer_gets_the_credit(lab, question, answer, memory):
-    found = credits(lab.agents.credits.answer(answer, lab.recall(question)))
-    assert max(found, key=found.get) == memory
-    assert found[memory] >= 0.5 > max(value for id, value in found.items() if id != memory)
+    result = credits(lab.agents.credits.answer(answer, lab.recall(question)))
+    assert max(result, key=result.get) == memory
+    assert result[memory] >= 0.5 > max(value for id, value in result.items() if id != memory)
 
 
-def test_it_is_feedback_of_its_own_source_and_changes_no_memory(lab):
+def test_attributed_feedback_has_its_own_source_and_changes_no_memory(lab):
     hits = lab.recall("Who approves deploys?")
     before = lab.memories
-    found = lab.agents.credits.answer("Priya Natarajan does.", hits)
+    credit = lab.agents.credits.answer("Priya Natarajan does.", hits)
     rows = feedback(lab)
-    assert len(found) == len(hits) == rows.height
+    assert len(credit) == len(hits) == rows.height
     assert set(rows["source"]) == {"attributed"}
     assert rows["decision"].unique().to_list() == [hits.decision]
     assert rows["confidence"].is_between(0, 1).all()
@@ -98,7 +98,7 @@ def test_the_same_answer_twice_changes_nothing(lab):
 
 def test_of_several_answers_the_greatest_credit_counts(lab):
     hits = lab.recall("Who approves deploys?")
-    lab.agents.credits.answer("Somebody called Bob, on Wednesday.", hits)
+    lab.agents.credits.answer("Someone called Bob, on Wednesday.", hits)
     best = credits(lab.agents.credits.answer("Priya Natarajan does.", hits))[3]
     lab.agents.credits.answer("A fellow named Smith, I think.", hits)
     rows = feedback(lab)
@@ -107,13 +107,13 @@ def test_of_several_answers_the_greatest_credit_counts(lab):
 
 
 @pytest.mark.parametrize("first", ["stated", "attributed"])
-def test_what_is_stated_takes_its_place(lab, first):
+def test_stated_feedback_replaces_attributed_feedback(lab, first):
     hits = lab.recall("Who approves deploys?")
     hit = next(hit for hit in hits if hit.id == 3)
     if first == "stated":
         lab.feedback(hit, "fail")
-        found = lab.agents.credits.answer("Priya Natarajan does.", hits)
-        assert found.frame.filter(pl.col("memory_id") == 3)["status"].item() == "stated"
+        credit = lab.agents.credits.answer("Priya Natarajan does.", hits)
+        assert credit.frame.filter(pl.col("memory_id") == 3)["status"].item() == "stated"
     else:
         lab.agents.credits.answer("Priya Natarajan does.", hits)
         lab.feedback(hit, "fail")
@@ -122,13 +122,13 @@ def test_what_is_stated_takes_its_place(lab, first):
     assert row["reward"].to_list() == [0.0]
 
 
-def test_what_the_user_puts_right_misled(lab):
+def test_a_memory_that_the_user_corrects_was_misleading(lab):
     hits = lab.recall("Who approves deploys?")
     lab.agents.credits.answer("Priya Natarajan does.", hits)
-    found = lab.agents.credits.answer(
+    credit = lab.agents.credits.answer(
         "Priya Natarajan does.", hits, reply="No, that's wrong, actually it is Bob."
     )
-    assert credits(found)[3] < 0
+    assert credits(credit)[3] < 0
     assert feedback(lab).filter(pl.col("memory_id") == 3)["reward"].to_list() == [0.0]
 
 
@@ -145,14 +145,14 @@ def test_an_answer_that_has_none_gives_no_credit_and_one_that_says_nothing_new_n
 
 def test_only_what_was_shown_can_be_credited(lab):
     hits = lab.recall("Who approves deploys?", limit=1)
-    found = lab.agents.credits.answer(
+    credit = lab.agents.credits.answer(
         "a meteor shower on the camping trip, says memory 4 [4] #4, budget 4200", hits
     )
-    assert found.frame["memory_id"].to_list() == list(hits.ids)
+    assert credit.frame["memory_id"].to_list() == list(hits.ids)
     assert set(feedback(lab)["memory_id"]) <= set(hits.ids)
 
 
-def test_what_was_purged_since_is_left_out(lab):
+def test_memories_purged_since_are_left_out(lab):
     hits = lab.recall("Who approves deploys?")
     lab.purge(3)
     assert 3 not in credits(lab.agents.credits.answer("Priya Natarajan does.", hits.decision))
@@ -182,34 +182,34 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_a_hostile_answer_buys_no_more_than_half_of_a_few(lab, text):
     hits = lab.recall("What did we plan?", limit=5)
-    found = lab.agents.credits.answer(text, hits, reply=text[:1000], arguments=text)
+    credit = lab.agents.credits.answer(text, hits, reply=text[:1000], arguments=text)
     rewards = feedback(lab)["reward"]
     assert rewards.is_between(0, 1).all()
     assert (rewards >= 0.6).sum() == 0
     assert (rewards >= 0.5).sum() <= MAX_CITED
-    assert found.cut == (len(text) > MAX_LENGTH)
+    assert credit.cut == (len(text) > MAX_LENGTH)
 
 
 def test_more_ids_than_a_few_credit_none_and_are_counted():
     with memlab.open() as lab:
         lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
-        found = lab.agents.credits.answer("memories 1, 2, 3, 4, 5, 6, 7 and 8 helped.", hits)
-        assert found.listed == 8
+        credit = lab.agents.credits.answer("memories 1, 2, 3, 4, 5, 6, 7 and 8 helped.", hits)
+        assert credit.listed == 8
         assert (feedback(lab)["reward"] < 0.5).all()
 
 
-@pytest.mark.parametrize("named", range(1, 9))
-def test_of_up_to_five_ids_each_is_credited_and_of_more_none(named):
+@pytest.mark.parametrize("count", range(1, 9))
+def test_of_up_to_five_ids_each_is_credited_and_of_more_none(count):
     with memlab.open() as lab:
         lab.remember([f"note about the plan {number}" for number in range(8)])
         hits = lab.recall("the plan", limit=8)
-        found = lab.agents.credits.answer(
-            f"memories {', '.join(map(str, range(1, named + 1)))} helped.", hits
+        attribution = lab.agents.credits.answer(
+            f"memories {', '.join(map(str, range(1, count + 1)))} helped.", hits
         )
-        credited = {id for id, credit in credits(found).items() if credit >= 0.5}
-        assert found.listed == (named if named > 5 else 0)
-        assert credited == (set() if named > 5 else set(range(1, named + 1)))
+        credited = {id for id, credit in credits(attribution).items() if credit >= 0.5}
+        assert attribution.listed == (count if count > 5 else 0)
+        assert credited == (set() if count > 5 else set(range(1, count + 1)))
 
 
 def test_a_citation_counts_where_it_is_one():
@@ -223,11 +223,11 @@ def test_a_citation_counts_where_it_is_one():
             lab.remember("words")
             embedder = lab.io.embedder
             vectors = embedder.encode(["words"])
-            told = [RetrievedMemory(one.id, one.text, None, 0, "", vectors[0]) for one in shown]
-            found = compute_cues(
+            told = [RetrievedMemory(item.id, item.text, None, 0, "", vectors[0]) for item in shown]
+            cited = compute_cues(
                 Answer("what?", text, 0), told, lab.io.store.state.words, embedder
             )["cited"]
-        return [one.id for one, flag in zip(shown, found, strict=True) if flag]
+        return [item.id for item, flag in zip(shown, cited, strict=True) if flag]
 
     assert cited("as memory 12 says") == [12]
     assert cited("as [12] and [#40] say") == [12, 40]
@@ -281,7 +281,7 @@ def test_the_order_in_which_memories_were_shown_changes_no_cue(answer, reply, se
 
 def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
     first, second = lab.recall("Who approves deploys?"), lab.recall("garden budget")
-    found = lab.agents.credits.transcript(
+    result = lab.agents.credits.transcript(
         [
             {"role": "system", "content": "You are helpful."},
             {"role": "user", "content": "Who approves deploys?"},
@@ -298,15 +298,15 @@ def test_a_transcript_belongs_to_the_recalls_before_each_answer(lab):
             {"role": "assistant", "content": "It is 4200 euros."},
         ]
     )
-    assert [one.decision for one in found] == [first.decision, second.decision]
-    assert credits(found[0])[3] >= 0.5
-    assert credits(found[1])[5] >= 0.5
+    assert [item.decision for item in result] == [first.decision, second.decision]
+    assert credits(result[0])[3] >= 0.5
+    assert credits(result[1])[5] >= 0.5
 
 
 def test_a_message_may_name_its_recall(lab):
     hits = lab.recall("who has to say yes to a deploy")
     messages = [{"role": "assistant", "content": "Priya Natarajan.", "decision": hits.decision}]
-    assert [one.decision for one in lab.agents.credits.transcript(messages)] == [hits.decision]
+    assert [item.decision for item in lab.agents.credits.transcript(messages)] == [hits.decision]
     assert (
         lab.agents.credits.transcript([{"role": "assistant", "content": "Priya Natarajan."}]) == ()
     )
@@ -328,7 +328,7 @@ def test_a_message_that_is_none(lab, message):
         lab.agents.credits.transcript([message])
 
 
-def test_what_comes_after_an_answer_is_its_reply():
+def test_the_message_after_an_answer_is_its_reply():
     turns = read_turns(
         [
             {"role": "user", "content": "q"},
@@ -432,7 +432,7 @@ def test_replay_keeps_the_source(lab):
 
 
 @pytest.mark.parametrize(
-    ("said", "at", "answer"),
+    ("text", "at", "answer"),
     [
         ("I went yesterday", "2023-05-08", "7 May 2023"),
         ("we go camping next month", "2023-05-25", "June 2023"),
@@ -441,9 +441,9 @@ def test_replay_keeps_the_source(lab):
         ("we met last week", "2023-06-09", "The week before 9 June 2023"),
     ],
 )
-def test_a_day_is_the_same_however_it_is_said(said, at, answer):
+def test_a_day_is_the_same_however_it_is_said(text, at, answer):
     now = to_micros("2024-01-01")
-    assert compute_overlap(find_days(said, to_micros(at)), find_days(answer, now)) == 1.0
+    assert compute_overlap(find_days(text, to_micros(at)), find_days(answer, now)) == 1.0
 
 
 @given(st.text(max_size=80), st.integers(-(2**62), 2**62))

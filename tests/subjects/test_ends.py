@@ -1,7 +1,7 @@
 """When what is superseded ends, and who can end it."""
 
 
-def test_what_another_memory_supersedes_held_until_that_one_began(lab):
+def test_a_superseded_fact_was_valid_until_its_successor_began(lab):
     lab.remember("the office is in Rome", valid_from="2025-01-01")
     lab.remember("the office is in Oslo", valid_from="2025-06-01", linking="off")
     lab.graph.link(2, 1, "supersedes")
@@ -9,15 +9,15 @@ def test_what_another_memory_supersedes_held_until_that_one_began(lab):
     assert ends == lab.memories.row(1, named=True)["valid_from"]
 
 
-def test_what_an_assistant_says_of_a_user_ends_nothing_however_little_is_asked_of_facts(lab):
+def test_an_assistants_statement_about_a_user_ends_no_fact(lab):
     lab.policies.use("(pack bold) (setting succession-confidence 0)")
 
-    def told(role, content, at):
+    def state_and_read(role, content, at):
         lab.agents.commit(lab.agents.extract([{"role": role, "content": content, "at": at}]))
         return dict(lab.facts.frame(predicate="lives-in").select("object", "status").iter_rows())
 
-    assert told("user", "I live in Rome.", "2025-01-01") == {"Rome": "active"}
-    by_others = told("assistant", "The user lives in Bonn.", "2025-02-01")
+    assert state_and_read("user", "I live in Rome.", "2025-01-01") == {"Rome": "active"}
+    by_others = state_and_read("assistant", "The user lives in Bonn.", "2025-02-01")
     assert by_others == {"Rome": "active", "Bonn": "staged"}
-    by_the_user = told("user", "I live in Oslo.", "2025-03-01")
+    by_the_user = state_and_read("user", "I live in Oslo.", "2025-03-01")
     assert by_the_user == {"Rome": "superseded", "Bonn": "superseded", "Oslo": "active"}

@@ -1,4 +1,4 @@
-"""Facts of what is said: what is asserted, whose it is, and where it stands; and that no text is too much for it."""
+"""Facts extracted from messages: assertion, owner and position; and no text exceeds the limits."""
 
 import json
 import time
@@ -45,7 +45,7 @@ def triples(text, role="user"):
 
 
 @pytest.mark.parametrize(("text", "facts"), PLAIN)
-def test_what_is_said_outright(text, facts):
+def test_explicit_statements_are_extracted(text, facts):
     assert triples(text) == facts
 
 
@@ -68,12 +68,12 @@ def test_what_is_said_outright(text, facts):
         "Imagine I live in Rome",
     ],
 )
-def test_what_is_not_said_to_be_so_gives_nothing(text):
+def test_hypothetical_statements_give_no_facts(text):
     assert triples(text) == []
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_nobody_else_speaks_of_the_user_as_i(role):
+def test_only_the_user_refers_to_the_user_as_i(role):
     assert triples("I am a nurse, I live in Rome and my sister lives in Oslo.", role) == []
 
 
@@ -85,12 +85,12 @@ def test_an_assistant_may_tell_of_the_user():
 def test_the_labelled_messages_for_development(labelled):
     rows = [json.loads(line) for line in labelled.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
-    found = [
+    pairs = [
         (set(triples(row["text"], row["role"])), set(map(tuple, row["facts"]))) for row in rows
     ]
-    right = sum(len(a & b) for a, b in found)
-    assert right >= 0.9 * sum(len(b) for _, b in found)
-    assert right >= 0.95 * sum(len(a) for a, _ in found)
+    right = sum(len(a & b) for a, b in pairs)
+    assert right >= 0.9 * sum(len(b) for _, b in pairs)
+    assert right >= 0.95 * sum(len(a) for a, _ in pairs)
 
 
 WORDS = """I we my sister Ada is am live lives in Rome , . ? ; : ( " ' ` and but if says I'm not the a nurse 34
@@ -104,7 +104,7 @@ TALK = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=40).map(" ".jo
     st.one_of(st.text(max_size=200), TALK), st.sampled_from(["user", "assistant", "system", "tool"])
 )
 @example("THE IS 0", "user")  # an article, and no thing
-def test_no_text_makes_it_raise_and_every_fact_says_where_it_stands(text, role):
+def test_no_text_raises_and_every_fact_has_its_position(text, role):
     for fact in read_facts(text, role):
         assert 0 <= fact.start < fact.stop <= len(text)
         assert fact.value
@@ -135,7 +135,7 @@ def test_time_is_in_proportion_to_the_text(unit):
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "I don't eat peanuts",
         "I drive a Volvo",
@@ -144,9 +144,9 @@ def test_time_is_in_proportion_to_the_text(unit):
         "I am married to Ines",
     ],
 )
-def test_what_was_shared_is_remembered_in_the_words_that_say_it(lab, said):
-    assert f'The user shared: "{said}"' in [
-        one.text.replace('."', '"') for one in lab.agents.extract(f"{said}.").memories
+def test_shared_information_is_stored_in_its_own_words(lab, text):
+    assert f'The user shared: "{text}"' in [
+        memory.text.replace('."', '"') for memory in lab.agents.extract(f"{text}.").memories
     ]
 
 
@@ -158,21 +158,21 @@ class TestStaged:
             ("user", "lives-in", "Rome"),
             ("user", "works-at", "Acme"),
         ]
-        assert [one.text for one in extracted.memories] == [
+        assert [memory.text for memory in extracted.memories] == [
             'The user shared: "I live in Rome and I work at Acme"'
         ]
         lab.agents.commit(extracted, only=[1])
         assert lab.facts.frame().select("predicate", "object").rows() == [("works-at", "Acme")]
 
     def test_each_says_where_it_comes_from(self, lab):
-        said = "Hello! I live in Rome."
-        fact = lab.agents.extract(["hm", said])[0]
-        assert (fact.message, said[fact.start : fact.stop], fact.span) == (
+        text = "Hello! I live in Rome."
+        fact = lab.agents.extract(["hm", text])[0]
+        assert (fact.message, text[fact.start : fact.stop], fact.span) == (
             1,
             "I live in Rome.",
             "I live in Rome.",
         )
-        lab.agents.commit(lab.agents.extract(said).facts)
+        lab.agents.commit(lab.agents.extract(text).facts)
         row = lab.memories.row(0, named=True)
         assert (row["provenance"], row["context"]) == ("user-stated", "I live in Rome.")
         assert row["reason"] == "extracted by the rule lives-in"
@@ -191,10 +191,10 @@ class TestStaged:
         assert not lab.memories["text"].str.contains(key).any()
 
     def test_in_a_conversation_of_several_i_is_the_speaker(self, lab):
-        found = lab.agents.extract(
+        facts = lab.agents.extract(
             [{"speaker": "Caroline", "content": "I live in Rome and my sister lives in Oslo"}]
         ).facts
-        assert found.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
+        assert facts.frame["subject"].to_list() == ["Caroline", "Caroline's sister"]
 
     def test_parts_and_calls_of_both_forms_of_messages(self):
         openai = {
@@ -217,13 +217,13 @@ class TestStaged:
     @pytest.mark.parametrize(
         "wrong", [3, [3], [{"role": "king", "content": "x"}], [{}], [{"content": [1]}]]
     )
-    def test_what_is_no_message_is_refused(self, lab, wrong):
+    def test_an_invalid_message_is_refused(self, lab, wrong):
         with pytest.raises(memlab.MemlabError):
             lab.agents.extract(wrong)
 
 
 @pytest.mark.parametrize(
-    ("said", "fact"),
+    ("text", "fact"),
     [
         ("I moved to Cardiff in May.", ("user", "lives-in", "Cardiff")),
         ("We live in Winter Park since 2019.", ("user", "lives-in", "Winter Park")),
@@ -237,9 +237,9 @@ class TestStaged:
         ("We have two kids.", ("user", "has", "two kids")),
     ],
 )
-def test_a_place_has_no_date_and_we_are_a_team_only_at_work(said, fact):
+def test_a_place_has_no_date_and_we_are_a_team_only_at_work(text, fact):
     with memlab.open() as lab:
-        found = [one.row for one in lab.agents.extract(said).facts]
+        rows = [fact.row for fact in lab.agents.extract(text).facts]
     assert [
-        (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in found
+        (row["subject"], row["predicate"], row.get("value") or row.get("object")) for row in rows
     ] == [fact]

@@ -20,11 +20,11 @@ def confidence(*messages: str, speaker: str | None = None) -> float:
     ]
     with memlab.open() as lab:
         proposed = [
-            one
-            for one in lab.agents.extract(said)
-            if one.sort == "fact" and one.message == len(messages) - 1
+            item
+            for item in lab.agents.extract(said)
+            if item.sort == "fact" and item.message == len(messages) - 1
         ]
-    return max((one.confidence for one in proposed), default=0.0)
+    return max((item.confidence for item in proposed), default=0.0)
 
 
 def test_talk_to_an_assistant_keeps_the_share_of_its_rule():
@@ -40,7 +40,7 @@ def test_talk_to_an_assistant_keeps_the_share_of_its_rule():
     ],
     ids=["a role", "a pasted text", "a label"],
 )
-def test_what_is_said_in_a_role_or_a_text_is_below_what_is_acted_on(message):
+def test_statements_in_a_role_or_a_text_rank_below_real_ones(message):
     assert confidence(message) < 0.6
 
 

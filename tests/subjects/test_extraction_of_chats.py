@@ -47,19 +47,19 @@ def test_an_answer_is_completed_by_its_question(question, answer, statement):
         ("Tea or coffee?", "Tea"),
     ],
 )
-def test_what_answers_nothing_of_oneself_completes_nothing(question, answer):
+def test_a_message_that_answers_no_question_about_oneself_completes_nothing(question, answer):
     assert complete_answer(question, answer) is None
 
 
 def test_a_message_is_read_with_the_one_before_it(lab):
     extracted = lab.agents.extract(TALK)
-    assert [(one.text, one.message) for one in extracted.facts] == [
+    assert [(fact.text, fact.message) for fact in extracted.facts] == [
         ("The user is Software engineer", 2),
         ("The user works at Acme", 2),
         ("The user likes tea", 4),
     ]
-    assert "correction" not in [one.kind for one in extracted]
-    quoted = {one.text: one.span for one in extracted.facts}
+    assert "correction" not in [item.kind for item in extracted]
+    quoted = {fact.text: fact.span for fact in extracted.facts}
     assert (
         quoted["The user works at Acme"]
         == "Hello. What do you do for a living? Software engineer at Acme."[7:]
@@ -82,7 +82,7 @@ def test_an_answer_that_is_observed_is_remembered_as_a_statement(clock):
         assert lab.agents.admit("I'm learning Python").admitted
 
 
-def test_what_one_agent_heard_is_its_own_and_the_fact_is_shared(clock):
+def test_messages_to_an_agent_are_its_own_and_the_fact_is_shared(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         lab.agents.commit(lab.agents.extract("I'm a nurse", agent="tutor"))
         kept = lab.memories.select("text", "kind", "visibility").rows()
@@ -125,7 +125,7 @@ class TestLoading:
             ("Bob", "Oslo", "active"),
         ]
 
-    def test_one_person_with_an_assistant_is_the_user(self, lab):
+    def test_a_single_person_with_an_assistant_is_the_user(self, lab):
         said = [
             {"speaker": "Ada", "content": "I live in Rome."},
             {"speaker": "assistant", "content": "Nice."},
@@ -133,7 +133,7 @@ class TestLoading:
         lab.load(said, extract=True, progress=False)
         assert lab.facts.frame()["subject"].to_list() == ["user"]
 
-    def test_an_export_says_itself_what_it_holds(self, lab, tmp_path):
+    def test_an_export_describes_its_content(self, lab, tmp_path):
         lab.remember("a note")
         lab.io.export(tmp_path / "lab.jsonl")
         with pytest.raises(memlab.InputError):
@@ -161,7 +161,7 @@ class TestEntities:
                 lab.remember("Yesterday Sarah worked on JACQ. Well, both others left.")
                 assert set(lab.facts.entities.frame()["name"].to_list()) == names
 
-    def test_a_name_that_is_known_stands_for_its_entity(self, clock):
+    def test_a_known_name_refers_to_its_entity(self, clock):
         with memlab.open(pack="factgraph", clock=clock) as lab:
             lab.facts.entities.declare("Sarah Lee", aliases=["Sarah"])
             lab.remember("We met Sarah today.")
@@ -178,7 +178,7 @@ class TestEntities:
     @pytest.mark.parametrize(
         "junk", ["Besides I think so.", "Well, yes.", "Yesterday it rained.", "Both others left."]
     )
-    def test_what_only_begins_a_sentence_names_nobody(self, junk):
+    def test_a_capitalised_first_word_is_no_name(self, junk):
         assert proper_names(junk) == []
 
 
@@ -193,10 +193,10 @@ def test_a_session_has_its_dynamics_and_cues(clock):
     ]
     with memlab.open(pack="cascade", clock=clock) as lab:
         learned = lab.agents.end_session("monday", talk)
-        found = {one.rule: one.text for one in learned.extracted}
-        assert found["cue"] == "Please remember to pin everything in CI."
-        assert "corrected the agent once" in found["dynamics"]
-        assert found["dynamics"].endswith("it ended in success and the user was pleased")
+        result = {item.rule: item.text for item in learned.extracted}
+        assert result["cue"] == "Please remember to pin everything in CI."
+        assert "corrected the agent once" in result["dynamics"]
+        assert result["dynamics"].endswith("it ended in success and the user was pleased")
 
 
 def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
@@ -214,14 +214,14 @@ def test_a_feeling_has_the_weight_of_its_words_unless_one_is_given(clock):
 
 class TestLessons:
     def test_a_lesson_is_not_known_because_its_turn_is_there(self, trigrams):
-        said = "Found it: the root cause was a stale lock file in the cache folder."
+        text = "Found it: the root cause was a stale lock file in the cache folder."
         with memlab.open(embedder=trigrams) as lab:
             lab.load(
-                [{"role": "user", "content": "hi"}, {"role": "assistant", "content": said}],
+                [{"role": "user", "content": "hi"}, {"role": "assistant", "content": text}],
                 session="s",
             )
             assert lab.agents.end_session("s").text
-            assert lab.memories["text"].to_list().count(said) == 2  # the turn and the lesson
+            assert lab.memories["text"].to_list().count(text) == 2  # the turn and the lesson
             lab.agents.end_session("s")
             assert lab.memories.height == 3
 
@@ -234,8 +234,10 @@ GROWING = [
 ]
 
 
-def named(messages):
-    return [{**one, "session": "s", "id": f"m{place}"} for place, one in enumerate(messages)]
+def with_ids(messages):
+    return [
+        {**message, "session": "s", "id": f"m{index}"} for index, message in enumerate(messages)
+    ]
 
 
 def facts_of(lab):
@@ -247,33 +249,33 @@ class TestGrowingHistory:
     @pytest.mark.parametrize("again", ["whole", "rest"])
     def test_a_question_and_its_answer_in_two_loads_are_read_together(self, lab, cut, again):
         with memlab.open() as whole:
-            whole.load(named(GROWING), extract=True, progress=False)
+            whole.load(with_ids(GROWING), extract=True, progress=False)
             wanted = facts_of(whole)
         assert "The user is a gardener" in dict(wanted)
-        lab.load(named(GROWING)[:cut], extract=True, progress=False)
-        lab.load(named(GROWING)[cut if again == "rest" else 0 :], extract=True, progress=False)
+        lab.load(with_ids(GROWING)[:cut], extract=True, progress=False)
+        lab.load(with_ids(GROWING)[cut if again == "rest" else 0 :], extract=True, progress=False)
         assert facts_of(lab) == wanted
 
-    def test_what_a_killed_load_of_a_grown_history_left_unread_is_read(self, lab):
-        lab.load(named(GROWING)[:1], extract=True, progress=False)
+    def test_messages_left_unread_by_a_killed_load_are_read_later(self, lab):
+        lab.load(with_ids(GROWING)[:1], extract=True, progress=False)
         # as a load that was killed between its turns and its facts
-        lab.load(named(GROWING), progress=False)
-        lab.load(named(GROWING), extract=True, progress=False)
+        lab.load(with_ids(GROWING), progress=False)
+        lab.load(with_ids(GROWING), extract=True, progress=False)
         assert "The user lives in Lund" in dict(facts_of(lab))
         held = len(lab)
-        assert lab.load(named(GROWING), extract=True, progress=False).extracted == 0
+        assert lab.load(with_ids(GROWING), extract=True, progress=False).extracted == 0
         assert len(lab) == held
 
     def test_a_fact_that_was_merged_is_not_told_again_by_a_second_load(self, clock):
         with memlab.open(pack="companion", clock=clock) as lab:
-            lab.load(named(GROWING[:1]), extract=True, progress=False)
+            lab.load(with_ids(GROWING[:1]), extract=True, progress=False)
             later = [
                 {"role": "user", "content": "I love chess.", "at": "2026-03-01", "session": "t"}
             ]
             lab.load(later, extract=True, progress=False)
-            told = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
+            height = lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height
             lab.load(later, extract=True, progress=False)
-            assert lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height == told
+            assert lab.upkeep.review.provenance(lab.facts.frame()["id"][0]).height == height
 
 
 MOVES = ["I live in Zagreb.", "I moved to Sofia."] * 2

@@ -11,7 +11,7 @@ def lab():
         yield opened
 
 
-def said(*texts):
+def messages_of(*texts):
     return [
         {"role": "user", "speaker": ("Ada", "Ben")[n % 2], "content": text}
         for n, text in enumerate(texts)
@@ -20,8 +20,8 @@ def said(*texts):
 
 def facts_of(lab, *texts):
     return [
-        (one.rule, one.fields.get("value", one.fields.get("object")))
-        for one in lab.agents.extract(said(*texts)).facts
+        (fact.rule, fact.fields.get("value", fact.fields.get("object")))
+        for fact in lab.agents.extract(messages_of(*texts)).facts
     ]
 
 
@@ -41,7 +41,7 @@ def facts_of(lab, *texts):
         ("I really like learning about", []),
     ],
 )
-def test_a_value_stands_alone(lab, text, facts):
+def test_a_value_is_extracted_without_its_context(lab, text, facts):
     assert facts_of(lab, text) == facts
 
 
@@ -66,14 +66,14 @@ def test_an_answer_is_read_without_what_only_opens_it(lab):
     assert facts_of(lab, "What is your favorite movie?", "haha idk") == []
 
 
-def test_who_somebody_is_in_a_game_is_doubtful(lab):
-    (fact,) = lab.agents.extract(said("I am Gryffindor")).facts
+def test_roles_in_a_game_are_doubtful(lab):
+    (fact,) = lab.agents.extract(messages_of("I am Gryffindor")).facts
     assert fact.rule == "name"
     assert fact.confidence < 0.6
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "fact_text"),
     [
         ("I just ran a half marathon a few weeks ago", True),
         ("I went on a theater trip to Chicago in January", True),
@@ -84,6 +84,6 @@ def test_who_somebody_is_in_a_game_is_doubtful(lab):
         ("Last night I watched a video about quantum computers with friends", False),
     ],
 )
-def test_an_event_of_the_day_is_not_remembered(lab, text, kept):
-    observed = [one for one in lab.agents.extract(said(text)) if one.sort == "memory"]
-    assert bool(observed) is kept
+def test_an_event_of_the_day_is_not_remembered(lab, text, fact_text):
+    observed = [item for item in lab.agents.extract(messages_of(text)) if item.sort == "memory"]
+    assert bool(observed) is fact_text

@@ -52,7 +52,7 @@ class TestWords:
     def test_a_fact_is_a_sentence(self, predicate, said):
         assert fact_text("Ada", predicate, "X") == said
 
-    def test_a_property_stands_alone_where_its_owner_was_told(self):
+    def test_a_property_without_an_owner_where_the_owner_is_known(self):
         assert phrase_fact("status", "done") == (False, "status done")
 
     @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ class TestIntervals:
         assert held == {-11: False, -10: True, 0: True, 9: True, 10: False}
 
     @pytest.mark.parametrize("status", [status for status in STATUSES if status != "purged"])
-    def test_what_was_never_true_never_held(self, lab, clock, status):
+    def test_a_retracted_fact_was_never_valid(self, lab, clock, status):
         lab.facts.add("Ada", "lives-in", object="Oslo", status=status)
         held = are_valid_at(state_of(lab), np.array([0]), clock())[0]
         assert held == (status in ("active", "staged", "confirmed"))

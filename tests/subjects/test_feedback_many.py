@@ -27,7 +27,7 @@ def test_feedback_by_id_belongs_to_the_last_recall_that_showed_it(lab):
     assert lab.feedback(first.ids[0], "success", decision=first.decision).decision == first.decision
 
 
-def test_what_no_recall_showed_belongs_to_none(lab):
+def test_feedback_on_memories_that_no_recall_showed_has_no_decision(lab):
     lab.recall("goats", limit=1, log=False)
     assert lab.feedback(1, "success").decision is None
 
@@ -100,8 +100,8 @@ def test_a_write_that_fails_half_way_leaves_the_lab_as_it_was(lab):
 def test_a_frame_of_hits_will_do(lab):
     hits = lab.recall("goats")
     logged = lab.feedback(hits.frame.select("memory_id", outcome=pl.lit("success")))
-    assert [one.memory for one in logged] == list(hits.ids)
-    assert {one.decision for one in logged} == {hits.decision}
+    assert [item.memory for item in logged] == list(hits.ids)
+    assert {item.decision for item in logged} == {hits.decision}
     assert lab.feedback([]) == ()
 
 

@@ -39,12 +39,12 @@ KINDS = [
 
 
 def alone(name):
-    """A pack in which no memory is compared with another: what time does is all that happens."""
+    """Return a pack in which memories are not compared, so that time alone changes them."""
     return f'(pack {name}-alone :inherits {name}) (setting linking "off")'
 
 
 def lived(embedder):
-    """Memories of all sorts, made within a year and recalled up to seven times, and what is known of each."""
+    """Return a lab of varied memories, a year old at most and recalled up to seven times, and their values."""
     dice = np.random.default_rng(7)
     lab = memlab.open(embedder=embedder, clock=memlab.ManualClock(BEGIN), pack=alone("memlab"))
     rows = [
@@ -188,11 +188,11 @@ class TestClosedForms:
     def test_the_curve_is_the_formula_at_any_time(self, life, name, after, span, points):
         lab, known = life
         begin = BEGIN + after
-        found = lab.upkeep.forecast(
+        result = lab.upkeep.forecast(
             list(known), begin + span, points=points, packs=[name], at=begin
         )
-        assert found.frame.height == len(known) * len(set(found.frame["at"]))
-        frame = found.frame.with_columns(pl.col("at").to_physical())
+        assert result.frame.height == len(known) * len(set(result.frame["at"]))
+        frame = result.frame.with_columns(pl.col("at").to_physical())
         for row in frame.iter_rows(named=True):
             retention, half = FORMULAS[name](known[row["memory_id"]], row["at"])
             # where a curve has come down to less than any double, the two may differ in what is left of nothing
@@ -212,8 +212,8 @@ class TestClosedForms:
         lab.remember("x", strength=strength, emotional_weight=feeling)
         until = BEGIN + max(round(days * DAY), 1)
         row = {"strength": strength, "emotional_weight": feeling, "last": BEGIN}
-        found = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
-        assert found == pytest.approx(
+        result = lab.upkeep.forecast(1, until, points=2).frame["retention"].to_list()
+        assert result == pytest.approx(
             [by_companion(row, at)[0] for at in (BEGIN, until)], rel=CLOSE, abs=CLOSE
         )
 
@@ -223,31 +223,29 @@ class TestTransitions:
         """At an emotional weight of 50 a memory loses 3.5 a day."""
         lab.policies.use(alone("companion"))
         lab.remember("x", emotional_weight=50)
-        found = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(
-            pl.col("from").is_not_null()
-        )
+        rows = lab.upkeep.forecast(1, "2026-06-01").transitions.filter(pl.col("from").is_not_null())
         wanted = [("clear", 20), ("hazy", 50), ("fragment", 80), ("deleted", 100)]
-        assert found["to"].to_list() == [word for word, _ in wanted]
-        for at, (_, lost) in zip(found["at"], wanted, strict=True):
+        assert rows["to"].to_list() == [word for word, _ in wanted]
+        for at, (_, lost) in zip(rows["at"], wanted, strict=True):
             exact = datetime(2026, 3, 1, 12, tzinfo=UTC) + timedelta(days=lost / 3.5)
             assert timedelta(seconds=-1e-3) < at - exact < timedelta(seconds=1)
 
     def test_half_lives_and_a_time_to_live(self, lab):
         lab.remember("x", ttl_days=50)
-        found = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(
+        rows = lab.upkeep.forecast(1, "2026-06-01", points=3).transitions.filter(
             pl.col("from").is_not_null()
         )
         days = [
-            (at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in found["at"]
+            (at - datetime(2026, 3, 1, 12, tzinfo=UTC)) / timedelta(days=1) for at in rows["at"]
         ]
-        assert found.select("what", "to").rows() == [
+        assert rows.select("what", "to").rows() == [
             ("label", "clear"),
             ("label", "hazy"),
             ("status", "expired"),
         ]
         assert days == pytest.approx([30 * math.log2(1 / 0.8), 30, 50], abs=2 / 86_400)
 
-    def test_what_was_never_labelled_gets_its_first_label_at_once(self, lab):
+    def test_an_unlabelled_memory_gets_its_first_label_at_once(self, lab):
         lab.remember("x")
         row = lab.upkeep.forecast(1, "2026-03-02").transitions.row(0, named=True)
         assert (row["from"], row["to"], row["at"]) == (
@@ -259,7 +257,7 @@ class TestTransitions:
         assert lab.upkeep.forecast(1, "2026-03-02").transitions.is_empty()
 
     @pytest.mark.parametrize("name", [name for name in PACKS if name != "factgraph"])
-    def test_it_is_what_a_pass_at_that_time_would_find(self, life, name):
+    def test_a_forecast_equals_a_pass_at_that_time(self, life, name):
         """Under factgraph a pass that comes after has more to do: what was retracted is cleaned up."""
         lab, known = life
         frame = lab.upkeep.forecast(list(known), BEGIN + 200 * DAY, points=6, packs=[name]).frame
@@ -275,9 +273,9 @@ class TestTransitions:
     @pytest.mark.long
     def test_frame_and_transitions_tell_the_same(self, life):
         lab, known = life
-        found = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
-        for (pack, id), moved in found.transitions.group_by("pack", "memory_id"):
-            curve = found.frame.filter(pack=pack, memory_id=id)
+        result = lab.upkeep.forecast(list(known), BEGIN + 400 * DAY, points=40, packs=PACKS)
+        for (pack, id), moved in result.transitions.group_by("pack", "memory_id"):
+            curve = result.frame.filter(pack=pack, memory_id=id)
             for what in ("status", "label"):
                 steps = moved.filter(what=what).sort("at")
                 assert steps["from"].to_list()[1:] == steps["to"].to_list()[:-1]
@@ -288,7 +286,7 @@ class TestTransitions:
                 last = curve.sort("at")[what].to_list()[-1]
                 assert steps.is_empty() or steps["to"].to_list()[-1] == last
 
-    def test_what_has_left_recall_is_followed_no_further(self, lab):
+    def test_memories_outside_recall_are_not_followed(self, lab):
         lab.policies.use(alone("factgraph"))
         lab.remember("x", confidence=0.3)
         moved = lab.upkeep.forecast(1, "2027-03-01").transitions.filter(what="status")
@@ -300,27 +298,27 @@ class TestAsked:
         lab.policies.use(alone("companion"))
         lab.remember(["a", "b"])
         head = lab.io.store.journal.head
-        found = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
-        assert found.packs == (("companion-alone", lab.policies.pack.hash),)
-        assert found.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
-        assert found.texts == ((1, "a"), (2, "b"))
+        result = lab.upkeep.forecast([2, lab[1]], "2026-04-01", points=5)
+        assert result.packs == (("companion-alone", lab.policies.pack.hash),)
+        assert result.frame.select("memory_id").to_series().to_list() == [1] * 5 + [2] * 5
+        assert result.texts == ((1, "a"), (2, "b"))
         assert lab.io.store.journal.head == head
 
-    def test_packs_of_one_name_are_told_apart(self, lab):
+    def test_packs_of_equal_name_are_distinguished(self, lab):
         lab.remember("a")
         two = [f"(pack mine) (setting base-half-life {days})" for days in (3, 30)]
         names = lab.upkeep.forecast(1, "2026-04-01", packs=two).frame["pack"].unique().to_list()
         assert len(names) == 2
         assert all(name.startswith("mine [") for name in names)
 
-    def test_one_pack_by_its_name(self, lab):
+    def test_a_single_pack_by_name(self, lab):
         lab.remember("a")
         assert lab.upkeep.forecast(1, "2026-04-01", packs="fsrs").frame[
             "pack"
         ].unique().to_list() == ["fsrs"]
 
     @pytest.mark.parametrize(
-        ("given", "error", "message"),
+        ("arguments", "error", "message"),
         [
             ({"until": "2026-03-01T12:00:00"}, InputError, "must end after it begins"),
             ({"until": "2020-01-01"}, InputError, "must end after it begins"),
@@ -339,21 +337,21 @@ class TestAsked:
             ),
         ],
     )
-    def test_what_cannot_be_told_is_refused(self, lab, given, error, message):
+    def test_impossible_forecasts_are_refused(self, lab, arguments, error, message):
         lab.remember("a")
-        asked = {"memories": 1, "until": "2026-04-01"} | given
+        asked = {"memories": 1, "until": "2026-04-01"} | arguments
         with pytest.raises(error, match=message):
             lab.upkeep.forecast(asked.pop("memories"), asked.pop("until"), **asked)
 
     def test_no_memories_give_empty_frames(self, lab):
-        found = lab.upkeep.forecast([], "2026-04-01")
-        assert (found.frame.height, found.transitions.height) == (0, 0)
-        assert html_of(found)
+        result = lab.upkeep.forecast([], "2026-04-01")
+        assert (result.frame.height, result.transitions.height) == (0, 0)
+        assert html_of(result)
 
 
 class TestFigure:
     @pytest.mark.long
-    def test_one_panel_a_pack_and_one_line_a_memory(self, lab):
+    def test_a_panel_for_each_pack_and_a_line_for_each_memory(self, lab):
         lab.remember(["first $x_1$", "_second", "third " * 40])
         figure = lab.upkeep.forecast([1, 2, 3], "2026-04-01", packs=["companion", "fsrs"]).figure()
         left, right = figure.axes
@@ -366,12 +364,12 @@ class TestFigure:
         assert png_of(figure)[:4] == b"\x89PNG"
 
     @pytest.mark.long
-    def test_it_is_drawn_on_the_callers_axes_one_for_each_panel(self, lab):
+    def test_the_figure_is_drawn_on_the_callers_axes(self, lab):
         lab.remember(["first", "second"])
-        found = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
+        result = lab.upkeep.forecast([1, 2], "2026-04-01", packs=["companion", "fsrs"])
         own = Figure()
         axes = own.subplots(1, 3)
-        assert found.figure(axes=axes[1:]) is own
+        assert result.figure(axes=axes[1:]) is own
         assert [panel.get_title(loc="left") for panel in axes] == ["", "companion", "fsrs"]
         assert [text.get_text() for text in axes[1].get_legend().get_texts()] == [
             "1: first",
@@ -379,7 +377,7 @@ class TestFigure:
         ]
         for wrong in (axes, [axes[0], Figure().subplots()], axes[0], [1, 2]):
             with pytest.raises(InputError, match="axes"):
-                found.figure(axes=wrong)
+                result.figure(axes=wrong)
         with pytest.raises(
             InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"
         ):
@@ -387,7 +385,7 @@ class TestFigure:
         assert lab.graph.stats().figure(axes=axes[:2]) is own
 
     @pytest.mark.long
-    def test_one_memory_has_a_line_for_each_pack(self, lab):
+    def test_a_single_memory_has_a_line_for_each_pack(self, lab):
         lab.remember("a")
         for packs in (PACKS, [name for name in PACKS if not name.endswith("-plus")]):
             figure = lab.upkeep.forecast(1, "2026-04-01", packs=packs).figure()
@@ -403,10 +401,10 @@ class TestFigure:
 
     def test_a_line_is_the_retention(self, lab):
         lab.remember("a")
-        found = lab.upkeep.forecast(1, "2026-03-31T12:00:00", points=4)
-        line = found.figure().axes[0].lines[0]
+        result = lab.upkeep.forecast(1, "2026-03-31T12:00:00", points=4)
+        line = result.figure().axes[0].lines[0]
         assert line.get_xdata().tolist() == [0, 10, 20, 30]
-        assert line.get_ydata().tolist() == found.frame["retention"].to_list()
+        assert line.get_ydata().tolist() == result.frame["retention"].to_list()
 
     def test_a_page_shows_figure_and_transitions_escaped(self, lab):
         lab.remember("<b>bold</b> & co")

@@ -67,7 +67,7 @@ def test_the_old_words_come_back_once_the_newest_alone_is_out_of_use(lab):
     lab.forget(3)
     lab.restore(2)
     assert statuses(lab) == ["superseded", "active", "forgotten"]
-    assert lab.forget(1).ids == (1, 2), "a restored version stands for itself"
+    assert lab.forget(1).ids == (1, 2), "a restored version is independent"
 
 
 def test_restore_leaves_what_was_put_out_of_use_by_another_act(lab):

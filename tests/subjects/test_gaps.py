@@ -31,13 +31,13 @@ def test_a_gap_holds_the_context_its_vector_time_and_session(cascade, clock):
     assert (gap["closed"], gap["reason"]) == (None, None)
 
 
-def test_one_that_passes_is_enough(cascade):
+def test_a_single_accepted_result_is_enough(cascade):
     hits = cascade.recall("when does the bakery open?")
     assert cascade.agents.verify(hits, hits[0]).gap is None
     assert cascade.upkeep.review.gaps().height == 0
 
 
-def test_what_nothing_was_found_for_is_a_gap_and_a_greeting_is_none(cascade):
+def test_a_query_without_results_is_a_gap_and_a_greeting_is_none(cascade):
     hits = cascade.recall("zzzz qqqq xxxx")
     assert len(hits) == 0
     assert cascade.agents.verify(hits, []).gap is not None

@@ -85,8 +85,8 @@ class TestWhatBecomesOfTheNewOne:
         decides(lab, "keep-old")
         lab.remember("goats by the sea")
         head = lab.io.store.journal.head
-        found = lab.remember("goats by the sea", linking="now")
-        assert (found.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
+        result = lab.remember("goats by the sea", linking="now")
+        assert (result.id, len(lab), lab.io.store.journal.head) == (1, 1, head)
 
     def test_keep_new_supersedes_the_old_one(
         self, lab: memlab.Lab, clock: memlab.ManualClock
@@ -104,8 +104,8 @@ class TestWhatBecomesOfTheNewOne:
         assert old["valid_until"] == old["changed"] == new["created"]
         assert new["status"] == "active"
         assert edges(lab) == [(2, 1, "updates"), (2, 1, "supersedes")]
-        told = added.outcomes.select("outcome", "of", "relation").rows()
-        assert told == [
+        result = added.outcomes.select("outcome", "of", "relation").rows()
+        assert result == [
             ("added", None, None),
             ("superseded", 1, "supersedes"),
             ("linked", 1, "updates"),
@@ -136,7 +136,7 @@ class TestWhatBecomesOfTheNewOne:
 
 
 class TestOneBatch:
-    def test_what_comes_twice_is_stored_once(self, lab: memlab.Lab) -> None:
+    def test_duplicates_are_stored_once(self, lab: memlab.Lab) -> None:
         decides(lab, "merge")
         added = lab.remember(
             [
@@ -150,7 +150,7 @@ class TestOneBatch:
         assert row_of(lab, 1)["tags"] == ["0", "2", "3"]
         assert row_of(lab, 1)["strength"] == 102
 
-    def test_the_last_of_several_updates_stands(self, lab: memlab.Lab) -> None:
+    def test_the_last_of_several_updates_is_active(self, lab: memlab.Lab) -> None:
         decides(lab, "keep-new")
         lab.remember("deploys go out on mondays")
         lab.remember(
@@ -160,13 +160,13 @@ class TestOneBatch:
         # the second supersedes the first; the third, all that is left
         assert lab.memories["superseded_by"].to_list() == [2, 3, None]
 
-    def test_what_merges_passes_on_what_it_supersedes(self, lab: memlab.Lab) -> None:
+    def test_a_merged_memory_passes_on_its_successions(self, lab: memlab.Lab) -> None:
         lab.policies.install("link", SAME, reason="for this test")
         by_nearness = '(fn [pair/similarity] (if (> pair/similarity 0.999) "merge" "keep-new"))'
         lab.policies.install("resolve", by_nearness, reason="for this test")
         lab.remember(["deploys go out on tuesdays", "deploys now go out on fridays"])
-        found = lab.remember("deploys now go out on fridays", linking="now")
-        assert found.id == 2
+        result = lab.remember("deploys now go out on fridays", linking="now")
+        assert result.id == 2
         lab.policies.install(
             "link", SAME.replace("(> pair/similarity 0.999)", "(> pair/similarity 0.6)"), reason=""
         )
@@ -258,7 +258,9 @@ class TestFactgraph:
         assert old["valid_until"] is not None
         assert old["reason"] == "Updated: Rome -> Oslo"
 
-    def test_one_that_is_not_surer_than_nine_tenths_is_flagged(self, facts: memlab.Lab) -> None:
+    def test_a_contradiction_of_at_most_nine_tenths_confidence_is_flagged(
+        self, facts: memlab.Lab
+    ) -> None:
         self.state(facts, "Rome", 0.8)
         self.state(facts, "Oslo", 0.9)
         assert set(facts.memories["superseded_by"]) == {None}
@@ -297,7 +299,9 @@ def test_edges_of_one_relation_are_bounded(lab: memlab.Lab) -> None:
     assert ends.value_counts()["count"].max() == 3
 
 
-def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualClock) -> None:
+def test_with_linking_off_the_same_events_are_written(
+    trigrams: Any, clock: memlab.ManualClock
+) -> None:
     """No byte of the journal of the default pack differs from what it was without linking."""
     with memlab.open(embedder=trigrams, clock=clock) as lab:
         lab.remember(
@@ -313,7 +317,9 @@ def test_off_writes_what_it_wrote_before(trigrams: Any, clock: memlab.ManualCloc
         assert lab.io.store.journal.head == event.seq
 
 
-def test_what_was_merged_into_is_not_dropped_by_a_farther_neighbour(lab: memlab.Lab) -> None:
+def test_a_memory_that_absorbed_others_is_not_dropped_for_a_farther_neighbour(
+    lab: memlab.Lab,
+) -> None:
     """The nearest is to be rewritten with the new one, which goes for the sake of the next: nothing leads to it."""
     lab.policies.install(
         "resolve",
@@ -327,13 +333,13 @@ def test_what_was_merged_into_is_not_dropped_by_a_farther_neighbour(lab: memlab.
 
 
 def check_chains(state: State) -> None:
-    """Every chain of successors ends at a memory that has none."""
+    """Check that every chain of successors ends at a memory without one."""
     after = state.numbers["superseded_by"].values
     for row in range(len(state)):
-        seen: set[int] = set()
+        unique: set[int] = set()
         while not np.isnan(after[row]):
-            assert row not in seen
-            seen.add(row)
+            assert row not in unique
+            unique.add(row)
             row = int(after[row]) - 1
 
 

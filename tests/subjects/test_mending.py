@@ -15,7 +15,7 @@ def event(kind, seq=9, **body):
     return Event(seq, 0, kind, body)
 
 
-def test_what_is_whole_is_left_alone():
+def test_a_sound_state_is_unchanged():
     assert repair_names(event("entity", name="Ada", type=None, aliases=["A."])) is None
     assert repair_names(event("merge-entity", entity="Ada", into="Bob", moved=MOVED)) is None
     assert repair_names(event("remember", first=1, count=1, columns={})) is None
@@ -38,7 +38,7 @@ def test_a_name_is_taken_from_what_the_event_still_tells():
     )
 
 
-def test_what_no_event_tells_has_a_placeholder_of_its_own():
+def test_a_memory_without_an_event_has_a_placeholder_of_its_own():
     both = repair_names(event("merge-entity", entity="", into="", moved=MOVED))
     assert both["entity"].startswith(PLACEHOLDER)
     assert both["into"].startswith(PLACEHOLDER)

@@ -36,7 +36,7 @@ def written(folder, files):
 
 @pytest.fixture
 def modules(lab, tmp_path):
-    """The files and tests of each module."""
+    """Return the files and tests of each module."""
 
     def scanned(files):
         frame = lab.agents.modules.scan(written(tmp_path / "k", files), project="k").frame
@@ -62,16 +62,16 @@ def test_files_of_one_subject_in_many_folders_are_one_module(modules):
 
 
 def test_files_of_one_folder_are_of_many_modules(modules):
-    found = modules(WEB)
-    assert found["src/billing"] == {
+    result = modules(WEB)
+    assert result["src/billing"] == {
         "src/billing/invoice.ts",
         "src/routes/billing.ts",
         "src/components/InvoiceTable.tsx",
         "tests/invoice.test.ts",
     }
-    assert found["user"] == {"src/routes/users.ts", "src/models/user.ts"}
-    assert found["src/components"] == {"src/components/Button.tsx"}
-    assert {"src/index.ts", "src/utils/date.ts"} <= found["src"]
+    assert result["user"] == {"src/routes/users.ts", "src/models/user.ts"}
+    assert result["src/components"] == {"src/components/Button.tsx"}
+    assert {"src/index.ts", "src/utils/date.ts"} <= result["src"]
 
 
 def test_front_end_and_back_end_of_one_subject_are_one_module(modules):
@@ -82,9 +82,9 @@ def test_front_end_and_back_end_of_one_subject_are_one_module(modules):
         "server/auth/token.py",
     ]
     files += ["client/cart/view.tsx", "client/cart/sum.ts"]
-    found = modules(dict.fromkeys(files, ""))
-    assert found["client/auth"] == set(files[:4])
-    assert found["client/cart"] == set(files[4:])
+    result = modules(dict.fromkeys(files, ""))
+    assert result["client/auth"] == set(files[:4])
+    assert result["client/cart"] == set(files[4:])
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_front_end_and_back_end_of_one_subject_are_one_module(modules):
     ],
 )
 def test_a_name_is_read_by_its_words(modules, name, module):
-    found = modules(
+    result = modules(
         {"src/auth/a.ts": "", "src/auth/b.ts": "", name: "", name.replace("auth", "x"): ""}
     )
-    assert name in found[module]
+    assert name in result[module]
 
 
 def test_same_names_in_two_packages_are_two_modules():
@@ -125,7 +125,7 @@ def test_a_file_that_no_scan_found_belongs_to_its_subject(lab, tmp_path):
     files = {row["module"]: row["files"] for row in frame.iter_rows(named=True)}
     assert {"src/auth/deep/mfa.ts", "lib/auth.ts"} <= set(files["src/auth"])
     assert "src/billing/vat.ts" in files["src/billing"]
-    assert not any("misc/x.ts" in held for held in files.values())
+    assert not any("misc/x.ts" in file for file in files.values())
 
 
 def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path):
@@ -137,9 +137,9 @@ def test_a_context_for_a_module_has_its_memories_of_all_folders(clock, tmp_path)
             for n, file in enumerate(files)
         ]
         lab.remember(rows, linking="off")
-        found = lab.context("mend the authentication", project="k")
-        assert found.modules[0] == "src/auth"
-        assert set(found.frame["memory_id"]) == {1, 2}
+        context = lab.context("mend the authentication", project="k")
+        assert context.modules[0] == "src/auth"
+        assert set(context.frame["memory_id"]) == {1, 2}
 
 
 def test_without_a_map_a_file_is_known_by_the_subject_of_its_name(clock):

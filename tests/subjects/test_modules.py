@@ -31,7 +31,7 @@ SHOP = {
     "Makefile": "test: build\n\tpytest\nbuild:\n\tpython -m build\nVERSION := 1\n",
     "CONTRIBUTING.md": "- A change has a test that fails without it.\n- short\n```\n- not a rule, an example\n```\n",
     "shop/__init__.py": '"""A shop for tea."""',
-    "shop/cart/__init__.py": '"""Carts: what somebody is about to buy. And more."""',
+    "shop/cart/__init__.py": '"""Carts: what a customer is about to buy. And more."""',
     "shop/cart/prices.py": "from shop.stock import levels\nfrom ..stock.levels import left\n",
     "shop/stock/levels.py": "import json",
     "shop/stock/orders.py": "import shop.cart.prices",
@@ -59,23 +59,23 @@ def written(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def column(found: memlab.subjects.modules.module_map.ModuleMap, name: str) -> dict[str, object]:
-    return dict(found.frame.select("module", name).rows())
+def column(scan: memlab.subjects.modules.module_map.ModuleMap, name: str) -> dict[str, object]:
+    return dict(scan.frame.select("module", name).rows())
 
 
 class TestScan:
     def test_folders_of_files_are_modules(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.agents.modules.scan(shop, project="shop")
-        assert column(found, "description") == {
+        scan = lab.agents.modules.scan(shop, project="shop")
+        assert column(scan, "description") == {
             "shop": "A shop for tea.",
-            "shop/cart": "Carts: what somebody is about to buy.",
+            "shop/cart": "Carts: what a customer is about to buy.",
             "shop/stock": "2 files of Python.",
             "shop/web": "2 files of Python.",
             "tests": "1 file of Python.",
         }
         assert lab.agents.modules.projects() == ("shop",)
-        assert found.frameworks == ("fastapi", "pytest")
-        assert found.languages == {"Python": 10}
+        assert scan.frameworks == ("fastapi", "pytest")
+        assert scan.languages == {"Python": 10}
 
     def test_tests_belong_to_what_they_are_named_after(self, lab: memlab.Lab, shop: Path) -> None:
         tests = column(lab.agents.modules.scan(shop, project="shop"), "tests")
@@ -84,16 +84,16 @@ class TestScan:
         assert tests["tests"] == ["tests/conftest.py"]
 
     def test_imports_lead_from_one_to_another(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.agents.modules.scan(shop, project="shop")
-        assert column(found, "depends_on") == {
+        scan = lab.agents.modules.scan(shop, project="shop")
+        assert column(scan, "depends_on") == {
             "shop": [],
             "shop/cart": ["shop/stock"],
             "shop/stock": ["shop/cart"],
             "shop/web": ["shop/cart"],
             "tests": [],
         }
-        assert column(found, "related")["shop/cart"] == ["shop/stock", "shop/web"]
-        assert column(found, "entry_points")["shop/web"] == ["shop/web/server.py"]
+        assert column(scan, "related")["shop/cart"] == ["shop/stock", "shop/web"]
+        assert column(scan, "entry_points")["shop/web"] == ["shop/web/server.py"]
 
     def test_how_it_is_built_and_tested(self, lab: memlab.Lab, shop: Path) -> None:
         commands = lab.agents.modules.scan(shop, project="shop").commands
@@ -158,32 +158,32 @@ class TestScan:
     def test_imports_of_other_languages(
         self, lab: memlab.Lab, tmp_path: Path, files: dict[str, str], needed: list[str]
     ) -> None:
-        found = column(lab.agents.modules.scan(written(tmp_path / "k", files)), "depends_on")
-        assert found[needed[0].replace("b", "a")] == needed
+        result = column(lab.agents.modules.scan(written(tmp_path / "k", files)), "depends_on")
+        assert result[needed[0].replace("b", "a")] == needed
 
     def test_scripts_of_a_package(self, lab: memlab.Lab, tmp_path: Path) -> None:
-        given = {
+        arguments = {
             "scripts": {"test": "vitest", "build": "x", "odd": "y"},
             "devDependencies": {"vitest": "1"},
         }
-        found = lab.agents.modules.scan(
-            written(tmp_path / "k", {"ui/package.json": json.dumps(given), "ui/yarn.lock": ""})
+        scan = lab.agents.modules.scan(
+            written(tmp_path / "k", {"ui/package.json": json.dumps(arguments), "ui/yarn.lock": ""})
         )
-        assert found.commands.rows() == [
+        assert scan.commands.rows() == [
             ("test", "cd ui && yarn test", "ui/package.json"),
             ("build", "cd ui && yarn run build", "ui/package.json"),
         ]
-        assert found.frameworks == ("vitest",)
+        assert scan.frameworks == ("vitest",)
 
     @pytest.mark.long
     def test_memlab_itself(self, lab: memlab.Lab) -> None:
-        found = lab.agents.modules.scan(
+        scan = lab.agents.modules.scan(
             Path(memlab.__file__).parents[1], project="memlab", progress=False
         )
         assert {"memlab/kernel/journal", "memlab/kernel/recall", "memlab/kernel/language"} <= set(
-            found.frame["module"]
+            scan.frame["module"]
         )
-        assert "memlab/kernel/index" in column(found, "depends_on")["memlab/kernel/recall"]
+        assert "memlab/kernel/index" in column(scan, "depends_on")["memlab/kernel/recall"]
         best = lab.agents.modules.find("a snapshot of the state is written twice", project="memlab")
         assert best["module"][0] == "memlab/kernel/state"
 
@@ -203,18 +203,18 @@ class TestWhatALabKnows:
             )
         lab.remember("orders are late", project="shop", session="mon", files=["shop/stock/late.py"])
         lab.remember("elsewhere", project="other", session="mon", files=["shop/web/server.py"])
-        found = lab.agents.modules.map("shop")
-        assert column(found, "confidence") == {
+        result = lab.agents.modules.map("shop")
+        assert column(result, "confidence") == {
             "shop": "shallow",
             "shop/cart": "mapped",
             "shop/stock": "partial",
             "shop/web": "shallow",
             "tests": "shallow",
         }
-        assert "shop/stock/late.py" in column(found, "files")["shop/stock"]  # type: ignore[operator]
-        assert found.coverage == 0.2
+        assert "shop/stock/late.py" in column(result, "files")["shop/stock"]  # type: ignore[operator]
+        assert result.coverage == 0.2
 
-    def test_what_is_said_of_a_module_stays(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_a_description_of_a_module_is_kept(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
         lab.agents.modules.describe(
             "shop/web",
@@ -223,22 +223,22 @@ class TestWhatALabKnows:
             files=["deploy/web.sh"],
         )
         lab.agents.modules.describe("ops", project="shop", files=["deploy/ops.sh"], new=True)
-        found = lab.agents.modules.scan(shop, project="shop")
-        assert found.version == 4
-        assert column(found, "description")["shop/web"] == "Pages that people see."
-        assert column(found, "confidence")["shop/web"] == "partial"
-        assert column(found, "files")["ops"] == ["deploy/ops.sh"]
+        scan = lab.agents.modules.scan(shop, project="shop")
+        assert scan.version == 4
+        assert column(scan, "description")["shop/web"] == "Pages that people see."
+        assert column(scan, "confidence")["shop/web"] == "partial"
+        assert column(scan, "files")["ops"] == ["deploy/ops.sh"]
         with pytest.raises(UnknownName, match="shop/web"):
             lab.agents.modules.describe("shop/wep", project="shop", description="A slip.")
 
     def test_a_task_finds_its_modules(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
-        found = lab.agents.modules.find("prices in the cart are wrong", project="shop")
-        assert found["module"].to_list() == ["shop/cart"]
-        assert found["why"].to_list() == [["pric", "cart"]]
+        position = lab.agents.modules.find("prices in the cart are wrong", project="shop")
+        assert position["module"].to_list() == ["shop/cart"]
+        assert position["why"].to_list() == [["pric", "cart"]]
         assert lab.agents.modules.find("zebra", project="shop").is_empty()
 
-    def test_it_is_there_when_the_lab_is_opened_again(self, disk, shop: Path) -> None:
+    def test_modules_survive_reopening(self, disk, shop: Path) -> None:
         with disk() as lab:
             before = lab.agents.modules.scan(shop, project="shop").frame
             lab.io.snapshot()
@@ -267,7 +267,7 @@ class TestWhatALabKnows:
             lab.agents.modules.scan(shop, project="shop")
             assert lab.agents.modules.projects() == ("shop",)
 
-    def test_what_is_private_to_another_is_not_told(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_private_memories_of_others_are_left_out(self, lab: memlab.Lab, shop: Path) -> None:
         lab.agents.modules.scan(shop, project="shop")
         mine = {"project": "shop", "visibility": "private", "creator": "ann"}
         lab.remember("hers", files=["shop/cart/hidden_plan.py"], session="s", **mine)
@@ -287,12 +287,12 @@ class TestWhatALabKnows:
         with disk() as lab:
             assert "forty" not in lab.agents.modules.map("shop").text
 
-    def test_it_shows_itself(self, lab: memlab.Lab, shop: Path) -> None:
-        found = lab.agents.modules.scan(shop, project="<b>")
-        assert repr(found) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
-        assert "<b>" not in html_of(found).replace("&lt;b&gt;", "")
-        assert "shop/cart: Carts: what somebody is about to buy.\n" in found.text
-        assert "test: pytest" in found.text
+    def test_a_scan_renders(self, lab: memlab.Lab, shop: Path) -> None:
+        scan = lab.agents.modules.scan(shop, project="<b>")
+        assert repr(scan) == "<ModuleMap <b>, version 1: 5 modules, 5 shallow>"
+        assert "<b>" not in html_of(scan).replace("&lt;b&gt;", "")
+        assert "shop/cart: Carts: what a customer is about to buy.\n" in scan.text
+        assert "test: pytest" in scan.text
 
 
 class TestUntrusted:
@@ -313,24 +313,24 @@ class TestUntrusted:
         (folder / "a" / "passwd.py").symlink_to("/etc/passwd")
         (folder / "a" / "blob.py").write_bytes(b"\0\xff" * 100)
         os.mkfifo(folder / "a" / "pipe.py")
-        found = lab.agents.modules.scan(folder)
-        assert found.left_out == {"a link": 2, "a manifest that is broken": 3}
-        assert column(found, "files") == {"a": ["a/blob.py", "a/x.py", "a/y.py"]}
+        scan = lab.agents.modules.scan(folder)
+        assert scan.left_out == {"a link": 2, "a manifest that is broken": 3}
+        assert column(scan, "files") == {"a": ["a/blob.py", "a/x.py", "a/y.py"]}
 
     def test_names_that_hide_something(self, lab: memlab.Lab, tmp_path: Path) -> None:
         key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
         folder = written(tmp_path / "k", {"a.py": "", f"{key}.py": "", "b\x1b[2J.py": ""})
-        found = lab.agents.modules.scan(folder)
-        assert column(found, "files") == {".": ["a.py"]}
-        assert found.left_out == {"a name that cannot be stored": 1, "named like a secret": 1}
+        scan = lab.agents.modules.scan(folder)
+        assert column(scan, "files") == {".": ["a.py"]}
+        assert scan.left_out == {"a name that cannot be stored": 1, "named like a secret": 1}
 
     def test_a_secret_in_a_rule_is_redacted(self, lab: memlab.Lab, tmp_path: Path) -> None:
         key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
-        found = lab.agents.modules.scan(
+        scan = lab.agents.modules.scan(
             written(tmp_path / "k", {"AGENTS.md": f"- Use the token {key} for pushes.\n"})
         )
-        assert key not in str(found.conventions.rows())
-        assert "REDACTED" in found.conventions["text"][0]
+        assert key not in str(scan.conventions.rows())
+        assert "REDACTED" in scan.conventions["text"][0]
 
     def test_a_very_deep_folder(self, lab: memlab.Lab, tmp_path: Path) -> None:
         written(tmp_path / "k", {f"{'d/' * 300}x.py": ""})
@@ -338,7 +338,7 @@ class TestUntrusted:
             "a name that cannot be stored": 1
         }
 
-    def test_what_is_refused(self, lab: memlab.Lab, shop: Path) -> None:
+    def test_scans_that_are_refused(self, lab: memlab.Lab, shop: Path) -> None:
         with pytest.raises(InputError, match="is no folder"):
             lab.agents.modules.scan(shop / "README.md")
         with pytest.raises(UnknownName, match=r"modules\.scan"):
@@ -378,22 +378,20 @@ class TestUntrusted:
             tmp_path_factory.mktemp("any"), {f"{path}{end}": text for path, text in files.items()}
         )
         with memlab.open() as lab:
-            found = lab.agents.modules.scan(folder, project="any")
+            scan = lab.agents.modules.scan(folder, project="any")
             held = [
-                path for paths in ("files", "tests") for held in found.frame[paths] for path in held
+                path for paths in ("files", "tests") for held in scan.frame[paths] for path in held
             ]
             assert sorted(held) == sorted(f"{path}{end}" for path in files)
-            assert set(found.frame["depends_on"].explode().drop_nulls()) <= set(
-                found.frame["module"]
-            )
+            assert set(scan.frame["depends_on"].explode().drop_nulls()) <= set(scan.frame["module"])
 
 
 class TestCommands:
     def test_scanned_listed_and_found(self, run, json_of, tmp_path: Path, shop: Path) -> None:
         lab = tmp_path / "shop.lab"
         memlab.open(lab).close()
-        told = json_of("agent", "scan", lab, shop, "--project", "shop")
-        assert {one["module"] for one in told["modules"]} >= {"shop/cart", "shop/web"}
+        data = json_of("agent", "scan", lab, shop, "--project", "shop")
+        assert {module["module"] for module in data["modules"]} >= {"shop/cart", "shop/web"}
         assert "shallow  shop/cart" in run("agent", "modules", lab).output
         assert json_of("agent", "modules", lab, "prices in the cart")[0]["module"] == "shop/cart"
         assert run("agent", "modules", lab, "--project", "shoq").exit_code == 1

@@ -6,7 +6,7 @@ from memlab.subjects.reading.claims import LONGEST_STATEMENT, Statement, differe
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "negated"),
     [
         ("Indent with tabs", "From now on indent with spaces", "tabs -> spaces"),
         (
@@ -18,13 +18,13 @@ from memlab.subjects.reading.claims import LONGEST_STATEMENT, Statement, differe
         ("The port is 8080", "The port is now 8081", "8080 -> 8081"),
     ],
 )
-def test_what_changed_keeps_what_denies(old, new, told):
-    shown = difference(old, new)
-    assert shown == told if told else "no longer" in shown
+def test_a_changed_statement_keeps_its_negation(old, new, negated):
+    changes = difference(old, new)
+    assert changes == negated if negated else "no longer" in changes
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Server A is the primary", "Server B is the primary"),
         ("We meet on Monday", "We meet on Tuesday"),
@@ -32,11 +32,11 @@ def test_what_changed_keeps_what_denies(old, new, told):
         ("Release in March", "Release in April"),
     ],
 )
-def test_things_told_apart_by_a_name_of_one_letter_a_number_or_a_day(one, other):
-    assert Statement(one).numbers != Statement(other).numbers
+def test_things_distinguished_by_a_letter_a_number_or_a_day(first, second):
+    assert Statement(first).numbers != Statement(second).numbers
     assert (
-        Statement(one).numbers
-        == Statement(one.lower().capitalize() if one[0].islower() else one).numbers
+        Statement(first).numbers
+        == Statement(first.lower().capitalize() if first[0].islower() else first).numbers
     )
 
 

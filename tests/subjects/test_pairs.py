@@ -34,7 +34,7 @@ OLD_WORDS, NEW_WORDS = (
 
 
 def joined(lab: memlab.Lab, rows: list[dict[str, Any]]) -> tuple[PairedState, np.ndarray]:
-    """A lab's memories and these, which are not stored."""
+    """Return the pairs of a lab's memories with these rows, which are not stored."""
     state, now = lab.io.store.state, lab.io.store.clock()
     texts = [row["text"] for row in rows]
     names = {name for row in rows for name in row} - {"text"}
@@ -58,9 +58,9 @@ def met(lab: memlab.Lab, rows: list[dict[str, Any]], *, count: int = 3) -> Candi
     )
 
 
-def ids(found: Candidates, row: int) -> list[int]:
-    """The ids that one new row is compared with, nearest first."""
-    return (found.old[found.new == row] + 1).tolist()
+def ids(candidates: Candidates, row: int) -> list[int]:
+    """Return the ids that one new row is compared with, nearest first."""
+    return (candidates.old[candidates.new == row] + 1).tolist()
 
 
 class TestCandidates:
@@ -73,14 +73,14 @@ class TestCandidates:
                 "nothing of the sort",
             ]
         )
-        found = met(lab, [{"text": "goats by the sea"}], count=2)
-        assert ids(found, 4) == [1, 3]
-        assert found.rank.tolist() == [1, 2]
-        assert found.similarity[0] == 1
+        result = met(lab, [{"text": "goats by the sea"}], count=2)
+        assert ids(result, 4) == [1, 3]
+        assert result.rank.tolist() == [1, 2]
+        assert result.similarity[0] == 1
 
-    def test_what_comes_before_in_the_same_batch_counts(self, lab: memlab.Lab) -> None:
-        found = met(lab, [{"text": "goats"}, {"text": "goats"}, {"text": "goats"}])
-        assert [ids(found, row) for row in range(3)] == [[], [1], [1, 2]]
+    def test_earlier_rows_of_the_same_batch_are_candidates(self, lab: memlab.Lab) -> None:
+        result = met(lab, [{"text": "goats"}, {"text": "goats"}, {"text": "goats"}])
+        assert [ids(result, row) for row in range(3)] == [[], [1], [1, 2]]
 
     def test_projects_branches_sessions_and_private_notes_are_apart(self, lab: memlab.Lab) -> None:
         same = {"text": "goats by the sea"}
@@ -140,15 +140,13 @@ class TestCandidates:
                 },
             ]
         )
-        found = met(lab, [{"text": "Ada lives in Bonn", **ada, "value": "Bonn"}], count=1)
-        assert {1, 2, 4} <= set(ids(found, 4))
-        assert ids(found, 4)[0] == 4
-        assert len(set(ids(found, 4))) == len(ids(found, 4))
+        result = met(lab, [{"text": "Ada lives in Bonn", **ada, "value": "Bonn"}], count=1)
+        assert {1, 2, 4} <= set(ids(result, 4))
+        assert ids(result, 4)[0] == 4
+        assert len(set(ids(result, 4))) == len(ids(result, 4))
 
     @given(st.data())
-    def test_one_by_one_and_in_blocks_is_the_same_as_counting_slowly(
-        self, data: st.DataObject
-    ) -> None:
+    def test_single_rows_and_blocks_equal_a_slow_count(self, data: st.DataObject) -> None:
         words = st.sampled_from(["goat", "sea", "bakery", "tabs", "spaces"])
         texts = st.lists(words, min_size=1, max_size=3).map(" ".join)
         row = st.fixed_dictionaries(
@@ -165,21 +163,23 @@ class TestCandidates:
         count = data.draw(st.integers(1, 4))
         with memlab.open(embedder=TRIGRAMS) as lab:
             lab.remember(old)
-            found = met(lab, new, count=count)
+            result = met(lab, new, count=count)
             joint, rows = joined(lab, new)
             vectors = np.concatenate(
                 [lab.io.store.state.vectors.take(), joint.fresh.vectors.take()]
             )  # type: ignore[union-attr]
         everyone = [*old, *new]
-        for place, mine in enumerate(new):
-            row_ = len(old) + place
+        for index, mine in enumerate(new):
+            row_ = len(old) + index
             seen = []
             for other, theirs in enumerate(everyone[:row_]):
                 if other < len(old):
                     near = theirs["project"] == mine["project"] or (
                         mine["project"] and theirs["project"] is None
                     )
-                    nowhere = mine["project"] is None and all(one["project"] is None for one in old)
+                    nowhere = mine["project"] is None and all(
+                        item["project"] is None for item in old
+                    )
                     near = near or nowhere
                     near = near and (
                         mine["branch"] is None or theirs["branch"] in (mine["branch"], None)
@@ -194,7 +194,7 @@ class TestCandidates:
                     norm = np.sqrt((one @ one) * (two @ two))
                     seen.append((-(one @ two) / norm if norm else 0.0, other))
             expected = [other for _, other in sorted(seen)[:count]]
-            assert (found.old[found.new == rows[place]]).tolist() == expected
+            assert (result.old[result.new == rows[index]]).tolist() == expected
 
 
 class TestFeatures:
@@ -217,7 +217,7 @@ class TestFeatures:
             np.ones(len(first), dtype=np.int64),
         )
 
-    def test_what_the_two_have_in_common(self, lab: memlab.Lab) -> None:
+    def test_the_features_of_a_pair(self, lab: memlab.Lab) -> None:
         lives = {"predicate": "lives-in"}
         pairs = self.pairs(
             lab,
@@ -304,7 +304,7 @@ def test_a_chain_says_whether_the_new_one_answers(lab: memlab.Lab, chain: bool) 
     assert ("similar-to" in lab.edges["relation"].to_list()) is chain
 
 
-def test_what_is_no_longer_recalled_is_not_met(lab: memlab.Lab) -> None:
+def test_inactive_memories_are_no_candidates(lab: memlab.Lab) -> None:
     first = lab.remember("goats by the sea")
     assert "superseded" not in RECALLABLE
     lab.forget(first)

@@ -23,7 +23,7 @@ def pack(body, inputs):
 
 @st.composite
 def graphs(draw):
-    """Memories with a creation and a last use, edges between them, and when each was made."""
+    """Draw memories with a creation and a last use, edges between them, and the times of the edges."""
     count = draw(st.integers(2, 7))
     ends = st.tuples(st.integers(1, count), st.integers(1, count)).filter(
         lambda pair: pair[0] != pair[1]
@@ -68,9 +68,9 @@ def joined(trigrams):
 
 
 def described(lab, graph):
-    """Each edge but those to tags as the policy sees it, by number: in plain Python."""
+    """Describe each edge except those to tags as the policy sees it, by number, in plain Python."""
     _, used, _ = graph
-    found = {}
+    result = {}
     rows = lab.edges.rows(named=True)
     degree = {}
     for row in rows:
@@ -84,7 +84,7 @@ def described(lab, graph):
             400 if used[row[end] - 1] is None else used[row[end] - 1]
             for end in ("source", "target")
         ]
-        found[row["edge"]] = {
+        result[row["edge"]] = {
             "weight": row["weight"],
             "relation": row["relation"],
             "reinforcements": row["reinforcements"],
@@ -93,7 +93,7 @@ def described(lab, graph):
             "source-degree": float(degree[row["from_kind"], row["source"]]),
             "target-degree": float(degree[row["to_kind"], row["target"]]),
         }
-    return found
+    return result
 
 
 POLICIES = [
@@ -123,11 +123,11 @@ def test_a_pass_is_every_edge_on_its_own_until_none_goes(joined, spec, graph, bl
                 if policy.row({name: values[name] for name in policy.inputs})
             }
             before = set(lab.edges["edge"])
-            found = lab.upkeep.maintain(BEGIN)
-            assert set(found.pruned["edge"]) == wanted
+            report = lab.upkeep.maintain(BEGIN)
+            assert set(report.pruned["edge"]) == wanted
             assert set(lab.edges["edge"]) == before - wanted
         else:
-            found = lab.upkeep.maintain(BEGIN)
+            report = lab.upkeep.maintain(BEGIN)
     left = described(lab, graph)
     assert not any(
         policy.row({name: values[name] for name in policy.inputs}) for values in left.values()
@@ -153,8 +153,8 @@ def test_edges_to_entities_are_asked_about(joined):
     with lab.io.store.writing() as tx:
         change = Change(join=[build_join([1, 2], "entity", ["Ann", "Bo"], "mentions", 0.5)])
         tx.event("link", change.body(), at=BEGIN - 100 * DAY)
-    found = lab.upkeep.maintain(BEGIN - 90 * DAY)
-    assert found.pruned.select("relation", "from_kind", "source", "to_kind").rows() == [
+    upkeep = lab.upkeep.maintain(BEGIN - 90 * DAY)
+    assert upkeep.pruned.select("relation", "from_kind", "source", "to_kind").rows() == [
         ("mentions", "memory", 1, "entity")
     ]
     assert lab.upkeep.maintain(BEGIN).pruned.select("source", "target", "weight").rows() == [
@@ -163,7 +163,7 @@ def test_edges_to_entities_are_asked_about(joined):
 
 
 @pytest.mark.parametrize("name", sorted(memlab.packs()))
-def test_who_prunes(name):
+def test_who_may_prune(name):
     assert can_prune(load_pack(name)) == (name.removesuffix("-plus") in ("cascade", "associative"))
 
 
@@ -220,7 +220,7 @@ class TestFanOut:
             reached[most] = sorted(hit.id for hit in lab.recall("hub", log=False))
         assert reached == {2: [1, 6, 7], 10_000: list(range(1, 8))}
 
-    def test_what_spreading_found_depends_on_it(self):
+    def test_edges_used_by_spreading_are_kept(self):
         one, other = (
             load_pack(f"(pack p) (setting fan-out {most})").fingerprints("e") for most in (5, 6)
         )
@@ -249,6 +249,6 @@ def test_ten_thousand_edges_in_blocks(lab):
         tx.event("link", {"edges": body}, at=BEGIN)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(upkeep, "_EDGES", 3_000)
-        found = lab.upkeep.maintain()
-    assert found.pruned.height == (weight < 0.5).sum()
-    assert len(found.events) == 4 + 1, "four for edges, one for labels"
+        report = lab.upkeep.maintain()
+    assert report.pruned.height == (weight < 0.5).sum()
+    assert len(report.events) == 4 + 1, "four for edges, one for labels"

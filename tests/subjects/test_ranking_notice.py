@@ -32,15 +32,15 @@ def chat():
         yield lab
 
 
-def told(lab, pack, **more):
-    with warnings.catch_warnings(record=True) as found:
+def warnings_of(lab, pack, **more):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         lab.policies.use(pack, **more)
-    return [str(one.message) for one in found if one.category is RankingWarning]
+    return [str(item.message) for item in caught if item.category is RankingWarning]
 
 
 def test_of_questions_found_in_the_messages(chat):
-    (said,) = told(chat, "workbench")
+    (said,) = warnings_of(chat, "workbench")
     assert said.startswith("For 8 questions found in its messages, workbench shows ")
     assert "workbench-plus, with the same rules of forgetting and linking, shows " in said
     assert "The queries have no labels" in said
@@ -48,24 +48,24 @@ def test_of_questions_found_in_the_messages(chat):
 
 
 def test_the_same_lab_says_the_same(chat):
-    one = told(chat, "cascade")
+    one = warnings_of(chat, "cascade")
     chat.policies.use("memlab")
-    assert told(chat, "cascade") == one
+    assert warnings_of(chat, "cascade") == one
 
 
 def test_of_logged_queries_where_there_are_some(chat):
     for query in ("bees on the roof", "who paints labels?", "bees on the roof"):
         chat.recall(query)
-    (said,) = told(chat, "associative")
+    (said,) = warnings_of(chat, "associative")
     assert said.startswith("For 2 logged queries, ")
 
 
 def test_where_there_is_nothing_to_ask_it_says_nothing():
     with memlab.open() as lab:
-        assert told(lab, "cascade") == []
+        assert warnings_of(lab, "cascade") == []
         lab.load([{"role": "user", "content": text} for text in TALK if "?" not in text] * 2)
         lab.policies.use("memlab")
-        assert told(lab, "companion") == []
+        assert warnings_of(lab, "companion") == []
 
 
 def test_of_memories_that_nobody_chatted_it_says_nothing():
@@ -73,13 +73,13 @@ def test_of_memories_that_nobody_chatted_it_says_nothing():
         for text in TALK:
             lab.remember(text)
         lab.recall("bees on the roof")
-        assert told(lab, "cascade") == []
+        assert warnings_of(lab, "cascade") == []
 
 
-def test_it_can_be_switched_off(chat):
-    assert told(chat, "cascade", compare=0) == []
+def test_the_warning_can_be_switched_off(chat):
+    assert warnings_of(chat, "cascade", compare=0) == []
     chat.policies.use("memlab")
-    assert told(chat, "cascade-plus") == []
+    assert warnings_of(chat, "cascade-plus") == []
     chat.policies.use("memlab")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,4 @@
-"""What a use changes in memories: every pack's numbers through a real lab, against the packages and formulas they
-come from.
-"""
+"""Reinforcement: every pack's numbers through a real lab, against the packages and formulas they come from."""
 
 import math
 from datetime import timedelta
@@ -43,7 +41,7 @@ FIELDS = {
 
 @pytest.fixture
 def opened(trigrams, clock):
-    """Opens a lab with the notes under a pack, given by name or by a policy for ``reinforce``."""
+    """Return a function that opens a lab with the notes under a pack, or under a policy for ``reinforce``."""
 
     def begin(pack, **columns):
         if pack.startswith("(defpolicy"):
@@ -69,11 +67,11 @@ class TestWhatIsAsked:
     @pytest.mark.parametrize("pack", FIELDS)
     def test_the_fields_of_every_pack(self, pack):
         policy = load_pack(pack).policies["reinforce"]
-        found = {
+        result = {
             outcome: changed_fields(policy, {"outcome": outcome, "rating": None})
             for outcome in OUTCOMES
         }
-        assert {outcome: fields for outcome, fields in found.items() if fields} == FIELDS[pack]
+        assert {outcome: fields for outcome, fields in result.items() if fields} == FIELDS[pack]
 
     def test_without_a_rating_being_known_any_field_may_change(self):
         assert changed_fields(load_pack("fsrs").policies["reinforce"], {"outcome": "recalled"})
@@ -116,7 +114,7 @@ class TestCascade:
 
 
 class TestCompanion:
-    def test_a_recall_adds_five_to_the_strength_as_it_stands(self, opened, clock):
+    def test_a_recall_adds_five_to_the_current_strength(self, opened, clock):
         with opened("companion", emotional_weight=40.0) as lab:
             strength, last = dict.fromkeys((1, 2, 3), 100.0), dict.fromkeys((1, 2, 3), clock())
             for days in (3, 0.5, 0, 11, 2):
@@ -143,8 +141,8 @@ class TestWorkbench:
             assert column(lab, "confidence") == pytest.approx([0.525] * 3, rel=1e-15)
             lab.feedback(hits[0], "success")
             lab.feedback(hits[1], "fail")
-            found = [column(lab, "confidence")[hit.id - 1] for hit in hits]
-            assert found == pytest.approx([0.525 + 0.05 * 0.475, 0.2625, 0.525], rel=1e-15)
+            results = [column(lab, "confidence")[hit.id - 1] for hit in hits]
+            assert results == pytest.approx([0.525 + 0.05 * 0.475, 0.2625, 0.525], rel=1e-15)
 
 
 moments = st.lists(
@@ -214,7 +212,7 @@ class TestFsrs:
 class TestActr:
     """The base level is that of the uses that the lab has seen: the creation, and recalls but of what was rejected."""
 
-    def test_what_a_verdict_rejects_was_no_use(self, opened, clock):
+    def test_a_result_that_the_verifier_rejects_is_no_use(self, opened, clock):
         with opened("actr") as lab:
             uses = {id: [clock()] for id in (1, 2, 3)}
             for days in (1, 4, 2):
@@ -288,7 +286,7 @@ class TestElapsed:
                 hits = lab.recall("the bakery opens at six", limit=1)
                 assert column(lab, "stability")[hits[0].id - 1] == days
 
-    def test_what_was_never_recalled_is_judged_by_its_age(self, opened, clock):
+    def test_a_memory_that_was_never_recalled_is_judged_by_its_age(self, opened, clock):
         with opened(self.MARK) as lab:
             clock.advance(days=6)
             lab.feedback(2, "success")
@@ -328,11 +326,11 @@ class TestElapsed:
             for _ in range(12):
                 clock.advance(days=1)
                 hits.append(lab.recall("the bakery opens at six", limit=3))
-            found = {}
-            for place in (11, 5, 4, 2):
-                lab.feedback(hits[place][0], "success")
-                found[place] = column(lab, "stability")[hits[place][0].id - 1]
-            assert found == {11: 1.0, 5: 1.0, 4: 5.0, 2: 3.0}
+            result = {}
+            for position in (11, 5, 4, 2):
+                lab.feedback(hits[position][0], "success")
+                result[position] = column(lab, "stability")[hits[position][0].id - 1]
+            assert result == {11: 1.0, 5: 1.0, 4: 5.0, 2: 3.0}
 
     @given(st.data())
     @examples(40, quick=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -346,11 +344,11 @@ class TestElapsed:
                 lab.recall("tabs in the editor", limit=3)
                 uses.append(clock())
             with lab.io.store.reading() as state:
-                for place, used in enumerate(uses[1:], 1):
+                for index, used in enumerate(uses[1:], 1):
                     # of several at one instant, the latest
                     first = len(uses) - 1 - uses[::-1].index(used)
                     (days,) = days_between_uses(state, np.array([0]), clock(), used=used)
-                    assert days == pytest.approx((used - uses[first - 1]) / DAY), place
+                    assert days == pytest.approx((used - uses[first - 1]) / DAY), index
 
 
 class TestAgainstOneRowAtATime:
@@ -414,8 +412,8 @@ class TestAgainstOneRowAtATime:
 def _value(values, row):
     if isinstance(values, tuple):
         return None if values[1][row] else values[0][row].item()
-    found = values[row]
-    return found.item() if isinstance(found, np.generic) else found
+    result = values[row]
+    return result.item() if isinstance(result, np.generic) else result
 
 
 class TestBadInput:

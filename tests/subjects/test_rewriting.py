@@ -1,4 +1,4 @@
-"""What a purge puts in the place of names, and what it leaves: nothing is cut that something is known by."""
+"""Replacement of names by a purge: texts stay as long as their meaning does not depend on a purged name."""
 
 import numpy as np
 import polars as pl
@@ -23,8 +23,8 @@ def test_a_name_that_a_purged_text_begins_with_stays(lab):
     lab.facts.entities.declare("Adele Quuxley", type="person", aliases=["Adele Q."])
     assert lab[1].text == "Adele Quuxley likes cheese"
     assert purged(lab, 1) == []
-    told = lab.facts.entities.frame().row(0, named=True)
-    assert (told["name"], told["type"], told["aliases"]) == (
+    row = lab.facts.entities.frame().row(0, named=True)
+    assert (row["name"], row["type"], row["aliases"]) == (
         "Adele Quuxley",
         "person",
         ["Adele Q."],
@@ -65,7 +65,7 @@ def test_every_spelling_is_one_entity(lab, spelled):
     assert lab.facts.frame(subject=spelled)["id"].to_list() == [2]
 
 
-def test_what_was_split_off_counts_what_is_left(lab):
+def test_a_split_name_counts_the_remaining_uses(lab):
     for number in range(4):
         lab.facts.add("Alex", "likes", f"thing {number}")
     lab.facts.entities.split("Alex", "Alex of Oslo", facts=[1, 2, 3])
@@ -157,7 +157,9 @@ def test_differences_are_found_in_each_part(lab, trigrams, clock):
             change(other)
             other.purge(1)
 
-        assert any(what in said for said in find_differences(before, state(also), row)), what
+        assert any(
+            what in difference for difference in find_differences(before, state(also), row)
+        ), what
 
 
 # -- names in filters, and names of clusters ------------------------------------------------------------------------
@@ -170,7 +172,7 @@ NAMES = ["Q", "Qo", "Qol", "Quol", "Quoll", "Quolle"]
 def test_a_name_of_four_letters_or_more_goes_from_an_expression_that_filtered_a_recall(
     lab, name, field
 ):
-    """Of three letters or fewer it stands in too many words to tell of anybody."""
+    """A name of three letters or fewer is part of too many words to identify a person."""
     lab.remember("tabs or spaces", **{field: name})
     lab.remember("spaces or tabs")
     hits = lab.recall("tabs", where=(pl.col(field) == name) | pl.col(field).is_null())

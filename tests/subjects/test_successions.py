@@ -1,4 +1,4 @@
-"""What takes the place of what, whatever the policies of linking say: one place is taken once, by what holds it."""
+"""Which statement supersedes which, whatever the policies of linking say: each value has one successor."""
 
 from __future__ import annotations
 
@@ -70,22 +70,22 @@ def test_nothing_is_superseded_twice_or_by_what_was_superseded_before(
     with opened(LINK, RESOLVE.format(*decided)) as lab:
         for batch in batches:
             before = in_use(lab)
-            told = lab.remember(batch, linking="now")
+            result = lab.remember(batch, linking="now")
             successors = dict(lab.memories.select("id", "superseded_by").rows())
-            taken: set[int] = set()
-            for of in told.outcomes.filter(outcome="superseded")["of"]:
-                assert of in before | set(told.ids)
-                assert of not in taken
-                assert successors[of] not in taken
-                assert successors[of] in before | set(told.ids)
-                taken.add(of)
-            assert before | set(told.ids) == in_use(lab) | taken
-            assert set(told.standing) <= in_use(lab) | taken
+            unique: set[int] = set()
+            for of in result.outcomes.filter(outcome="superseded")["of"]:
+                assert of in before | set(result.ids)
+                assert of not in unique
+                assert successors[of] not in unique
+                assert successors[of] in before | set(result.ids)
+                unique.add(of)
+            assert before | set(result.ids) == in_use(lab) | unique
+            assert set(result.standing) <= in_use(lab) | unique
             edges = lab.edges.filter(relation="supersedes").select("target", "source").rows()
-            assert {(of, successors[of]) for of in taken} <= set(edges)
+            assert {(of, successors[of]) for of in unique} <= set(edges)
 
 
-def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
+def test_a_memory_superseded_on_arrival_supersedes_nothing() -> None:
     """Told late, between an older statement and the newer one, which is nearer and so decided first."""
     with opened('(fn [pair/rank] "updates")', '(fn [pair/rank] "keep-new")') as lab:
         older, newer, late = (
@@ -97,8 +97,8 @@ def test_what_is_superseded_when_it_is_told_supersedes_nothing() -> None:
             )
         )
         lab.remember([older, newer], linking="off")
-        told = lab.remember([late], linking="now")
-        assert told.outcomes.filter(outcome="superseded")["of"].to_list() == list(told.ids)
+        result = lab.remember([late], linking="now")
+        assert result.outcomes.filter(outcome="superseded")["of"].to_list() == list(result.ids)
         assert lab.memories.select("status", "superseded_by").rows() == [
             ("active", None),
             ("active", None),
@@ -122,20 +122,20 @@ def test_a_fact_that_ends_another_stays_where_a_text_says_the_same(decided: str)
 
 
 @pytest.mark.parametrize("decided", ["merge", "keep-old"])
-def test_what_is_told_late_and_does_not_stay_has_no_edge(decided: str) -> None:
+def test_a_late_statement_that_does_not_stay_has_no_edge(decided: str) -> None:
     link = '(fn [pair/similarity] (if (> pair/similarity 0.95) "duplicate" "contradicts"))'
     with opened(link, f'(fn [pair/rank] "{decided}")') as lab:
         lab.remember(["the goat is at sea now", "the goat is at sea"], linking="off")
-        told = lab.remember(
+        result = lab.remember(
             [{"text": "the goat is at sea", "valid_from": "2026-01-01"}], linking="now"
         )
-        assert list(told.standing) == [2]
+        assert list(result.standing) == [2]
         assert lab.memories["status"].to_list() == ["active", "active"]
         assert lab.edges.filter(relation="contradicts").is_empty()
 
 
 def words(count: int, letter: str) -> str:
-    """A text of so many characters, of words that no other letter has."""
+    """Return a text of ``count`` characters whose words no other letter has."""
     text = " ".join(f"{letter}{number:03d}" for number in range(count))
     return text[:count].rstrip().ljust(count, letter)
 

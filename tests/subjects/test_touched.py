@@ -71,7 +71,7 @@ def test_a_new_file_joins_its_module_and_secrets_and_strange_paths_do_not(mapped
     assert ".env" not in str(files)
 
 
-def test_it_is_there_when_the_lab_is_opened_again_and_after_another_scan(disk, tree):
+def test_touched_files_survive_reopening_and_another_scan(disk, tree):
     with disk() as lab:
         lab.agents.modules.scan(tree, project="shop")
         lab.agents.modules.touch(EDIT, project="shop", session="mon")
@@ -97,7 +97,7 @@ def test_an_agent_touches_as_itself(mapped):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "text",
     [
         "a/b.py",
         {"tool_name": "Read", "tool_input": {"file_path": "a/b.py"}},
@@ -112,16 +112,16 @@ def test_an_agent_touches_as_itself(mapped):
         {"message": {"content": [{"type": "tool_use", "input": {"notebook_path": "a/b.py"}}]}},
     ],
 )
-def test_forms_that_name_a_file(given):
-    assert list(paths_in(given)) == ["a/b.py"]
+def test_forms_that_name_a_file(text):
+    assert list(paths_in(text)) == ["a/b.py"]
 
 
 @pytest.mark.parametrize(
-    "given",
+    "text",
     [{"role": "user", "content": "look at a/b.py"}, {"input": {"command": "ls"}}, {}, {"input": 7}],
 )
-def test_what_names_none(given):
-    assert list(paths_in(given)) == []
+def test_texts_that_name_no_file(text):
+    assert list(paths_in(text)) == []
 
 
 def test_absolute_paths_count_by_the_end_that_is_known():
@@ -133,8 +133,8 @@ def test_absolute_paths_count_by_the_end_that_is_known():
 
 
 class TestCommand:
-    def run(self, *words, given=None):
-        return CliRunner().invoke(main, list(map(str, words)), input=given)
+    def run(self, *words, text=None):
+        return CliRunner().invoke(main, list(map(str, words)), input=text)
 
     def test_a_hook_gives_its_report_to_standard_input(self, tmp_path, tree):
         lab = tmp_path / "lab"
@@ -144,10 +144,10 @@ class TestCommand:
             "hook_event_name": "PostToolUse",
             "cwd": "/home/me/shop",
         }
-        assert self.run("agent", "touch", lab, "-", given=json.dumps(report)).exit_code == 0
+        assert self.run("agent", "touch", lab, "-", text=json.dumps(report)).exit_code == 0
         assert (
             self.run(
-                "agent", "touch", lab, "-", given="src/billing/vat.ts\nsrc/billing/invoice.ts\n"
+                "agent", "touch", lab, "-", text="src/billing/vat.ts\nsrc/billing/invoice.ts\n"
             ).exit_code
             == 0
         )

@@ -1,4 +1,4 @@
-"""What time does to memories: one pass against one memory at a time, and what passes never do."""
+"""Decay and expiry: a pass against one memory at a time, and changes that no pass makes."""
 
 import math
 import tempfile
@@ -26,7 +26,7 @@ LIVE = tuple(word for word in STATUSES if word != "purged")
 
 
 def alone(name):
-    """A pack in which no memory is compared with another: what time does is all that happens."""
+    """Return a pack in which memories are not compared, so that time alone changes them."""
     return f'(pack alone :inherits {name}) (setting linking "off")'
 
 
@@ -40,7 +40,7 @@ TANGLED = """(pack tangled "Status, half-life and label answer to one another.")
 
 
 def written(lab, *events):
-    """Events that the fold knows, as if they had come from elsewhere: (kind, at, body)."""
+    """Write events (kind, at, body) into a lab, as if another process had written them."""
     with lab.io.store.writing() as tx:
         for kind, at, body in events:
             tx.event(kind, body, at=at)
@@ -50,7 +50,7 @@ def head(lab):
     return lab.io.store.journal.head
 
 
-def known(lab):
+def statuses_by_id(lab):
     return {row["id"]: (row["status"], row["label"]) for row in lab.memories.iter_rows(named=True)}
 
 
@@ -69,12 +69,12 @@ def memories(draw):
     }
     age = st.floats(0, 400).map(lambda days: BEGIN - round(days * DAY))
     rows = draw(st.lists(st.fixed_dictionaries({**fields, "at": age}), min_size=1, max_size=8))
-    return [{"text": f"memory {place}", **row} for place, row in enumerate(rows)]
+    return [{"text": f"memory {index}", **row} for index, row in enumerate(rows)]
 
 
 @pytest.fixture(scope="module")
 def opened(trigrams):
-    """A lab in memory with these memories, some of them recalled."""
+    """Return a lab in memory with these memories, some of them recalled."""
 
     def fresh(pack, rows, uses=()):
         lab = memlab.open(embedder=trigrams, clock=memlab.ManualClock(BEGIN), pack=pack)
@@ -86,18 +86,18 @@ def opened(trigrams):
     return fresh
 
 
-def one_at_a_time(lab, pack, id, now):
-    """What the pack's policies make of one memory, row by row: the status and the label that it has afterwards."""
+def transition_of(lab, pack, id, now):
+    """Apply the pack's policies to one memory, row by row; return its status and label afterwards."""
     state, row = lab.io.store.state, id - 1
     status, label = state.names["status"].value_at(row), state.names["label"].value_at(row)
     changed = int(state.numbers["changed"].values[row])
     if changed > now or (changed == now and status == "retracted"):
         return status, label
-    found = status
+    result = status
 
     def ask(slot):
         moment = Moment(state, pack, np.array([row]), now)
-        moment.give(status=np.array([found], dtype=object))
+        moment.give(status=np.array([result], dtype=object))
         policy = pack.policies[slot]
         values = {name: moment[name][0] for name in policy.inputs}
         return policy.row(
@@ -105,11 +105,11 @@ def one_at_a_time(lab, pack, id, now):
         )
 
     if status in RECALLABLE:
-        while found in RECALLABLE and (ask("promote") or found) != found:
-            found = ask("promote")
-    if (found in RECALLABLE or status == "retracted") and ask("forget"):
-        found = pack.settings["forgotten-as"]
-    return found, (ask("label") or label) if found in RECALLABLE else label
+        while result in RECALLABLE and (ask("promote") or result) != result:
+            result = ask("promote")
+    if (result in RECALLABLE or status == "retracted") and ask("forget"):
+        result = pack.settings["forgotten-as"]
+    return result, (ask("label") or label) if result in RECALLABLE else label
 
 
 uses = st.lists(st.integers(0, 7), max_size=12)
@@ -121,19 +121,19 @@ passes = st.floats(0, 200).map(lambda days: BEGIN + round(days * DAY))
 @given(rows=memories(), uses=uses, now=passes)
 def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
     lab, pack = opened(name, rows, uses), load_pack(name)
-    before = known(lab)
-    wanted = {id: one_at_a_time(lab, pack, id, now) for id in before}
-    found = lab.upkeep.maintain(now)
-    assert known(lab) == wanted
+    before = statuses_by_id(lab)
+    wanted = {id: transition_of(lab, pack, id, now) for id in before}
+    upkeep = lab.upkeep.maintain(now)
+    assert statuses_by_id(lab) == wanted
     moved = {
         (row["id"], row["what"]): (row["from"], row["to"])
-        for row in found.frame.iter_rows(named=True)
+        for row in upkeep.frame.iter_rows(named=True)
     }
     assert moved == {
-        (id, what): (before[id][place], wanted[id][place])
+        (id, what): (before[id][index], wanted[id][index])
         for id in before
-        for place, what in enumerate(("status", "label"))
-        if before[id][place] != wanted[id][place]
+        for index, what in enumerate(("status", "label"))
+        if before[id][index] != wanted[id][index]
     }
 
 
@@ -142,16 +142,18 @@ def test_a_pass_is_every_memory_on_its_own(opened, name, rows, uses, now):
 @given(rows=memories(), uses=uses, nows=st.lists(passes, min_size=1, max_size=5))
 def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, rows, uses, nows):
     lab = opened(name, rows, uses)
-    told = known(lab)
+    result = statuses_by_id(lab)
     since = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
     for now in nows:
         for row in lab.upkeep.maintain(now).frame.iter_rows(named=True):
             place = ("status", "label").index(row["what"])
-            assert told[row["id"]][place] == row["from"], (
+            assert result[row["id"]][place] == row["from"], (
                 "each transition begins where the last one ended"
             )
-            told[row["id"]] = (
-                (row["to"], told[row["id"]][1]) if place == 0 else (told[row["id"]][0], row["to"])
+            result[row["id"]] = (
+                (row["to"], result[row["id"]][1])
+                if place == 0
+                else (result[row["id"]][0], row["to"])
             )
             assert since[row["id"] - 1] <= now, "nothing that changed later is touched"
         until = lab.memories["changed"].to_physical().fill_null(-(2**62)).to_list()
@@ -159,7 +161,7 @@ def test_whatever_the_clock_does_nothing_is_undone_or_repeated(opened, name, row
         since, seen = until, head(lab)
         assert not lab.upkeep.maintain(now)
         assert head(lab) == seen, "a second pass at the same instant writes nothing"
-    assert known(lab) == told
+    assert statuses_by_id(lab) == result
 
 
 @examples(15, quick=5)
@@ -174,7 +176,7 @@ def test_a_pass_that_was_stopped_is_finished_by_the_next(opened, rows, now, bloc
         assert begun.complete == (cut >= -(-len(rows) // block))
         rest = parts.upkeep.maintain(now)
     assert rest.complete
-    assert known(parts) == known(whole)
+    assert statuses_by_id(parts) == statuses_by_id(whole)
     assert len(begun.events) + len(rest.events) <= -(-len(rows) // block), (
         "one event a block, and none for nothing"
     )
@@ -206,7 +208,7 @@ class TestStatuses:
         ]
         assert lab[1].status == "confirmed"
 
-    def test_what_was_deleted_is_due_after_thirty_days(self, lab, clock):
+    def test_a_deleted_memory_is_due_for_purging_after_thirty_days(self, lab, clock):
         lab.policies.use(alone("companion"))
         lab.remember("a dream")
         clock.advance(days=30)
@@ -230,7 +232,7 @@ class TestStatuses:
         lab.upkeep.maintain()
         assert (lab[1].status, lab[2].status in RECALLABLE) == ("expired", True)
 
-    def test_what_is_out_of_recall_stays_as_it_is(self, lab, clock):
+    def test_an_inactive_memory_is_unchanged(self, lab, clock):
         lab.policies.use(alone("companion"))
         out = [word for word in LIVE if word not in (*RECALLABLE, "retracted")]
         lab.remember([{"text": word, "status": word} for word in out])
@@ -256,7 +258,7 @@ class TestStatuses:
             lab.policies.install("promote", '(fn [] "purged")')
 
     @pytest.mark.parametrize("status", ["forgotten", "expired", "deleted"])
-    def test_what_is_let_go_gets_the_status_that_the_pack_says(self, lab, status):
+    def test_an_expired_memory_gets_the_status_of_the_pack(self, lab, status):
         lab.policies.use(
             f'(pack p) (setting forgotten-as "{status}") (defpolicy forget [age-days] (>= age-days 0))'
         )
@@ -279,15 +281,15 @@ class TestLabels:
         lab.upkeep.maintain()
         clock.advance(days=2)
         assert not lab.upkeep.maintain()
-        assert known(lab)[1] == ("active", "new")
+        assert statuses_by_id(lab)[1] == ("active", "new")
 
-    def test_what_leaves_recall_keeps_its_last_label(self, lab, clock):
+    def test_a_memory_that_leaves_recall_keeps_its_last_label(self, lab, clock):
         lab.policies.use(alone("companion"))
         lab.remember("a")
         lab.upkeep.maintain()
         clock.advance(days=60)
         lab.upkeep.maintain()
-        assert known(lab)[1] == ("deleted", "vivid")
+        assert statuses_by_id(lab)[1] == ("deleted", "vivid")
 
     def test_another_pack_has_other_words(self, lab):
         lab.remember("a")
@@ -301,15 +303,15 @@ class TestLabels:
     def test_any_date(self, lab, created):
         lab.remember("a", at=created)
         lab.upkeep.maintain("2026-01-01")
-        assert known(lab)[1][1] == ("vivid" if created > "2026" else "fragment")
+        assert statuses_by_id(lab)[1][1] == ("vivid" if created > "2026" else "fragment")
 
 
-def test_what_changed_at_a_later_instant_waits_until_the_clock_has_caught_up(lab, clock):
+def test_a_change_at_a_later_instant_waits_for_the_clock(lab, clock):
     lab.policies.use(alone("companion"))
     lab.remember("a")
     clock.advance(days=5)
     lab.upkeep.maintain()
-    assert known(lab)[1][1] == "clear"
+    assert statuses_by_id(lab)[1][1] == "clear"
     clock.advance(days=-3)
     assert not lab.upkeep.maintain()
     lab.remember("b")
@@ -326,24 +328,27 @@ def test_a_transition_is_an_event_that_folds_without_a_policy(trigrams):
         ) as lab:
             lab.remember([f"memory {n}" for n in range(5)])
             lab.upkeep.maintain(BEGIN + 5 * DAY)
-            told, events = known(lab), list(lab.io.store.journal.events(kinds=["maintain"]))
+            told, events = (
+                statuses_by_id(lab),
+                list(lab.io.store.journal.events(kinds=["maintain"])),
+            )
         assert [event.at for event in events] == [BEGIN + 5 * DAY]
         assert events[0].body["set"] == [
             {"ids": [1, 2, 3, 4, 5], "columns": {"label": "clear", "changed": BEGIN + 5 * DAY}}
         ]
         assert events[0].body["pack"] == load_pack(alone("companion")).hash
         with memlab.open(path, embedder=trigrams, clock=memlab.ManualClock(BEGIN)) as again:
-            assert known(again) == told
+            assert statuses_by_id(again) == told
 
 
 def test_nothing_is_decided_of_no_memories(lab):
-    found = find_transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
-    assert not found.change
-    assert found.frame.is_empty()
+    result = find_transitions(lab.io.store.state, lab.policies.pack, np.empty(0, dtype=np.int64), 0)
+    assert not result.change
+    assert result.frame.is_empty()
     assert not lab.upkeep.maintain()
 
 
-def test_a_retracted_memory_is_let_go_only_at_a_later_instant(lab, clock):
+def test_a_retracted_memory_expires_only_at_a_later_instant(lab, clock):
     lab.policies.use(alone("factgraph"))
     lab.remember("a")
     change = Change(set=[build_values([1], status="retracted", changed=clock())])

@@ -130,14 +130,14 @@ SHOWS_NOT = {
 @pytest.mark.parametrize(
     ("detector", "text"), [(name, text) for name, texts in SHOWS.items() for text in texts]
 )
-def test_it_fires(detector: str, text: str) -> None:
+def test_the_rule_matches(detector: str, text: str) -> None:
     assert detector in utterance(text).reasons
 
 
 @pytest.mark.parametrize(
     ("detector", "text"), [(name, text) for name, texts in SHOWS_NOT.items() for text in texts]
 )
-def test_it_does_not_fire(detector: str, text: str) -> None:
+def test_the_rule_does_not_match(detector: str, text: str) -> None:
     assert detector not in utterance(text).reasons
 
 
@@ -145,7 +145,7 @@ def test_every_detector_is_tested() -> None:
     assert set(SHOWS) == set(SHOWS_NOT) == set(DETECTORS)
 
 
-def test_a_question_tells_nothing_and_what_stands_beside_it_does() -> None:
+def test_a_question_states_nothing_but_its_neighbouring_sentence_may() -> None:
     assert utterance("I moved to Rome. What is the weather?").reasons == (
         "tells-event",
         "asks-plainly",
@@ -173,9 +173,9 @@ def test_length_counts_words() -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_has_features_and_case_does_not_matter(text: str) -> None:
-    found = utterance(text)
-    assert found.length >= 0
-    assert found.fired <= set(DETECTORS)
+    parsed = utterance(text)
+    assert parsed.length >= 0
+    assert parsed.fired <= set(DETECTORS)
     Statement(text).denies(Statement(text[::-1]))
 
 
@@ -208,9 +208,9 @@ def test_a_hostile_text_takes_time_in_proportion(unit: str, small: int) -> None:
         text = unit * (size // len(unit))
         started = time.process_time()
         utterance(text)
-        said = Statement(text)
-        assert not said.denies(said) or said.denied
-        assert said.changes in (True, False)
+        statement = Statement(text)
+        assert not statement.denies(statement) or statement.denied
+        assert statement.changes in (True, False)
         return time.process_time() - started
 
     least = min(seconds(small) for _ in range(3))
@@ -241,7 +241,7 @@ class TestNegation:
             ("Ada eats meat", "Ada doesn\u2019t eat meat"),
         ],
     )
-    def test_one_denies_what_the_other_says(self, old: str, new: str) -> None:
+    def test_statements_that_deny_each_other(self, old: str, new: str) -> None:
         assert Statement(new).denies(Statement(old))
         assert not Statement(old).denies(Statement(new))
 
@@ -254,9 +254,7 @@ class TestNegation:
             ("Deploys go out on Tuesdays", "The bakery does not open on Sundays"),
         ],
     )
-    def test_what_agrees_or_speaks_of_something_else_denies_nothing(
-        self, old: str, new: str
-    ) -> None:
+    def test_compatible_or_unrelated_statements_deny_nothing(self, old: str, new: str) -> None:
         assert not Statement(new).denies(Statement(old))
         assert not Statement(old).denies(Statement(new))
 
@@ -267,7 +265,7 @@ class TestNegation:
         assert not Statement("Every now and then it rains").updates(Statement("It snows"))
 
     @pytest.mark.parametrize(
-        ("old", "new", "said"),
+        ("old", "new", "text"),
         [
             ("Indent with tabs", "Indent with spaces now", "tabs -> spaces"),
             (
@@ -281,8 +279,8 @@ class TestNegation:
             ("x " * 100, "y " * 100, f"{'x ' * 28}x... -> {'y ' * 28}y..."),
         ],
     )
-    def test_what_changed_in_a_few_words(self, old: str, new: str, said: str) -> None:
-        assert difference(old, new) == said
+    def test_changes_in_a_few_words(self, old: str, new: str, text: str) -> None:
+        assert difference(old, new) == text
 
     @given(st.text(min_size=1, max_size=60), st.text(min_size=1, max_size=60))
     def test_any_two_texts_have_a_difference(self, old: str, new: str) -> None:

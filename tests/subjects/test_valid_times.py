@@ -39,16 +39,18 @@ def day(number: int) -> str:
 
 
 def rows() -> list[dict[str, Any]]:
-    told: list[tuple[Any, ...]] = [*((*one, None) for one in HISTORY), *ENDS]
+    values_by_day: list[tuple[Any, ...]] = [*((*item, None) for item in HISTORY), *ENDS]
     return [
         {"text": f"{who} {what} {value}", "subject": who, "predicate": what, "value": value, "confidence": 0.95,
          "at": day(start)} | ({} if stop is None else {"valid_until": day(stop)})
-        for who, what, value, start, stop in told
+        for who, what, value, start, stop in values_by_day
     ]  # fmt: skip
 
 
-def told(order: list[dict[str, Any]], *, how: str) -> dict[int, list[tuple[str, str, str]]]:
-    """What held on each day, of a history told in this order."""
+def values_by_day(
+    order: list[dict[str, Any]], *, how: str
+) -> dict[int, list[tuple[str, str, str]]]:
+    """Return the valid values of each day, for a history told in this order."""
     with memlab.open(pack="factgraph", clock=memlab.ManualClock(NOW)) as lab:
         if how == "many":
             lab.remember(order)
@@ -71,14 +73,14 @@ def held_on(lab: memlab.Lab, number: int) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def in_order() -> dict[int, list[tuple[str, str, str]]]:
-    return told(sorted(rows(), key=lambda row: str(row["at"])), how="one by one")
+    return values_by_day(sorted(rows(), key=lambda row: str(row["at"])), how="one by one")
 
 
 def test_told_in_order_each_value_holds_until_the_next(
     in_order: dict[int, list[tuple[str, str, str]]],
 ) -> None:
-    where = {number: [value for who, what, value in held if (who, what) == ("Ada", "lives-in")]
-             for number, held in in_order.items()}  # fmt: skip
+    where = {number: [value for who, what, value in item if (who, what) == ("Ada", "lives-in")]
+             for number, item in in_order.items()}  # fmt: skip
     assert [where[number] for number in (-1, 0, 9, 10, 19, 20, 29, 30, 44)] == [
         [], ["Rome"], ["Rome"], ["Oslo"], ["Oslo"], ["Rome"], ["Rome"], ["Lima"], ["Lima"]
     ]  # fmt: skip
@@ -92,7 +94,9 @@ def test_fifty_orders_of_telling_give_one_history(
     for _ in range(17):
         order = rows()
         chance.shuffle(order)
-        assert told(order, how=how) == in_order, [(row["text"], row["at"]) for row in order]
+        assert values_by_day(order, how=how) == in_order, [
+            (row["text"], row["at"]) for row in order
+        ]
 
 
 @pytest.mark.parametrize("pack", ["companion", "workbench", "factgraph"])

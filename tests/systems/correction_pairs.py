@@ -1,7 +1,7 @@
-"""Statements, what corrects each, and a query of it: forty pairs for the default pack.
+"""Forty triples for the default pack: a statement, its correction, and a query about it.
 
-``READ`` were at hand when the constants of ``corrects`` were chosen. ``UNREAD`` were written afterwards, and run more
-than once while rules were written since: neither is held out any more.
+``READ`` were known when the constants of ``corrects`` were chosen. ``UNREAD`` were written afterwards, but have been run
+several times while rules were written. Neither set is held out any more.
 """
 
 READ = (

@@ -1,6 +1,4 @@
-"""Several agents on one lab: what each remembers is its own, what is known of the user is shared, and each keeps to its
-project. In the words of the companion and of the workbench.
-"""
+"""Several agents on one lab: own memories, shared facts about the user, and separate projects."""
 
 import polars as pl
 import pytest
@@ -49,7 +47,7 @@ class TestCompanion:
         (row,) = companion.agents.relationships().to_dicts()
         assert (row["agent"], row["trust"], row["familiarity"]) == ("tutor", 51.0, 1.0)
 
-    def test_what_a_session_taught_is_the_agents_and_its_facts_are_shared(self, companion):
+    def test_lessons_of_a_session_are_the_agents_and_its_facts_are_shared(self, companion):
         tutor, coach = companion.agents("tutor", session="monday"), companion.agents("coach")
         learned = tutor.end_session(
             [{"role": "user", "content": "I live in Rome. Yesterday I visited my sister."}]
@@ -106,7 +104,7 @@ class TestWorkbench:
                 coder.remember("Tests run with tox", **field)
         assert len(workbench) == 0
 
-    def test_it_deletes_nobody_elses(self, workbench):
+    def test_an_agent_deletes_no_memory_of_another(self, workbench):
         coder, reviewer = (workbench.agents(name, project="api") for name in ("coder", "reviewer"))
         theirs = reviewer.remember("Never merge on a Friday", kind="convention")
         users = workbench.remember(
@@ -127,7 +125,7 @@ class TestWorkbench:
         assert reviewer.restore(theirs).ids == (1,)
         assert workbench.agents("lead", project="api", role="owner").forget(theirs).ids == (1,)
 
-    def test_what_a_user_writes_is_private_and_no_agent_sees_it(self, workbench):
+    def test_a_users_memories_are_private_to_the_user(self, workbench):
         """Private is the default for what a user writes; the project's for what an agent writes."""
         note = workbench.remember(
             "My private note on the token refresh", creator="user", project="api"
@@ -213,7 +211,7 @@ def test_a_fact_of_a_graph_is_one_with_both_as_sources(clock):
         assert lab.memories["agents"].to_list() == [["agent:coach", "agent:tutor"]]
 
 
-def test_what_is_said_to_be_no_fact_is_the_agents_own(clock):
+def test_an_explicit_non_fact_is_the_agents_own(clock):
     with memlab.open(clock=clock) as lab:
         tutor = lab.agents("tutor")
         tutor.remember("Fractions went badly")
@@ -239,7 +237,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("act", CHANGES)
 @pytest.mark.parametrize("role", ["reader", "member", "owner"])
-def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, role, act):
+def test_a_member_changes_only_its_own_memories_without_other_contributors(lab, role, act):
     coder = lab.agents("coder", role=role)
     for creator in CREATORS:
         for sources in SOURCES:
@@ -261,7 +259,7 @@ def test_a_member_changes_what_it_created_and_nobody_else_contributed_to(lab, ro
                 assert f"Memory {memory.id} is shared with agent:tutor" in str(refused.value)
 
 
-def test_one_memory_of_another_keeps_all_that_were_named_as_they_are(lab):
+def test_a_memory_of_another_keeps_its_named_fields(lab):
     coder, tutor = lab.agents("coder"), lab.agents("tutor")
     mine = coder.remember("mine", visibility="project")
     theirs = tutor.remember("theirs", visibility="project")

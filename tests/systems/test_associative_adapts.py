@@ -35,7 +35,7 @@ TAGS = {1: ["build", "cache"], 2: ["build"], 3: ["cache"]}
 
 @pytest.fixture
 def agent(trigrams, clock):
-    """Links come from the session alone: what the engine would add by itself is another system's subject."""
+    """Return a lab whose links come from the session alone, because other tests cover those of the engine."""
     pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 0)'
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         lab.upkeep.operations.run(SESSION)
@@ -43,7 +43,7 @@ def agent(trigrams, clock):
 
 
 def graph():
-    """Undirected neighbours with weights: memories by id, tags by name; a tag's edge weighs 1."""
+    """Return undirected neighbours with weights: memories by id, tags by name; the edge of a tag weighs 1."""
     joined = {}
     pairs = [*LINKS, *((id, tag, 1.0) for id, tags in TAGS.items() for tag in tags)]
     for a, b, weight in pairs:
@@ -53,7 +53,7 @@ def graph():
 
 
 def spread(energy, joined, *, steps, damping, threshold):
-    """A[j] += A[i] * W[i,j] * D for every i that has any, all at once, so many times; what is below F does not pass."""
+    """Spread A[j] += A[i] * W[i,j] * D for all active i at once, ``steps`` times; values below F do not pass."""
     active = dict(energy)
     for _ in range(steps):
         arriving = {}
@@ -230,8 +230,8 @@ class TestTogether:
 class TestShape:
     def test_density_clustering_and_key_memories(self, agent):
         agent.upkeep.operations.run('(recall "cold cache" 2) (recall "cold cache" 1)')
-        told = agent.upkeep.operations.run("(stats)")[0].value
-        totals = dict(told.frames["totals"].iter_rows())
+        value = agent.upkeep.operations.run("(stats)")[0].value
+        totals = dict(value.frames["totals"].iter_rows())
         joined = graph()
         nodes = list(joined)
         pairs = {frozenset((a, b)) for a in joined for b, _ in joined[a]}
@@ -251,7 +251,7 @@ class TestShape:
             for r in memories
         }
         best = max(scores, key=scores.get)
-        assert told.frames["key"]["memory_id"][0] == best
+        assert value.frames["key"]["memory_id"][0] == best
         assert totals["communities"] >= 2  # the build, and the kitchen
 
     def test_layers_as_time_goes_by(self, agent, clock):
@@ -266,15 +266,15 @@ class TestShape:
                 return "active"
             return "stable" if memory["access"] >= 5 else "decaying"
 
-        seen = set()
+        unique = set()
         for days in (1, 5, 3, 30):
             clock.advance(days=days)
             if days < 30:
                 agent.upkeep.operations.run('(recall "cold cache" 1) (recall "cold cache" 1)')
-            told = agent.graph.stats(progress=False).frames["layers"]
+            layers = agent.graph.stats(progress=False).frames["layers"]
             counted = {
                 row["layer"]: row["memories"]
-                for row in told.iter_rows(named=True)
+                for row in layers.iter_rows(named=True)
                 if row["memories"]
             }
             wanted = {}
@@ -282,10 +282,10 @@ class TestShape:
                 layer = expected(memory, clock())
                 wanted[layer] = wanted.get(layer, 0) + 1
             assert counted == wanted
-            seen |= set(wanted)
-        assert seen == {"emerging", "active", "stable", "decaying"}
+            unique |= set(wanted)
+        assert unique == {"emerging", "active", "stable", "decaying"}
 
-    def test_what_had_a_time_to_live_goes_when_it_is_over(self, agent, clock):
+    def test_memories_with_a_time_to_live_expire(self, agent, clock):
         def gone():
             agent.upkeep.maintain(progress=False)
             return {
@@ -305,7 +305,7 @@ class TestShape:
 
 
 @pytest.mark.long
-def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
+def test_an_adaptation_that_does_worse_is_reverted(trigrams, clock):
     """Every version hashed and counted; a better one is found on the log, a worse one taken back."""
     pack = """(pack own "x" :inherits associative)
         (setting linking "off") (setting edge-gain 0) (setting limit 3)
@@ -346,8 +346,8 @@ def test_it_adapts_and_takes_back_what_does_worse(trigrams, clock):
             '(set-policy-fn recall-score "(fn [importance] (- 1 importance))")'
         )
         counts.append(live(100))
-        told = lab.policies.attribution("recall-score").frame
-        assert [(row["success"], row["fail"]) for row in told.iter_rows(named=True)] == counts
+        frame = lab.policies.attribution("recall-score").frame
+        assert [(row["success"], row["fail"]) for row in frame.iter_rows(named=True)] == counts
         assert (
             counts[1][0] / sum(counts[1])
             > counts[0][0] / sum(counts[0])

@@ -28,14 +28,14 @@ def test_five_recalls_of_both_strengthen_their_edge_five_times(lab):
     assert weight == pytest.approx(0.55)
 
 
-def test_it_ends_at_one_and_makes_no_edges(lab):
+def test_the_weight_is_at_most_one_and_no_edge_is_added(lab):
     lab.graph.link(1, 2, "inspires", weight=0.97)
     for _ in range(3):
         lab.recall("rust build CI", limit=3)
     assert edges(lab) == [("inspires", 1.0, 3)]
 
 
-def test_what_is_not_logged_and_what_was_shown_alone_strengthen_nothing(lab):
+def test_unlogged_recalls_and_single_results_strengthen_nothing(lab):
     lab.graph.link(1, 2, weight=0.3)
     lab.recall("rust build CI", limit=2, log=False)
     assert edges(lab) == [("relates-to", 0.3, 0)]

@@ -14,11 +14,11 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("held", "text"), SAID.items())
-def test_identifiers_are_redacted_under_cascade(clock, held, text):
+@pytest.mark.parametrize(("secret", "text"), SAID.items())
+def test_identifiers_are_redacted_under_cascade(clock, secret, text):
     with memlab.open(pack="cascade", clock=clock) as lab:
         stored = lab.remember(text).text
-        assert held not in stored
+        assert secret not in stored
         assert "[REDACTED" in stored
 
 

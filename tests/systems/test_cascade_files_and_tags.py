@@ -86,7 +86,7 @@ def test_a_word_that_one_of_them_lacks_is_no_tag(lab):
     assert done.tag is None
 
 
-def test_one_memory_shares_nothing_and_a_tag_of_two_is_enough(lab):
+def test_a_memory_alone_shares_nothing_and_a_tag_of_two_is_enough(lab):
     assert verified(lab, ["our redis keeps the carts"], "redis carts").tag is None
     for text in ("our kafka is in the cellar", "our kafka is on the roof"):
         lab.remember(text, tags=["queue"], linking="off")

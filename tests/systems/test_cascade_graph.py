@@ -37,8 +37,9 @@ EDGE = {"has-tag": 0.8, "in-cluster": 0.6, "supersedes": 0.9}
 
 
 def topics(texts):
-    """Vectors on given axes: half of each is what it is about, so that texts on one topic are near (0.5) and no more;
-    the other half is its own.
+    """Embed texts on given axes: half of a vector is its topic, so texts on one topic have a similarity of 0.5.
+
+    The other half is the text's own.
     """
     out = np.zeros((len(texts), 256))
     for row, text in enumerate(texts):
@@ -69,7 +70,7 @@ MEMORIES = [
         "tags": ["style"],
         "provenance": "user-corrected",
     },
-    # 4-6: how things go out; the fifth stands in the place of the fourth
+    # 4-6: how things go out; the fifth supersedes the fourth
     {"text": "Deploy on any day", "kind": "fact", "provenance": "inferred"},
     {"text": "Never deploy on friday", "kind": "correction", "provenance": "user-corrected"},
     {
@@ -116,7 +117,7 @@ def lab(clock):
 
 
 def graph(lab):
-    """Neighbours of each node by name, both ways, with what an edge is worth before it is discounted."""
+    """Return the neighbours of each node by name, in both directions, with undiscounted weights."""
     near = {}
     for edge in lab.edges.to_dicts():
         a, b = ("memory", edge["source"]), (edge["to_kind"], edge["to"] or edge["target"])
@@ -129,7 +130,7 @@ def graph(lab):
 
 
 def walked(lab, question, *, seeds=None):
-    """Scores of memories: the ten nearest of at least 0.4, and breadth first over two edges what they lead to."""
+    """Score memories: the ten nearest of similarity 0.4 or more, then breadth first over two edges."""
     vector, *vectors = lab.io.embedder.encode([question, *lab.memories["text"]]).astype(float)
     cosine = {
         id: v @ vector / math.sqrt(v @ v * (vector @ vector)) for id, v in enumerate(vectors, 1)
@@ -175,8 +176,8 @@ class TestRetrieval:
         clock.advance(hours=30)
         expected = boosted(lab, walked(lab, question), clock())
         slate = lab.recall(question, status=ALL, log=False).slate
-        found = dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True))
-        assert found == pytest.approx(expected, rel=1e-9)
+        values = dict(zip(slate.ids.tolist(), slate.scores.tolist(), strict=True))
+        assert values == pytest.approx(expected, rel=1e-9)
         best = sorted(expected, key=lambda id: (-round(expected[id], 12), id))[:10]
         assert list(slate.shown) == best
 
@@ -227,7 +228,7 @@ class TestWarnings:
         expected = walked(lab, "then print(token) to the console", seeds={("memory", 9): 1.0})
         assert hits[0].score == pytest.approx(boosted(lab, expected, clock())[9])
 
-    def test_it_is_there_at_the_next_turn(self, lab):
+    def test_a_surfaced_memory_is_available_at_the_next_turn(self, lab):
         turns = lab.agents.turns(verifier=memlab.verifiers.overlap)
         assert not turns.offer("then print(token) to the console")
         assert turns.wait(30)
@@ -235,7 +236,7 @@ class TestWarnings:
 
 
 class TestConfidence:
-    def test_as_it_stands(self, lab, clock):
+    def test_the_graph_in_its_current_state(self, lab, clock):
         for days in (0.0, 1.5, 40.0):
             clock.advance(days=days)
             slate = lab.recall("tabs and redis", limit=10).slate
@@ -258,7 +259,7 @@ class TestConfidence:
 
 class TestAfterEachRetrieval:
     def test_a_life_of_verdicts_and_feedback(self, lab, clock):
-        """Accesses, confidence, strength and the weights between what passed, counted beside the lab."""
+        """Accesses, confidence, strength and the weights between results, compared with counts outside the lab."""
         chance = np.random.default_rng(5)
         access, confidence, strength = (
             dict.fromkeys(range(1, 11), value) for value in (0.0, 0.6, 1.0)
@@ -309,21 +310,21 @@ class TestAfterEachRetrieval:
             ("confidence", confidence),
             ("strength", strength),
         ):
-            found = dict(zip(memories["id"], memories[column], strict=True))
-            assert found == pytest.approx(expected, abs=1e-9), column
+            values = dict(zip(memories["id"], memories[column], strict=True))
+            assert values == pytest.approx(expected, abs=1e-9), column
         edges = lab.edges.filter(relation="relates-to")
         ends = zip(edges["source"], edges["target"], strict=True)
         assert dict(zip(ends, edges["weight"], strict=True)) == pytest.approx(weight, abs=1e-9)
 
-    def test_what_was_used_together_is_found_together(self, lab):
+    def test_memories_used_together_are_retrieved_together(self, lab):
         """Ten verdicts that let the same two pass make a full edge, over which a question about one finds the other."""
         lab.remember("Spaces cost bytes", kind="fact", confidence=0.6, linking="off")
         assert 10 not in lab.recall("redis cache", log=False).ids
         for _ in range(10):
             hits = lab.recall("some tea and the redis cache", limit=10)
             lab.agents.verify(hits, [7, 10])
-        found = {hit.id: hit.score for hit in lab.recall("redis cache", log=False)}
-        assert found[10] == pytest.approx(1.0 * 0.7 * 1.5)
+        result = {hit.id: hit.score for hit in lab.recall("redis cache", log=False)}
+        assert result[10] == pytest.approx(1.0 * 0.7 * 1.5)
 
     def test_seeds_and_nothing_verified_is_a_gap_that_is_reviewed(self, lab):
         hits = lab.recall("which redis version do we deploy?", session="s1")

@@ -1,4 +1,4 @@
-"""What a coding assistant's memory makes of trust that was given, and of a verifier that rejects what was found."""
+"""The pack cascade with feedback and with a verifier that rejects results: how trust changes."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_trust_that_is_given_weighs_instead_of_that_of_the_provenance(lab):
     assert by_id == pytest.approx({1: 0.08, 2: 0.8})
 
 
-def test_what_is_rejected_is_no_use_and_what_is_verified_counts_once(lab, clock):
+def test_a_rejected_result_is_no_use_and_a_verified_one_counts_once(lab, clock):
     lab.remember("redis cache for sessions", confidence=0.5)
     lab.remember("redis cache for pages", confidence=0.5, linking="off")
     born = lab.memories["accessed"][0]

@@ -25,21 +25,21 @@ def lab(clock):
 
 
 def offered(turns, *contexts):
-    """What comes up for each of the contexts."""
-    found = []
+    """Return the memories that are offered for each of the contexts."""
+    results = []
     for context in contexts:
         turns.offer(context)
         assert turns.wait(60)
-    found = turns.offer("zzzz qqqq")
+    results = turns.offer("zzzz qqqq")
     assert turns.wait(60)
-    return found
+    return results
 
 
 def test_a_verifier_is_there_without_being_asked_for(lab):
     with lab.agents.turns() as turns:
-        found = offered(turns, "the redis build on CI fails")
-    assert {hit.id for hit in found} == {1, 2}
-    assert found.notes == ()
+        result = offered(turns, "the redis build on CI fails")
+    assert {hit.id for hit in result} == {1, 2}
+    assert result.notes == ()
     assert lab.edges.filter(pl.col("relation") == "relates-to").select(
         "source", "target", "weight"
     ).rows() == [(1, 2, 0.1)]
@@ -47,7 +47,7 @@ def test_a_verifier_is_there_without_being_asked_for(lab):
     assert confidence[:2] == [0.82, 0.82], "verified ones gain 0.02"
 
 
-def test_it_may_name_relations(lab):
+def test_an_offer_may_name_relations(lab):
     lab.remember("The user speaks no French", linking="off")
     with lab.agents.turns() as turns:
         offered(turns, "Does the user speak French?")

@@ -31,7 +31,7 @@ def test_both_lines_of_a_contradiction_are_marked():
     assert "contradicts" not in lab.context("how does the team indent?").text
 
 
-def test_what_is_private_to_another_is_not_named():
+def test_private_memories_of_others_are_not_named():
     lab, _ = lab_of()
     tabs = lab.remember(
         "The team indents with tabs", linking="off", visibility="private", creator="agent:coder"
@@ -51,9 +51,9 @@ def test_a_mark_costs_tokens_of_the_budget():
         )
     clock.advance(days=365)
     for budget in (60, 100, 200, 400):
-        found = lab.context("why is the parser slow?", budget=budget)
-        assert len(found.text.encode()) <= 4 * budget
-        assert len(found.markdown.encode()) <= 4 * budget
+        context = lab.context("why is the parser slow?", budget=budget)
+        assert len(context.text.encode()) <= 4 * budget
+        assert len(context.markdown.encode()) <= 4 * budget
 
 
 def test_a_pack_that_does_not_ask_for_marks_writes_none():

@@ -67,8 +67,8 @@ def test_the_chain_survives_opening_again_exporting_and_asking_of_the_past(clock
     with memlab.open(pack="cascade") as other:
         other.load(file)
         assert other.upkeep.review.provenance(1).equals(chain)
-    shown = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
-    assert [one["session"] for one in json.loads(shown)["provenance_chain"]] == [
+    output = CliRunner().invoke(main, ["show", str(tmp_path / "lab"), "1", "--json"]).output
+    assert [item["session"] for item in json.loads(output)["provenance_chain"]] == [
         "monday",
         "thursday",
     ]
@@ -85,7 +85,7 @@ def test_a_purge_takes_the_records_of_what_goes(clock, tmp_path):
         assert "colleague" not in repr([event.body for event in lab.io.store.journal.events()])
 
 
-def test_a_viewer_sees_the_chain_of_what_it_sees(clock):
+def test_a_viewer_sees_the_provenance_of_visible_memories(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         private = {"visibility": "private", "creator": "agent:coder"}
         for session in ("a", "b"):

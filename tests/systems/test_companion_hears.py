@@ -17,7 +17,7 @@ SAID = (
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
 @pytest.mark.parametrize("text", SAID)
 @pytest.mark.parametrize("pack", ["companion", "memlab"])
-def test_what_an_assistant_says_of_itself_is_no_fact_about_the_user(clock, pack, role, text):
+def test_an_assistants_statement_about_itself_is_no_fact_about_the_user(clock, pack, role, text):
     with memlab.open(pack=pack, clock=clock) as lab:
         heard = lab.agents.observe(text, role=role)
         assert heard.memory is None or heard.memory.kind not in OF_THE_USER
@@ -32,13 +32,13 @@ def test_the_same_words_of_a_user_are_one(clock, text):
         assert lab.agents.observe(text).memory.kind in OF_THE_USER
 
 
-def test_what_an_assistant_says_of_the_user_is_inferred(clock):
+def test_an_assistants_statement_about_the_user_is_inferred(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         heard = lab.agents.observe("The user wants to move to Lisbon", role="assistant")
         assert (heard.memory.kind, lab.memories["provenance"][0]) == ("goal", "inferred")
 
 
-def test_what_happened_to_an_agent_is_a_memory_of_its_own(clock):
+def test_an_agents_experience_is_its_own_memory(clock):
     with memlab.open(pack="companion", clock=clock) as lab:
         heard = lab.agents.observe(
             "Yesterday I finally understood the joke about the goat", role="assistant"

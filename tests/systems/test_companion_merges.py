@@ -7,7 +7,7 @@ import memlab
 
 
 def embed(texts):
-    """Everything that Ada does is near, whatever it is."""
+    """Embed texts so that all texts about Ada are near."""
     out = np.zeros((len(texts), 64))
     for row, text in enumerate(texts):
         out[row, 0] = 0.95 if "Ada" in text else 0.0
@@ -41,16 +41,16 @@ def lab(clock):
         yield lab
 
 
-def test_one_memory_says_what_both_said(lab):
-    told = lab.remember([GLOBEX | {"provenance": "inferred"}])
+def test_the_merged_memory_has_the_content_of_both(lab):
+    result = lab.remember([GLOBEX | {"provenance": "inferred"}])
     now = lab.memories.filter(status="active").to_dicts()
     assert [row["text"] for row in now] == ["Ada works at Acme; Ada works at Globex in sales"]
     assert [(row["value"], row["confidence"], row["agents"]) for row in now] == [
         ("Acme; Globex", 0.9, ["tutor", "coach"])
     ]
-    assert told.standing == (now[0]["id"],)
+    assert result.standing == (now[0]["id"],)
     assert lab.memories["superseded_by"].to_list() == [now[0]["id"], None]
-    assert any(str(why).startswith("Merged: ") for why in told.outcomes["why"])
+    assert any(str(why).startswith("Merged: ") for why in result.outcomes["why"])
     assert lab.recall("What does Ada do?", log=False).ids[0] == now[0]["id"]
 
 
@@ -61,12 +61,12 @@ def test_the_vector_is_that_of_the_combined_text(lab):
     np.testing.assert_array_equal(stored, lab.io.embedder.encode([text]))
 
 
-def test_what_says_no_more_than_the_old_one_adds_no_words(lab):
+def test_a_statement_without_new_content_adds_no_words(lab):
     lab.remember([GLOBEX | {"provenance": "inferred", "text": "Ada works"}])
     assert lab.memories.filter(status="active")["text"].to_list() == ["Ada works at Acme."]
 
 
-def test_what_the_user_states_still_takes_the_old_ones_place(lab):
+def test_a_user_statement_supersedes_the_older_one(lab):
     lab.remember([GLOBEX])
     assert lab.memories.filter(status="active")["text"].to_list() == [
         "Ada works at Globex in sales"

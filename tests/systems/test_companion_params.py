@@ -29,9 +29,9 @@ def test_weights_of_one_recall_are_those_of_the_formula(lab):
     for similarity, strength in ((0.6, 0.4), (1.0, 0.0), (0.0, 1.0)):
         params = {"near": -1, "similarity_weight": similarity, "strength-weight": strength}
         hits = lab.recall("painting the sea in oil", params=params, log=False)
-        found = next(hit for hit in hits if hit.id == old.id)
-        assert found.score == pytest.approx(
-            similarity * found.explain().features["nearness"] + strength * (100 - 4.85 * 12) / 100
+        result = next(hit for hit in hits if hit.id == old.id)
+        assert result.score == pytest.approx(
+            similarity * result.explain().features["nearness"] + strength * (100 - 4.85 * 12) / 100
         )
 
 
@@ -44,7 +44,7 @@ def test_a_least_similarity_lets_less_pass(lab):
     )
 
 
-def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
+def test_changed_parameters_have_a_hash_of_their_own_and_are_evaluated_so(lab):
     hits = lab.recall("the sea in oil", params={"near": -1, "strength-weight": 1})
     plain = lab.recall("the sea in oil")
     assert hits.pack.hash != plain.pack.hash == lab.policies.pack.hash
@@ -57,15 +57,15 @@ def test_it_is_logged_under_its_own_hash_and_evaluated_as_it_was(lab):
     lab.feedback(plain[0], "success", decision=plain.decision)
     explained = hits[0].explain()
     assert sum(value for _, value in explained.terms) == pytest.approx(hits[0].score)
-    found = memlab.evaluate(
+    evaluation = memlab.evaluate(
         lab.slates(), {"as it was": hits.pack, "live": lab.policies.pack}, missing="zero"
     )
-    assert set(found.frame["policy"]) >= {"as it was", "live"}
+    assert set(evaluation.frame["policy"]) >= {"as it was", "live"}
     counted = lab.policies.attribution("recall-score")
     assert counted is not None
 
 
-def test_what_no_policy_has_is_refused(lab):
+def test_a_parameter_that_no_policy_has_is_refused(lab):
     with pytest.raises(UnknownName, match="near"):
         lab.recall("x", params={"nera": 0.1})
     with pytest.raises(UnknownName, match="strength-weight"):

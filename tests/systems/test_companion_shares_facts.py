@@ -53,7 +53,7 @@ def test_another_fact_is_another(lab, other):
     assert lab.memories["agents"].to_list() == [["coach"], ["tutor"]]
 
 
-def test_what_an_agent_remembers_stays_its_own(lab):
+def test_memories_of_an_agent_stay_its_own(lab):
     lab.remember("We laughed about the goat", kind="event", agents=["coach"])
     lab.remember("We laughed about the goat", kind="event", agents=["tutor"])
     assert lab.memories["agents"].to_list() == [["coach"], ["tutor"]]

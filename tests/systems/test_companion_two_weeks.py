@@ -1,13 +1,13 @@
-"""Two weeks with an assistant that knows its user: what it keeps, what pales, and what is gone in the end.
+"""Two weeks with an assistant that knows its user: which memories stay, which fade, and which are deleted.
 
     lab = memlab.open("friend.memlab", pack="companion")
     lab.remember("The user's name is Ada", kind="personal")              # a user fact: does not fade
     lab.remember("We laughed about the goat", kind="event")              # an agent's memory: 100, then less every day
-    lab.upkeep.schedule()                                                       # notes what changed, every four hours
+    lab.upkeep.schedule()                                                # records changes every four hours
 
-A memory loses max(2, 5 - 0.03 emotional weight) of its strength a day since it was last recalled; a recall adds 5 to
-what is left. It is vivid from 80 on, clear from 50, hazy from 20, then a fragment, and at 0 it is softly deleted. The
-ledger here does that arithmetic on its own; every pass has to find what the ledger says, and nothing else.
+A memory loses max(2, 5 - 0.03 emotional weight) of its strength for each day since its last recall; a recall adds 5.
+It is vivid from 80 on, clear from 50, hazy from 20, then a fragment, and at 0 it is softly deleted. The ledger in this
+file does that arithmetic independently. Every pass must find exactly what the ledger says.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Entry:
 
 
 class Friend:
-    """A lab with its companion, the ledger beside it, and a clock that goes from pass to pass."""
+    """A lab under the pack companion, its ledger, and a clock that advances from pass to pass."""
 
     def __init__(self, embedder):
         self.clock = memlab.ManualClock(MONDAY)
@@ -72,17 +72,17 @@ class Friend:
         return memory.id
 
     def recall(self, text):
-        """Whatever is shown is strengthened."""
+        """Recall, and strengthen every result in the ledger."""
         hits = self.lab.recall(text, limit=1)
         for id in hits.ids:
             self.ledger[id].recalled(self.clock())
         return hits
 
     def live(self, *, until):
-        """From pass to pass until so many days have gone by since that Monday; the ledger knows what each finds."""
+        """Run pass after pass until a number of days after that Monday; check each against the ledger."""
         while self.clock() < MONDAY + round(until * DAY):
-            found = self.lab.upkeep.maintain()
-            for row in found.frame.iter_rows(named=True):
+            upkeep = self.lab.upkeep.maintain()
+            for row in upkeep.frame.iter_rows(named=True):
                 self.told[row["id"]].append(((self.clock() - MONDAY) / DAY, row["to"]))
             for row in self.lab.memories.iter_rows(named=True):
                 wanted = self.ledger[row["id"]].standing(self.clock())
@@ -117,13 +117,13 @@ def story(trigrams):
 
 
 def when(days):
-    """The pass that notes what happens so many days after the first Monday morning."""
+    """Return the time of the pass that notices an event ``days`` after the first Monday morning."""
     passes = days * DAY / PASS
     return (int(passes) if passes == int(passes) else int(passes) + 1) * PASS / DAY
 
 
 @pytest.mark.long
-def test_what_is_left_alone_pales(story):
+def test_an_unused_memory_fades(story):
     """At an emotional weight of 5 a memory loses 4.85 a day: clear after 20 of its 100 are gone, hazy after 50."""
     assert story.told[story.ids["goat"]] == [
         (0, "vivid"),
@@ -153,7 +153,7 @@ def test_a_recall_adds_five_to_what_is_left(story):
     assert (row["access"], row["accessed"]) == (1, from_micros(MONDAY + 6 * DAY))
 
 
-def test_what_was_a_week_old_is_gone_by_the_end(story):
+def test_a_week_old_memory_is_gone_by_the_end(story):
     """Said a week before: clear by Monday, then hazy, a fragment, and softly deleted after 20.6 days in all."""
     told = story.told[story.ids["bus"]]
     gone = [(0, "clear"), (when(50 / 4.85 - 7), "hazy"), (when(80 / 4.85 - 7), "fragment")]
@@ -163,12 +163,12 @@ def test_what_was_a_week_old_is_gone_by_the_end(story):
     assert row["text"].startswith("The bus"), "softly: it is still there"
 
 
-def test_what_is_deleted_comes_up_no_more(story):
+def test_a_deleted_memory_is_not_retrieved(story):
     hits = story.lab.recall("the bus on a rainy Monday morning", limit=10, log=False)
     assert story.ids["bus"] not in hits.ids
 
 
-def test_who_the_user_is_does_not_fade(story):
+def test_facts_about_the_users_identity_do_not_fade(story):
     assert story.told[story.ids["name"]] == [(0, "vivid")]
     assert story.lab.memories["confidence"][story.ids["name"] - 1] == 0.8, (
         "a user fact begins at 80 of 100"
@@ -194,7 +194,7 @@ def test_only_transitions_were_written(story):
         for event in story.lab.io.store.journal.events(kinds=["maintain"])
         if event.at < MONDAY + 14 * DAY
     ]
-    assert len(events) == len({at for told in story.told.values() for at, _ in told})
+    assert len(events) == len({at for value in story.told.values() for at, _ in value})
 
 
 def test_thirty_days_later_it_may_be_purged(story):

@@ -11,7 +11,7 @@ from memlab.subjects.reading.claims import claim, conflicts, updates
 PAIRS = Path(__file__).parents[2] / "experiments" / "contradictions.jsonl"
 
 
-def told(pack, clock, *texts, kind="preference", **fields):
+def tell_and_read(pack, clock, *texts, kind="preference", **fields):
     with memlab.open(pack=pack, clock=clock) as lab:
         for text in texts:
             lab.remember(text, kind=kind, **fields)
@@ -20,7 +20,7 @@ def told(pack, clock, *texts, kind="preference", **fields):
 
 
 def test_cascade_keeps_both_and_flags_them(clock):
-    status, relations = told(
+    status, relations = tell_and_read(
         "cascade", clock, "The user likes dark mode", "The user does not like dark mode"
     )
     assert (status, relations) == (["active", "active"], {"contradicts"})
@@ -36,7 +36,7 @@ def test_cascade_keeps_both_and_flags_them(clock):
     ],
 )
 def test_companion_keeps_what_the_user_said_last(clock, old, new, kind):
-    status, relations = told("companion", clock, old, new, kind=kind)
+    status, relations = tell_and_read("companion", clock, old, new, kind=kind)
     assert status == ["superseded", "active"]
     assert "supersedes" in relations
 
@@ -55,7 +55,7 @@ def test_workbench_deprecates_the_old_convention_and_says_so(clock):
 
 @pytest.mark.parametrize("pack", ["cascade", "companion", "workbench", "factgraph"])
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("The user likes tea", "The user likes coffee"),
         ("The user likes dark mode", "The user's brother does not like dark mode"),
@@ -63,8 +63,8 @@ def test_workbench_deprecates_the_old_convention_and_says_so(clock):
         ("The user has two children", "The user's children go to school in Leeds"),
     ],
 )
-def test_what_goes_together_stays_together(clock, pack, one, other):
-    status, relations = told(pack, clock, one, other)
+def test_compatible_statements_stay_together(clock, pack, first, second):
+    status, relations = tell_and_read(pack, clock, first, second)
     assert len(set(status)) == 1
     assert not relations & {"contradicts", "supersedes", "updates"}
 
@@ -73,10 +73,10 @@ def test_on_the_pairs_for_development():
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows if row["split"] == "development"]
     claims = [(claim(row["new"]), claim(row["old"])) for row in rows]
-    found = [conflicts(*pair) or updates(*pair) for pair in claims]
+    results = [conflicts(*pair) or updates(*pair) for pair in claims]
     right = [row["label"] in ("contradiction", "update") for row in rows]
-    hits = sum(a and b for a, b in zip(found, right, strict=True))
-    assert hits / sum(found) >= 0.9
+    hits = sum(a and b for a, b in zip(results, right, strict=True))
+    assert hits / sum(results) >= 0.9
     assert hits / sum(right) >= 0.8
 
 
@@ -91,7 +91,7 @@ def test_a_text_that_is_no_statement_says_nothing_and_raises_nothing(text):
     assert not updates(None, one)
 
 
-def test_what_happened_to_somebody_ends_nothing_else_that_is_so_of_them():
+def test_an_event_in_a_persons_life_ends_no_other_fact_about_them():
     def ends(new, old):
         return updates(claim(new), claim(old))
 

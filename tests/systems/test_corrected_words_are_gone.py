@@ -30,17 +30,19 @@ PREDICATES = ("lives-in", "works-at", "uses", "status")
 
 
 def _word(number):
-    """A word that stands nowhere else."""
+    """Return a word that is used nowhere else."""
     letters = "bcdfghklmnprstvz"
     return (
         "qu"
-        + "".join(letters[number // 16**place % 16] + "ao"[place % 2] for place in range(4))
+        + "".join(
+            letters[number // 16**position % 16] + "ao"[position % 2] for position in range(4)
+        )
         + "x"
     )
 
 
 def _edited(pack, seed, edits):
-    """A lab in which memories were remembered and corrected, and the words that nobody should meet any more."""
+    """Return a lab with remembered and corrected memories, and the words that must not appear any more."""
     chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = memlab.open(pack=pack, clock=clock)
     number, held, gone = seed * 4096 % 60_000, [], []
@@ -86,7 +88,7 @@ def _edited(pack, seed, edits):
 
 
 def _met(lab, words):
-    """Where one of the words stands in what the present tells."""
+    """Return where the lab shows one of the words at present."""
     said = {}
     now = lab.memories.filter(
         ~pl.col("status").is_in(["superseded", "deprecated", "retracted", "deleted"])
@@ -127,8 +129,8 @@ def test_a_thousand_corrections_leave_no_old_word(pack, seed):
 
 def test_the_history_keeps_the_old_words():
     lab, gone = _edited("workbench", 1, 9)
-    kept = str(lab.memories.filter(pl.col("status") == "superseded")["text"].to_list())
-    assert all(word in kept for word in gone)
+    text = str(lab.memories.filter(pl.col("status") == "superseded")["text"].to_list())
+    assert all(word in text for word in gone)
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\n"])
@@ -140,7 +142,7 @@ def test_a_correction_that_empties_a_text_is_refused(blank):
     assert lab.memories["text"].to_list() == ["tabs"]
 
 
-def test_what_is_purged_or_foreign_is_not_corrected_and_twice_is_once():
+def test_purged_or_foreign_memories_are_not_corrected_and_corrections_are_idempotent():
     lab = memlab.open(clock=memlab.ManualClock("2026-06-01"))
     lab.remember("tabs")
     lab.remember("spaces")

@@ -1,7 +1,7 @@
 """A corrected memory is nowhere in its old words: no context, profile, narrative, recall, tag, summary or export.
 
-Each trial remembers something with a word that nothing else has, corrects it to another such word, and looks for the
-old word wherever a lab shows what it knows now. A thousand trials under all eight packs run with ``pytest -m slow``.
+Each trial remembers a text with a unique word, corrects it to another unique word, and searches for the old word
+wherever a lab shows its present knowledge. A thousand trials under all eight packs run with ``pytest -m slow``.
 """
 
 import json
@@ -71,7 +71,7 @@ class Trial:
             template = f"{template} in src/{{}}/run.py"
             return self.remember(template.format(one, one), kind=kind, **fields), other.format(two)
         if self.random.random() < 0.3:
-            fields |= {"summary": f"About {one}", "context": f"somebody said {one}"}
+            fields |= {"summary": f"About {one}", "context": f"a colleague said {one}"}
         return self.remember(template.format(one), kind=kind, **fields), other.format(two)
 
     def remember(self, text, **fields):
@@ -80,25 +80,27 @@ class Trial:
 
     def procedure(self, one, two):
         steps = [f"open {one}", "wait a minute", f"close {one} again"]
-        made = self.remember(
+        result = self.remember(
             f"How to restart {one}",
             kind="procedure",
             steps=steps,
             triggers=[one, "restart"],
             title=f"Restart {one}",
         )
-        return made, self.random.choice((f"How to restart {two}", f"Ask {two} for a new instance"))
+        return result, self.random.choice(
+            (f"How to restart {two}", f"Ask {two} for a new instance")
+        )
 
     def fact(self, one, two):
         subject, predicate, text, column = self.random.choice(FACTS)
-        given = {column: one}
-        made = self.lab.facts.add(subject, predicate, confidence=0.9, **given)
-        return made, self.random.choice(
+        arguments = {column: one}
+        result = self.lab.facts.add(subject, predicate, confidence=0.9, **arguments)
+        return result, self.random.choice(
             (text.format(two), f"{text.format(two)}.", f"Nobody knows about {two}")
         )
 
-    def told(self, one, two):
-        """Facts and observations that were extracted from a memory."""
+    def extract_facts(self, one, two):
+        """Extract facts and observations from a memory."""
         self.session += 1
         place = {"session": f"s{self.session}"}
         before, after = self.random.choice(SAID), self.random.choice(SAID)
@@ -111,8 +113,8 @@ class Trial:
 
     def of_an_agent(self, one, two):
         agent = self.lab.agents("coder")
-        made = agent.remember(f"The parser of {one} has three owners", kind="codebase-discovery")
-        edited = agent.edit(made, text=f"The parser of {two} has two owners")
+        result = agent.remember(f"The parser of {one} has three owners", kind="codebase-discovery")
+        edited = agent.edit(result, text=f"The parser of {two} has two owners")
         return edited, None
 
     def run(self):
@@ -124,7 +126,7 @@ class Trial:
                 self.procedure,
                 self.fact,
                 self.fact,
-                self.told,
+                self.extract_facts,
                 self.of_an_agent,
             )
         )
@@ -172,7 +174,7 @@ class Trial:
         return self.lab.memories.filter(pl.col("status").is_in(RECALLABLE))
 
     def close(self, folder):
-        """What is made later of all that is there: summaries and exports."""
+        """Check what is derived from all memories later: summaries and exports."""
         lab = self.lab
         self.clock.advance(days=400)
         lab.upkeep.consolidation.run(older_than_days=1, keep=0)
@@ -197,10 +199,10 @@ class Trial:
 
 
 def trial(pack, seed, count, folder, trigrams):
-    made = Trial(pack, seed, trigrams)
+    result = Trial(pack, seed, trigrams)
     for _ in range(count):
-        made.run()
-    made.close(folder)
+        result.run()
+    result.close(folder)
 
 
 @pytest.mark.parametrize("pack", PACKS)

@@ -18,7 +18,7 @@ def pairs(request):
 
 
 def remembered(lab, pairs, project=None):
-    """The ids of the corrections; the statements were told a month earlier."""
+    """Remember the statements and, a month later, their corrections; return the ids of the corrections."""
     for old, _, _ in pairs:
         lab.remember(old, at=START, project=project)
     later = START + timedelta(days=30)
@@ -27,7 +27,7 @@ def remembered(lab, pairs, project=None):
     ]
 
 
-def test_alone_with_what_it_corrects(pairs):
+def test_a_correction_ranks_above_its_statement(pairs):
     with memlab.open() as lab:
         led = 0
         for number, pair in enumerate(pairs):
@@ -98,8 +98,8 @@ def test_only_a_correction_corrects_and_never_what_is_later():
 
 
 @pytest.fixture
-def told():
-    """The bundled conversation, in which Noor drinks coffee at first and has quit it in the end."""
+def conversation_lab():
+    """Return the bundled conversation, in which Noor drinks coffee at first and quits it in the end."""
     (labelled,) = read_locomo(CONVERSATION)
     talk = labelled.conversation
     with memlab.open(clock=memlab.ManualClock(talk.end + timedelta(days=1))) as lab:
@@ -107,8 +107,8 @@ def told():
         yield lab
 
 
-def test_who_is_named_leads_with_what_they_say_of_a_change(told):
-    hits = told.recall("Should I offer Noor a coffee in the morning?", log=False)
+def test_a_query_that_names_a_person_leads_with_their_statement_of_a_change(conversation_lab):
+    hits = conversation_lab.recall("Should I offer Noor a coffee in the morning?", log=False)
     assert [hit.ref for hit in hits][:2] == ["D13:1", "D1:9"], "she has quit coffee since"
 
 
@@ -116,7 +116,7 @@ def test_who_is_named_leads_with_what_they_say_of_a_change(told):
     reason="what was said in between leads a query of the past, by more than the change does",
     strict=True,
 )
-def test_a_query_of_the_past_leads_less_with_a_change(told):
-    now = told.recall("Should I offer Noor a coffee in the morning?", log=False)
-    then = told.recall("Did Noor drink a coffee in the morning?", log=False)
+def test_a_query_of_the_past_leads_less_with_a_change(conversation_lab):
+    now = conversation_lab.recall("Should I offer Noor a coffee in the morning?", log=False)
+    then = conversation_lab.recall("Did Noor drink a coffee in the morning?", log=False)
     assert now[0].score - now[1].score > then[0].score - then[1].score or then[0].ref == "D1:9"

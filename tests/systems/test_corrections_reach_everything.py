@@ -36,7 +36,7 @@ def test_a_fact_has_its_new_object_in_the_profile(clock):
     assert "Rome" not in lab.facts.profile().text
 
 
-def test_what_the_new_words_do_not_show_is_dropped_and_told(clock):
+def test_derived_fields_without_support_in_the_new_text_are_dropped_and_reported(clock):
     lab = memlab.open(pack="factgraph", clock=clock)
     fact = lab.facts.add("Ada", "lives-in", object="Rome", confidence=0.9)
     after = lab.edit(fact, text="Nobody knows where Ada went")
@@ -44,7 +44,7 @@ def test_what_the_new_words_do_not_show_is_dropped_and_told(clock):
     assert lab.facts.frame(subject="Ada", status="staged").is_empty()
 
 
-def test_a_summary_that_quotes_it_is_retired_and_what_it_stood_for_comes_back(clock):
+def test_a_summary_that_quotes_the_old_text_is_retired_and_its_members_return(clock):
     lab = memlab.open(pack="associative", clock=clock)
     for number in range(6):
         lab.remember(f"rust crate {number} fails to link on the old CI machine", linking="off")

@@ -15,8 +15,8 @@ PUBLISHED = {"cascade": 14, "companion": 14, "workbench": 15, "associative": 15,
 facts by relevance alone: of three that are as sure and as new, the first told comes first."""
 
 
-def told(name, pack, clock):
-    """A lab that was told the story of a design, one memory a day, and the pairs of query and memory id."""
+def tell_story(name, pack, clock):
+    """Return a lab that was told the story of a design, one memory a day, and the pairs of query and memory id."""
     lab = memlab.open(pack=pack, clock=clock)
     asked = []
     for row in getattr(stories, name.upper()):
@@ -31,17 +31,17 @@ def told(name, pack, clock):
     return lab, asked
 
 
-def first(lab, asked):
-    """How many queries have their memory as the first hit."""
+def first(lab, pairs):
+    """Return the number of queries whose memory is the first hit."""
     return sum(
-        lab.recall(query, limit=1, log=False).ids[:1] == (wanted,) for query, wanted in asked
+        lab.recall(query, limit=1, log=False).ids[:1] == (wanted,) for query, wanted in pairs
     )
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_the_plus_pack_answers_what_the_default_pack_answers(name, clock):
     for pack, least in (("memlab", 14), (name, PUBLISHED[name]), (f"{name}-plus", 14)):
-        lab, asked = told(name, pack, clock)
+        lab, asked = tell_story(name, pack, clock)
         with lab:
             assert len(asked) == 15
             assert first(lab, asked) >= least, pack
@@ -69,7 +69,7 @@ def test_the_plus_pack_answers_what_a_reader_would_ask(name, clock):
 
 
 def test_a_narrative_begins_with_the_entity_that_is_asked_about(clock):
-    lab, asked = told("factgraph", "factgraph", clock)
+    lab, asked = tell_story("factgraph", "factgraph", clock)
     with lab:
         for (query, _), ((subject, *_), _) in zip(asked, stories.FACTGRAPH, strict=True):
             assert lab.facts.narrative(query, log=False).text.startswith(
@@ -78,7 +78,7 @@ def test_a_narrative_begins_with_the_entity_that_is_asked_about(clock):
 
 
 def test_a_narrative_names_entities_in_the_order_of_the_query(clock):
-    lab, _ = told("factgraph", "factgraph", clock)
+    lab, _ = tell_story("factgraph", "factgraph", clock)
     with lab:
         text = lab.facts.narrative("What do Omar and Clara have in common?", log=False).text
         assert [line.split()[0] for line in text.splitlines()][:2] == ["OMAR", "CLARA"]
@@ -115,8 +115,8 @@ class TestAnchors:
             lab.facts.add("Zoltan", "plays", "the cello", confidence=0.9)
             assert lab.recall("When does the oven need to be descaled?", log=False).ids == (1,)
 
-    def test_what_is_near_to_nothing_finds_nothing(self, clock):
-        lab, _ = told("factgraph", "factgraph", clock)
+    def test_a_query_unrelated_to_everything_has_no_results(self, clock):
+        lab, _ = tell_story("factgraph", "factgraph", clock)
         with lab:
             assert len(lab.recall("Who painted the ceiling of the chapel?", log=False)) == 0
 

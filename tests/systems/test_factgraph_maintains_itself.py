@@ -66,7 +66,7 @@ def test_another_pack_leaves_it_to_upkeep(clock):
         assert "maintain" not in lab.log["kind"].to_list()
 
 
-def test_what_is_only_looked_at_is_not_maintained(lab, clock):
+def test_a_lab_that_is_only_read_is_not_maintained(lab, clock):
     clock.advance(days=180)
     lab.agents.end_session("s", TURNS, store=False)
     assert "maintain" not in lab.log["kind"].to_list()

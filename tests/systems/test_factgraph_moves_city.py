@@ -49,7 +49,7 @@ def test_a_life_of_facts(lab, clock):
     assert 0.5 < 0.95 ** (63 / 7) < 1, "no clamp is reached"
     assert lab.facts.frame()["relevance"].to_list() == pytest.approx([weight])
 
-    # a city said with less confidence stands beside the old one
+    # a city stated with less confidence stays next to the old one
     clock.advance(days=1)
     doubted = lab.facts.add("ada lovelace", "lives-in", object="Bonn", confidence=0.9)
     assert (status(lab, rome), doubted.status) == ("confirmed", "staged")
@@ -85,7 +85,7 @@ def test_a_life_of_facts(lab, clock):
     )
 
 
-def test_what_has_several_values_supersedes_nothing(lab):
+def test_a_predicate_with_several_values_supersedes_nothing(lab):
     lab.facts.add("Ada", "uses", object="Python", confidence=0.95)
     lab.facts.add("Ada", "uses", object="Rust", confidence=0.99)
     lab.facts.add("Ada", "prefers:theme", "dark", confidence=0.95)
@@ -122,14 +122,14 @@ def test_a_staged_fact_that_nobody_asks_for_is_retracted_below_a_fifth(
     assert lab.facts.frame(at=clock()).is_empty()
 
 
-def test_what_was_accessed_five_times_stays(lab, clock):
+def test_a_memory_accessed_five_times_stays(lab, clock):
     faint = lab.facts.add("Ada", "uses", "chalk", confidence=0.2)
-    kept = lab.facts.add("Ada", "uses", "lead", confidence=0.2)
-    use(lab, kept, 5)
+    result = lab.facts.add("Ada", "uses", "lead", confidence=0.2)
+    use(lab, result, 5)
     clock.advance(days=400)
     assert relevance(0.2, days=400, access=5) < 0.2
     lab.upkeep.maintain()
-    assert status(lab, kept) == "confirmed"
+    assert status(lab, result) == "confirmed"
     assert status(lab, faint) not in ("staged", "confirmed")
 
 
@@ -158,11 +158,11 @@ def test_two_spellings_of_one_person(lab):
         "staged",
         "staged",
     ]
-    told = lab.facts.narrative("What is known about the countess?")
-    assert told.text.startswith("ADA LOVELACE CONTEXT: ")
-    assert "lives in Oslo (staged)" in told.text
-    assert "works at Analytical Engines (staged)" in told.text
-    assert "Rome" not in told.text
+    narrative = lab.facts.narrative("What is known about the countess?")
+    assert narrative.text.startswith("ADA LOVELACE CONTEXT: ")
+    assert "lives in Oslo (staged)" in narrative.text
+    assert "works at Analytical Engines (staged)" in narrative.text
+    assert "Rome" not in narrative.text
     assert lab.facts.profile("the countess").text == (
         "Ada Lovelace lives in Oslo (staged) and works at Analytical Engines (staged)."
     )

@@ -175,19 +175,19 @@ def test_a_lazy_scan_reads_the_columns_of_its_query_when_it_is_collected(lab):
 
 def test_two_labs_that_went_apart_get_each_others_memories_once(clock, tmp_path):
     with (
-        memlab.open(tmp_path / "a", clock=clock) as one,
+        memlab.open(tmp_path / "a", clock=clock) as lab,
         memlab.open(tmp_path / "b", clock=clock) as other,
     ):
-        one.remember("Deploys go out on Tuesdays")
-        other.load(one.io.export(tmp_path / "a.jsonl"))
-        one.remember("The cellar floods in spring")
+        lab.remember("Deploys go out on Tuesdays")
+        other.load(lab.io.export(tmp_path / "a.jsonl"))
+        lab.remember("The cellar floods in spring")
         other.remember("The roof was mended in May")
         other.edit(1, importance=1)
         for _ in range(2):
-            one.load(other.io.export(tmp_path / "b.jsonl", overwrite=True))
-            other.load(one.io.export(tmp_path / "a.jsonl", overwrite=True))
-        assert sorted(one.memories["text"]) == sorted(other.memories["text"])
-        assert len(one) == len(other) == 3
+            lab.load(other.io.export(tmp_path / "b.jsonl", overwrite=True))
+            other.load(lab.io.export(tmp_path / "a.jsonl", overwrite=True))
+        assert sorted(lab.memories["text"]) == sorted(other.memories["text"])
+        assert len(lab) == len(other) == 3
         # what was changed of a memory that both have stays where it was changed
-        assert one.memories["importance"][0] == 0.5
+        assert lab.memories["importance"][0] == 0.5
         assert other.memories["importance"][0] == 1.0

@@ -165,7 +165,7 @@ def test_a_list_is_a_list(seeds):
     assert lab.upkeep.operations.run(f"(activate {seeds} 3 0.7 0.01)")
 
 
-def test_what_a_runner_writes_others_see():
+def test_memories_of_a_runner_are_visible_to_others():
     lab = memlab.open(pack="workbench", clock=memlab.ManualClock("2026-06-01"))
     lab.remember("The parser has three owners", creator="runner:insights", project="p")
     assert len(lab.agents("coder", project="p").recall("who owns the parser?")) == 1
@@ -187,8 +187,8 @@ def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
         {"question": ["rust?", "when does the bakery open?"], "wanted": [[1], [2]]}
     )
     before = lab.log.frame.height if hasattr(lab.log, "frame") else None
-    found = memlab.bench_lab(lab, questions, packs=["memlab"], baselines=False)
-    assert found.systems[0].metrics["recall@5"] == 1.0
+    result = memlab.bench_lab(lab, questions, packs=["memlab"], baselines=False)
+    assert result.systems[0].metrics["recall@5"] == 1.0
     assert before is None or lab.log.frame.height == before
     with pytest.raises(memlab.InputError, match="needs the column wanted"):
         memlab.bench_lab(lab, questions.drop("wanted"))

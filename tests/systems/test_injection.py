@@ -17,7 +17,7 @@ def workbench(clock):
 
 @pytest.fixture
 def project(workbench):
-    """A code base of which something was learned in two modules, and rules that hold everywhere."""
+    """Return the lab of a code base with lessons in two modules, and rules that apply everywhere."""
     workbench.remember(
         [
             {"text": "Use tabs for indentation", "kind": "convention", **API},
@@ -49,8 +49,8 @@ def tiers(context):
 
 def test_tier_1_is_there_for_every_task(project):
     """Pinned, conventions and decisions."""
-    found = project.context("paint the bike shed", project="api")
-    assert {id for id, tier in tiers(found).items() if tier == 1} == {1, 2, 3}
+    context = project.context("paint the bike shed", project="api")
+    assert {id for id, tier in tiers(context).items() if tier == 1} == {1, 2, 3}
 
 
 def test_tier_2_is_what_belongs_to_the_modules_that_the_task_names(project):
@@ -78,15 +78,15 @@ def test_the_map_is_in_tier_1_and_the_modules_of_the_task_with_their_files_and_t
             "from billing import sum" if name.startswith("auth") else ""
         )
     project.agents.modules.scan(tmp_path / "src", project="api")
-    found = project.context("who may log in?", project="api", log=False)
-    assert "- Modules of api: auth, billing" in found.text.splitlines()
-    project.agents.modules.describe("auth", project="api", description="Who somebody is.")
+    context = project.context("who may log in?", project="api", log=False)
+    assert "- Modules of api: auth, billing" in context.text.splitlines()
+    project.agents.modules.describe("auth", project="api", description="Who a user is.")
     project.remember("Keys turn over at noon", kind="gotcha", files=["auth/login.py"], **API)
-    found = project.context("a login fails", project="api")
-    assert found.modules == ("auth",)
-    about = "- auth: Who somebody is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
-    assert about in found.text.splitlines()
-    assert tiers(found)[7] == 2
+    context = project.context("a login fails", project="api")
+    assert context.modules == ("auth",)
+    about = "- auth: Who a user is; files auth/login.py, auth/refresh.py; tests tests/test_login.py; imports billing"
+    assert about in context.text.splitlines()
+    assert tiers(context)[7] == 2
     assert count_tokens(project.context("a login fails", project="api", budget=60).text) <= 60
 
 
@@ -96,7 +96,7 @@ def test_a_gotcha_has_its_file_above_and_its_summary_below(project):
     assert lines[at + 1] == "! Token refresh races with several tabs: take the lock first"
 
 
-def test_what_goes_wrong_without_a_file_is_a_line_of_its_own(project):
+def test_a_warning_without_a_file_is_a_line_of_its_own(project):
     assert (
         "! The payments sandbox is down on Sundays"
         in project.context("pay on Sunday", project="api").text
@@ -108,10 +108,10 @@ def test_tiers_1_and_2_take_600_and_1200_tokens_and_a_result_of_tier_3_takes_30(
     workbench.remember(
         [{"text": text, "kind": "convention", **API} for text in rules], linking="off"
     )
-    found = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
+    results = [f"In file {n} {'something is strange ' * 6}{n}" for n in range(5)]
     rows = [
         {"text": text, "kind": "gotcha", "files": [f"src/auth/f{n}.py"], **API}
-        for n, text in enumerate(found)
+        for n, text in enumerate(results)
     ]
     workbench.remember(rows, linking="off")
     workbench.remember(
@@ -149,7 +149,7 @@ def test_never_the_same_memory_twice_in_a_session(project):
 
 @pytest.mark.parametrize("pack", ["cascade", "memlab", "workbench", "companion"])
 def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
-    """ "ship it" brings up how to deploy, and "println!" what not to do, whatever else the task says."""
+    """Quoted triggers surface a memory for any task: "ship it" a procedure, and "println!" a warning."""
     with memlab.open(pack=pack, clock=clock) as lab:
         lab.remember([f"Something of no interest, number {n}" for n in range(40)], linking="off")
         lab.remember("Never print secrets", kind="negative", triggers=["println!"])
@@ -173,7 +173,7 @@ def test_a_trigger_surfaces_a_warning_and_a_procedure(pack, clock):
         )
 
 
-def test_a_procedure_says_what_it_needs_and_a_warning_keeps_its_own_words(clock):
+def test_a_procedure_lists_its_requirements_and_a_warning_keeps_its_words(clock):
     with memlab.open(pack="cascade", clock=clock) as lab:
         lab.remember(
             "Rotate the TLS certificate",
@@ -203,7 +203,7 @@ def test_facts_of_an_entity_that_the_task_names_are_one_line(clock):
         assert "USER CONTEXT: prefers dark (theme) (staged)." in text
 
 
-def test_it_says_what_it_left_out_and_why(project):
+def test_a_context_reports_omissions_with_reasons(project):
     small = project.context("mend src/auth/refresh.py on Sunday", project="api", budget=110)
     assert count_tokens(small.text) == small.tokens <= 110
     left = dict(small.left_out.select("memory_id", "why").iter_rows())
@@ -215,8 +215,8 @@ def test_a_context_file_for_a_terminal_agent(project, run, tmp_path):
     path = project.io.export(tmp_path / "kept.jsonl")
     with memlab.open(tmp_path / "a", pack="workbench") as lab:
         lab.load(path)
-    shown = run(
+    result = run(
         "context", tmp_path / "a", "mend the auth module", "--project", "api", "--budget", "300"
     )
-    assert shown.exit_code == 0
-    assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in shown.stdout
+    assert result.exit_code == 0
+    assert "[GOTCHA] src/auth/refresh.py\n! Token refresh races" in result.stdout

@@ -1,7 +1,7 @@
-"""Numbers of the five systems where they end up: in a lab, on vectors of given nearness, by arithmetic of its own.
+"""Numbers of the five systems through a whole lab, on vectors of given similarity, by independent arithmetic.
 
-What a policy makes of given values is tested beside the packs (``tests/policies``); here the whole road is walked, and
-only for numbers that no scenario has reached: a pack's setting counts for nothing if the engine does not follow it.
+``tests/policies`` tests the packs' formulas on values. These tests cover the numbers that no scenario has reached,
+through all layers, because a pack's setting has no effect if the engine ignores it.
 """
 
 import itertools
@@ -67,13 +67,13 @@ def opened(near, clock):
         lab.close()
 
 
-def cosine(lab, one, other=QUESTION):
-    a, b = lab.io.embedder.encode([one, other]).astype(np.float64)
+def cosine(lab, first, second=QUESTION):
+    a, b = lab.io.embedder.encode([first, second]).astype(np.float64)
     return float(a @ b / math.sqrt((a @ a) * (b @ b)))
 
 
-def asked(lab, **more):
-    """Scores of everything that a question scores, by text."""
+def scores_by_text(lab, **more):
+    """Return the score of every candidate of the question, by text."""
     slate = lab.recall(QUESTION, log=False, **more).slate
     texts = lab.memories["text"]
     return {
@@ -84,39 +84,39 @@ def asked(lab, **more):
 
 class TestCascade:
     def test_ten_seeds_and_no_eleventh(self, near, opened):
-        """Of thirteen memories near enough, the ten nearest lead to what is beside them: 0.5 * 0.7, lifted by 1.5."""
+        """Of thirteen near memories, the ten nearest spread to their neighbours: 0.5 * 0.7, multiplied by 1.5."""
         lab = opened("cascade")
         seeds = [near.at(0.95 - 0.03 * n, f"seed {n}") for n in range(13)]
         assert min(cosine(lab, seed) for seed in seeds) > 0.5
         lab.remember([*seeds, *(f"beside {n}" for n in range(13))], linking="off")
         for n in range(13):
             lab.graph.link(n + 1, n + 14, weight=0.5)
-        found = asked(lab)
-        assert {text for text in found if text.startswith("beside")} == {
+        result = scores_by_text(lab)
+        assert {text for text in result if text.startswith("beside")} == {
             f"beside {n}" for n in range(10)
         }
-        assert found["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
-        assert found["seed 3"] == pytest.approx(cosine(lab, "seed 3") * 1.5)
+        assert result["beside 3"] == pytest.approx(0.5 * 0.7 * 1.5)
+        assert result["seed 3"] == pytest.approx(cosine(lab, "seed 3") * 1.5)
 
     def test_two_edges_from_a_seed_and_no_third(self, near, opened):
         lab = opened("cascade")
         lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source, weight in ((1, 0.3), (2, 0.9), (3, 1.0)):
             lab.graph.link(source, source + 1, weight=weight)
-        found = asked(lab)
-        assert found["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
-        assert found["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
+        result = scores_by_text(lab)
+        assert result["one away"] == pytest.approx(0.3 * 0.7 * 1.5)
+        assert result["two away"] == pytest.approx(0.9 * 0.7**2 * 1.5), (
             "that edge's weight, not the product of both"
         )
-        assert "three away" not in found
+        assert "three away" not in result
 
-    def test_what_is_reached_twice_keeps_the_better_score_though_it_came_later(self, near, opened):
+    def test_a_memory_reached_twice_keeps_the_better_score(self, near, opened):
         lab = opened("cascade")
         lab.remember([near.at(0.6, "seed"), "by hand", "twice"], linking="off")
         lab.graph.link(1, 3, weight=0.1)
         lab.graph.link(1, 2, weight=1.0)
         lab.graph.link(2, 3, weight=1.0)
-        assert asked(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
+        assert scores_by_text(lab)["twice"] == pytest.approx(max(0.1 * 0.7, 1.0 * 0.7**2) * 1.5)
 
     @pytest.mark.parametrize(("closeness", "again"), [(0.33, False), (0.27, True)])
     def test_a_context_nearer_than_three_tenths_goes_on_with_the_topic(
@@ -143,7 +143,7 @@ class TestCascade:
 
 
 class TestCompanion:
-    def test_what_a_memory_begins_with(self, opened):
+    def test_initial_values_of_a_memory(self, opened):
         """Strength 100, emotional weight 5, confidence 80 of 100, and half of its own recency."""
         lab = opened("companion")
         lab.remember("We met", kind="event")
@@ -160,30 +160,30 @@ class TestCompanion:
     def test_the_hybrid_score_of_a_recall(self, near, opened, clock):
         """0.6 similarity + 0.4 strength / 100; the strength is that of the day, and nothing below 0.3 takes part."""
         lab = opened("companion")
-        given = {
+        arguments = {
             "calm": (0.8, 5.0, 100.0),
             "moved": (0.5, 90.0, 70.0),
             "near": (0.32, 0.0, 90.0),
             "far": (0.28, 5, 100),
         }
-        for name, (c, feeling, strength) in given.items():
+        for name, (c, feeling, strength) in arguments.items():
             told = {"kind": "event", "emotional_weight": feeling, "strength": strength}
             lab.remember(near.at(c, name), linking="off", **told)
         clock.advance(days=6)
         expected = {
             name: 0.6 * cosine(lab, name) + 0.4 * (strength - 6 * max(2, 5 - 0.03 * feeling)) / 100
-            for name, (_, feeling, strength) in given.items()
+            for name, (_, feeling, strength) in arguments.items()
             if name != "far"
         }
-        assert asked(lab) == pytest.approx(expected, rel=1e-9)
+        assert scores_by_text(lab) == pytest.approx(expected, rel=1e-9)
 
-    def test_what_is_related_comes_along_within_two_hops(self, near, opened):
+    def test_related_memories_are_included_within_two_hops(self, near, opened):
         lab = opened("companion")
         lab.remember([near.at(0.6, "seed"), "one away", "two away", "three away"], linking="off")
         for source in (1, 2, 3):
             lab.graph.link(source, source + 1, "similar-to", weight=0.9)
-        assert asked(lab).keys() == {"seed", "one away", "two away"}
-        assert asked(lab)["two away"] == pytest.approx(0.6 * cosine(lab, "two away") + 0.4)
+        assert scores_by_text(lab).keys() == {"seed", "one away", "two away"}
+        assert scores_by_text(lab)["two away"] == pytest.approx(0.6 * cosine(lab, "two away") + 0.4)
 
     @pytest.mark.parametrize(
         ("closeness", "text", "relation"),
@@ -196,17 +196,17 @@ class TestCompanion:
             (0.88, "never tea", "contradicts"),
         ],
     )
-    def test_what_the_linker_writes(self, near, opened, clock, closeness, text, relation):
+    def test_the_edges_of_the_linker(self, near, opened, clock, closeness, text, relation):
         """Under 0.6 nothing, to 0.85 related, above it similar, updates or contradicts: with nearness and time."""
         lab = opened("companion")
         clock.advance(days=1)
         lab.remember(near.at(1.0, "tea"), kind="preference")
         lab.remember(near.at(closeness, text), kind="preference")
-        found = lab.edges.filter(lab.edges["relation"] != "supersedes")
-        assert found["relation"].to_list() == ([] if relation is None else [relation])
+        rows = lab.edges.filter(lab.edges["relation"] != "supersedes")
+        assert rows["relation"].to_list() == ([] if relation is None else [relation])
         if relation is not None:
-            assert found["weight"].to_list() == pytest.approx([cosine(lab, text, "tea")], abs=1e-6)
-            assert found["created"].dt.timestamp("us").to_list() == [clock()]
+            assert rows["weight"].to_list() == pytest.approx([cosine(lab, text, "tea")], abs=1e-6)
+            assert rows["created"].dt.timestamp("us").to_list() == [clock()]
 
 
 class TestWorkbench:
@@ -235,7 +235,7 @@ class TestWorkbench:
                 0.6 * cosine(lab, row["text"]) + 0.25 * fresh + 0.15 * min(row["access"] / 20, 1)
             )
         assert set(lab.memories["access"]) == {0, 1, 3, 25}
-        assert asked(lab) == pytest.approx(expected, rel=1e-9)
+        assert scores_by_text(lab) == pytest.approx(expected, rel=1e-9)
 
     def test_a_project_that_was_deleted_is_due_after_thirty_days(self, opened, clock):
         lab = opened("workbench")
@@ -267,7 +267,7 @@ class TestFactgraph:
             )
         for n in range(3):
             lab.remember(near.at(0.3, f"the nearest text {n}"), linking="off")
-        crops = {text for text in asked(lab) if text.startswith("a crop")}
+        crops = {text for text in scores_by_text(lab) if text.startswith("a crop")}
         assert crops == {"a crop of Ann", "a crop of Cid", "a crop of Dora"}
 
     def test_two_hops_are_three_edges(self, near, opened):
@@ -282,4 +282,7 @@ class TestFactgraph:
             lab.facts.add(one, "knows", object=other, text=f"{one} and {other}")
         for n in range(2):  # two that are nearer than Cid and Dora: the other entities that begin
             lab.facts.entities.declare(near.at(0.4, f"stranger {n}"))
-        assert {text for text in asked(lab) if " and " in text} == {"Ann and Bob", "Bob and Cid"}
+        assert {text for text in scores_by_text(lab) if " and " in text} == {
+            "Ann and Bob",
+            "Bob and Cid",
+        }

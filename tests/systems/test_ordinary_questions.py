@@ -72,7 +72,7 @@ def test_all_ten_are_found(story):
     assert missed == []
 
 
-def test_what_is_asked_for_comes_first_in_most(story):
+def test_the_answer_ranks_first_for_most_queries(story):
     lab, told = story
     first = [lab.recall(asked, limit=1, log=False)[0].text == text for text, asked in told]
     assert sum(first) >= 8
@@ -80,10 +80,10 @@ def test_what_is_asked_for_comes_first_in_most(story):
 
 def test_unrelated_questions_find_nothing(story):
     lab, _ = story
-    found = {
+    result = {
         question: [hit.text for hit in lab.recall(question, log=False)] for question in UNRELATED
     }
-    assert {question: texts for question, texts in found.items() if texts} == {}
+    assert {question: texts for question, texts in result.items() if texts} == {}
 
 
 def test_a_given_embedder_keeps_its_cosines(clock):

@@ -20,12 +20,12 @@ def test_cascade_counts_consolidations_as_strength(clock):
         assert lab.memories["strength"].to_list() == [2.0, 7.0]
 
 
-def test_what_people_said_has_the_highest_weight_of_all_kinds(clock):
+def test_statements_of_people_have_the_highest_weight_of_all_kinds(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         for kind in ("gotcha", "convention", "human-feedback", "decision", "codebase-map"):
             lab.remember("Keep migrations reversible", kind=kind, linking="off")
-        shown = [hit.kind for hit in lab.recall("reversible migrations", log=False)]
-        assert shown[0] == "human-feedback"
+        kinds = [hit.kind for hit in lab.recall("reversible migrations", log=False)]
+        assert kinds[0] == "human-feedback"
 
 
 def test_a_fact_that_is_told_three_times_more_is_confirmed(clock):

@@ -36,7 +36,7 @@ def learned(clock):
 
 
 def texts(learned, rule):
-    return [one.text for one in learned.extracted if one.rule == rule]
+    return [item.text for item in learned.extracted if item.rule == rule]
 
 
 def test_each_analyzer_finds_its_own(learned):
@@ -57,7 +57,7 @@ def test_tools_that_led_to_success_are_a_procedure(learned):
     assert procedure["title"] == "Fix the failing build on CI."
 
 
-def test_what_is_to_be_avoided_comes_up_by_its_name(learned):
+def test_warnings_are_surfaced_by_name(learned):
     lab, _ = learned
     assert "Don't use moment.js in CI." in [
         hit.text for hit in lab.recall("is moment fine?", project="api")
@@ -79,13 +79,13 @@ def test_all_of_it_says_its_session_agent_and_confidence(learned):
     assert set(memories["provenance"]) <= {"user-stated", "inferred"}
 
 
-def test_what_conflicts_is_noticed(clock):
+def test_conflicts_are_detected(clock):
     with memlab.open(pack="workbench", clock=clock) as lab:
         lab.agents.end_session("monday", ["I prefer tabs for indentation."])
         clock.advance(days=1)
-        found = lab.agents.end_session("tuesday", ["I prefer spaces for indentation."])
-        assert any("tabs" in notice and "spaces" in notice for notice in found.notices)
-        assert any("tabs" in line for line in found.text.splitlines())
+        result = lab.agents.end_session("tuesday", ["I prefer spaces for indentation."])
+        assert any("tabs" in notice and "spaces" in notice for notice in result.notices)
+        assert any("tabs" in line for line in result.text.splitlines())
 
 
 def test_the_turns_that_a_lab_holds_are_read(clock):
@@ -95,8 +95,8 @@ def test_the_turns_that_a_lab_holds_are_read(clock):
             {"text": "I am an assistant", "speaker": "assistant"},
         ]
         lab.remember([{**row, "kind": "turn", "session": "monday"} for row in rows])
-        found = lab.agents.end_session("monday", store=False)
-        assert [one.text for one in found.extracted.facts] == ["The user lives in Rome"]
+        result = lab.agents.end_session("monday", store=False)
+        assert [fact.text for fact in result.extracted.facts] == ["The user lives in Rome"]
         assert len(lab) == 2
         with pytest.raises(InputError, match="monday"):
             lab.agents.end_session("tuesday")
@@ -106,9 +106,9 @@ def test_a_lesson_is_learned_once(learned):
     lab, found = learned
     again = lab.agents.end_session("tuesday", SESSION, agent="coder", project="api")
     assert not [
-        one
-        for one in again.extracted
-        if one.rule in ("breakthrough", "solution", "avoid", "failure")
+        item
+        for item in again.extracted
+        if item.rule in ("breakthrough", "solution", "avoid", "failure")
     ]
     assert len(lab) < 2 * len(found.extracted)
 

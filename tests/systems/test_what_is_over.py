@@ -42,7 +42,7 @@ def test_a_faded_memory_is_not_reached_over_links(opened, clock):
 
 
 @pytest.mark.parametrize("pack", PACKS)
-def test_what_was_to_live_a_day_is_over_after_two_in_every_pack(opened, clock, pack):
+def test_a_memory_with_a_day_to_live_is_over_after_two_in_every_pack(opened, clock, pack):
     lab = opened(pack)
     lab.remember("the release train leaves on Monday", ttl_days=1.0)
     lab.remember("the release train leaves from platform nine", linking="off")
@@ -62,13 +62,13 @@ def test_a_fact_that_upkeep_would_retract_is_not_recalled(opened, clock):
     assert lab.memories["access"].to_list() == [0.0]
 
 
-def test_what_is_over_takes_the_place_of_nothing_that_stands(opened, clock):
+def test_an_expired_memory_supersedes_no_valid_one(opened, clock):
     lab = opened("cascade")  # which looks at the ten nearest
     for number in range(30):
         lab.remember(f"the release train leaves on track {number}", ttl_days=1.0, linking="off")
-    kept = lab.remember("the release train leaves at noon", linking="off")
+    result = lab.remember("the release train leaves at noon", linking="off")
     clock.advance(days=2)
-    assert lab.recall("the release train leaves").ids == (kept.id,)
+    assert lab.recall("the release train leaves").ids == (result.id,)
 
 
 def test_a_warning_that_has_expired_warns_nobody(opened, clock):
@@ -98,7 +98,7 @@ def test_a_memory_that_is_pulled_back_in_time_shows_what_held_then(opened, clock
 
 @pytest.mark.parametrize("pack", PACKS)
 def test_a_recall_leaves_out_what_upkeep_would_take_out(opened, clock, pack):
-    """Upkeep is the oracle: what it takes out at an instant is what a recall at that instant leaves out."""
+    """Upkeep is the oracle: a memory that it removes at an instant is missing from a recall at that instant."""
     lab = opened(pack)
     draw = np.random.default_rng(5)
     for number in range(40):

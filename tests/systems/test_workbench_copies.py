@@ -28,6 +28,6 @@ def test_something_else_comes_before_a_third_copy(clock, question):
             lab.remember(copy.format(number), kind="gotcha", linking="off")
         lab.remember(other, kind="gotcha", linking="off")
         lab.remember("Lunch is at noon on Thursdays", kind="gotcha", linking="off")
-        shown = [hit.text for hit in lab.recall(question, limit=3, log=False)]
-        assert other in shown[:2]
-        assert "Lunch is at noon on Thursdays" not in shown[:2]
+        texts = [hit.text for hit in lab.recall(question, limit=3, log=False)]
+        assert other in texts[:2]
+        assert "Lunch is at noon on Thursdays" not in texts[:2]

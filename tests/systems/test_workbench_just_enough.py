@@ -36,21 +36,21 @@ def texts(context):
 
 
 def test_an_auth_task_injects_its_module_and_nothing_of_billing_or_of_nightly_jobs(workbench):
-    found = workbench.context(TASK, project="p")
-    assert set(texts(found)) == {text for text, _, _ in AUTH}
-    assert "the policy inject gives it no priority" in set(found.left_out["why"])
+    context = workbench.context(TASK, project="p")
+    assert set(texts(context)) == {text for text, _, _ in AUTH}
+    assert "the policy inject gives it no priority" in set(context.left_out["why"])
 
 
-def test_what_has_no_file_is_injected_where_the_task_is_about_it(workbench):
-    found = texts(workbench.context("job c does not write to its bucket", project="p"))
-    assert "Job c writes to bucket c-out" in found
-    assert not {text for text, _, _ in AUTH + BILLING} & set(found)
+def test_a_memory_without_a_file_is_injected_if_the_task_is_about_it(workbench):
+    results = texts(workbench.context("job c does not write to its bucket", project="p"))
+    assert "Job c writes to bucket c-out" in results
+    assert not {text for text, _, _ in AUTH + BILLING} & set(results)
 
 
 def test_a_task_about_another_module_by_its_words_alone_finds_it(workbench):
-    found = texts(workbench.context("an invoice is rounded wrongly", project="p"))
-    assert "Invoices round half to even" in found
-    assert "Refresh token is not validated" not in found
+    results = texts(workbench.context("an invoice is rounded wrongly", project="p"))
+    assert "Invoices round half to even" in results
+    assert "Refresh token is not validated" not in results
 
 
 def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
@@ -65,9 +65,9 @@ def test_a_task_that_nothing_fits_has_the_rules_alone(workbench):
 def test_the_floor_is_a_parameter_of_the_policy(workbench):
     source = workbench.policies.pack.policies["inject"].source
     workbench.policies.install("inject", source.replace("(param :fits 0.3", "(param :fits -1"))
-    found = texts(workbench.context(TASK, project="p"))
-    assert sum(text.startswith("Job") for text in found) > 2
-    assert not {text for text, _, _ in BILLING} & set(found)
+    results = texts(workbench.context(TASK, project="p"))
+    assert sum(text.startswith("Job") for text in results) > 2
+    assert not {text for text, _, _ in BILLING} & set(results)
 
 
 class TestNothingTwice:
@@ -83,14 +83,12 @@ class TestNothingTwice:
         assert set(second.repeated) == set(first.ids)
         assert "shown before" in repr(second)
 
-    def test_what_a_context_gave_is_not_shown_again_and_what_was_shown_is_not_injected(
-        self, workbench
-    ):
+    def test_injected_memories_are_not_shown_again_and_shown_ones_not_injected(self, workbench):
         agent = workbench.agents("coder", project="p", session="monday")
-        given = set(agent.context(TASK).hits.ids)
-        assert given
+        unique = set(agent.context(TASK).hits.ids)
+        assert unique
         shown = set(agent.recall(TASK).ids)
-        assert shown.isdisjoint(given)
+        assert shown.isdisjoint(unique)
         assert shown.isdisjoint(agent.context(self.QUERY).hits.ids)
 
     def test_again_shows_all_and_other_sessions_and_agents_see_all(self, workbench):
@@ -101,15 +99,15 @@ class TestNothingTwice:
             other = workbench.agents(name, project="p", session=session)
             assert other.recall(self.QUERY, limit=4).ids == first.ids
 
-    def test_it_survives_opening_the_lab_again(self, tmp_path, clock):
+    def test_the_record_survives_reopening(self, tmp_path, clock):
         for _ in range(2):
             with memlab.open(tmp_path / "lab", pack="workbench", clock=clock) as lab:
                 if not len(lab):
                     lab.remember("Deploys go out on Tuesdays", project="p")
-                shown = lab.agents("coder", project="p", session="monday").recall(
+                hits = lab.agents("coder", project="p", session="monday").recall(
                     "when are deploys?"
                 )
-        assert (len(shown), shown.repeated) == (0, (1,))
+        assert (len(hits), hits.repeated) == (0, (1,))
 
     def test_other_packs_repeat(self, clock):
         with memlab.open(clock=clock) as lab:
@@ -122,23 +120,23 @@ class TestNothingTwice:
     def test_searches_are_no_contexts_in_the_metrics(self, workbench):
         agent = workbench.agents("coder", project="p", session="monday")
         agent.recall(self.QUERY)
-        found = workbench.agents.metrics()
-        assert (found["contexts"], found["searches"]) == (0, 1)
+        metrics = workbench.agents.metrics()
+        assert (metrics["contexts"], metrics["searches"]) == (0, 1)
 
 
 def test_metrics_have_latencies_and_an_unknown_saving_is_none(workbench):
     workbench.context(TASK, project="p")
     workbench.remember("One more thing", project="p")
-    found = workbench.agents.metrics()
-    assert all(found[f"latency-{part}"] > 0 for part in ("embedding", "search", "write"))
-    assert found["tokens-injected"] > 0
-    assert (found["tokens-discovery"], found["tokens-saved"]) == (None, None)
+    metrics = workbench.agents.metrics()
+    assert all(metrics[f"latency-{part}"] > 0 for part in ("embedding", "search", "write"))
+    assert metrics["tokens-injected"] > 0
+    assert (metrics["tokens-discovery"], metrics["tokens-saved"]) == (None, None)
 
 
 class TestRedaction:
     KEY = "the key is AKIAIOSFODNN7EXAMPLE"
 
-    def test_it_is_said_by_the_result_a_warning_and_the_log(self, workbench):
+    def test_the_excess_is_in_the_result_a_warning_and_the_log(self, workbench):
         with pytest.warns(memlab.RedactionWarning, match="AWS access key"):
             memory = workbench.remember(self.KEY, project="p")
         assert memory.redacted == ("AWS access key",)

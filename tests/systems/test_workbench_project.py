@@ -58,13 +58,13 @@ def test_confidence_begins_at_a_half(project: memlab.Lab) -> None:
 
 def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab) -> None:
     """Tabs, then spaces: the old convention leaves recall, and both the result and the memory say what happened."""
-    told = project.remember(
+    result = project.remember(
         [{"text": "Use spaces for indentation now", "kind": "convention", **CODER}]
     )
-    assert told.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == [
+    assert result.outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list() == [
         "Updated: tabs -> spaces"
     ]
-    assert "Updated: tabs -&gt; spaces" in html_of(told)
+    assert "Updated: tabs -&gt; spaces" in html_of(result)
     old = row_of(project, 1)
     assert (old["status"], old["superseded_by"], old["reason"]) == (
         "superseded",
@@ -81,7 +81,7 @@ def test_a_contradiction_deprecates_the_old_one_and_says_so(project: memlab.Lab)
     )
 
 
-def test_who_denies_a_convention_contradicts_it(project: memlab.Lab) -> None:
+def test_denying_a_convention_contradicts_it(project: memlab.Lab) -> None:
     project.remember("Never use tabs for indentation", kind="convention", **CODER)
     assert row_of(project, 1)["status"] == "superseded"
     assert "contradicts" in project.edges["relation"].to_list()
@@ -112,7 +112,7 @@ def test_only_the_three_nearest_are_compared(project: memlab.Lab) -> None:
     assert project.edges.filter(pl.col("source") == 5).height == 3
 
 
-def test_what_a_branch_teaches_stays_there(project: memlab.Lab) -> None:
+def test_lessons_of_a_branch_stay_in_the_branch(project: memlab.Lab) -> None:
     """On its branch the team tries spaces; the others go on with tabs until it is merged."""
     on = {**CODER, "branch": "spaces"}
     project.remember("Use spaces for indentation now", kind="convention", **on)
@@ -151,11 +151,11 @@ def test_a_log_of_turns_is_stored_whole(project: memlab.Lab) -> None:
 
 
 def test_a_secret_is_redacted_and_told(project: memlab.Lab) -> None:
-    told = project.remember(
+    result = project.remember(
         [{"text": "The staging key is AKIAIOSFODNN7EXAMPLE", "kind": "gotcha", **CODER}]
     )
-    assert "[REDACTED: AWS access key]" in told[0].text
-    assert [(id, finding.type) for id, finding in told.redacted] == [(5, "AWS access key")]
+    assert "[REDACTED: AWS access key]" in result[0].text
+    assert [(id, finding.type) for id, finding in result.redacted] == [(5, "AWS access key")]
 
 
 def test_a_wrong_memory_is_flagged_reviewed_and_restored(project: memlab.Lab) -> None:

@@ -28,7 +28,7 @@ def test_restore_undoes_the_last_flag_and_again(lab):
         assert lab.memories["confidence"][0] == 0.5
 
 
-def test_what_somebody_changed_since_stays_as_it_was_changed(lab):
+def test_fields_changed_since_are_not_reset(lab):
     memory = lab.remember("Use spaces", kind="convention")
     lab.forget(memory, how="deprecate", reason="flagged by the user")
     lab.edit(memory, confidence=0.7)

@@ -1,4 +1,4 @@
-"""The Python half of the recall explorer: what a browser asks, and what it is told."""
+"""The Python half of the recall explorer: requests of a browser and their answers."""
 
 import polars as pl
 import pytest
@@ -25,7 +25,7 @@ def test_a_question_from_python_is_asked_without_a_trace(explorer, asked):
 
 
 def test_enter_is_a_logged_recall_and_the_thumbs_are_its_feedback(explorer, asked, ask):
-    assert "press Enter" in ask(explorer, "feedback", memory=1, outcome="success")
+    assert "Press Enter" in ask(explorer, "feedback", memory=1, outcome="success")
     assert ask(explorer, "recall", question="tabs?", **FORM, log=True) == {}
     first = explorer.hits[0]
     assert ask(explorer, "feedback", memory=first.id, outcome="success") == {}

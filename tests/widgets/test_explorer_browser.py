@@ -27,13 +27,13 @@ def test_in_jupyterlab_it_is_asked_judged_and_read_back(notebook, run_cell, axe)
     page = notebook(SETUP)
     page.locator(".memlab .hit").first.wait_for()
     before = shown(page)
-    page.get_by_label("Question").fill("when do deploys go out?")
+    page.get_by_label("Query", exact=True).fill("when do deploys go out?")
     page.wait_for_function(
         "() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')"
     )
     assert shown(page) != before
     assert "a preview, not logged" in page.locator(".memlab .about").inner_text()
-    page.get_by_label("Question").press("Enter")
+    page.get_by_label("Query", exact=True).press("Enter")
     page.get_by_text("logged as recall").wait_for()
     page.get_by_label("memory 2 helped").click()
     page.locator(".memlab .success[aria-pressed=true]").wait_for()
@@ -44,9 +44,9 @@ def test_in_jupyterlab_it_is_asked_judged_and_read_back(notebook, run_cell, axe)
     page.wait_for_function(
         "() => document.querySelector('.memlab .hit .text').textContent.includes('changelog')"
     )
-    assert page.get_by_label("Question").input_value() == "changelog"
+    assert page.get_by_label("Query", exact=True).input_value() == "changelog"
     run_cell(page, "lab.close(); 'closed'")
-    page.get_by_label("Question").fill("x")
+    page.get_by_label("Query", exact=True).fill("x")
     page.get_by_role("alert").get_by_text("was closed").wait_for()
 
 
@@ -69,7 +69,7 @@ def page_of(serve, tab):
 def test_the_same_bundle_works_over_a_websocket(page_of, axe):
     page, explorer = page_of()
     page.locator(".memlab .hit").first.wait_for()
-    page.get_by_label("Question").fill("when do deploys go out?")
+    page.get_by_label("Query", exact=True).fill("when do deploys go out?")
     page.wait_for_function(
         "() => document.querySelector('.memlab .hit .text').textContent.startsWith('Deploys')"
     )
@@ -125,7 +125,7 @@ def test_a_score_that_is_no_sum_shows_its_tree(page_of):
         "recall-score", memlab.load_pack("fsrs").policies["recall-score"]
     )
     page, _ = page_of(pack=pack)
-    page.get_by_text("is no sum of several terms").wait_for()
+    page.get_by_text("is not a sum of terms").wait_for()
     page.locator(".hit .text").first.click()
     page.locator(".tree li").first.wait_for()
     assert page.locator("details[open] .tree").is_visible()
@@ -145,3 +145,24 @@ def test_a_page_without_its_token_is_refused(page_of):
     page, _ = page_of()
     reply = page.request.get(page.url.partition("?")[0])
     assert reply.status == 403
+
+
+def test_a_group_opens_to_its_terms_and_expressions_are_shown_on_request(page_of, axe):
+    page, explorer = page_of()
+    page.locator(".memlab .hit").first.wait_for()
+    group = page.locator(".legend button").first
+    before = page.locator(".hit .bar").first.locator("i").count()
+    group.click()
+    page.locator(".legend button[aria-expanded=true]").wait_for()
+    assert page.locator(".hit .bar").first.locator("i").count() > before
+    page.locator(".hit .text").first.click()
+    page.locator(".explained tr.group").first.wait_for()
+    assert "(*" not in page.locator(".memlab .explorer").inner_text()
+    page.locator(".explained tr.group button").first.click()
+    page.locator(".explained tr.member").first.wait_for()
+    assert page.locator(".expression").count() == 0
+    page.get_by_role("button", name="Show expressions").click()
+    page.locator(".expression").first.wait_for()
+    assert axe(page) == []
+    labels = {label for hit in explorer.hits for label in hit.explain().frame["label"]}
+    assert page.locator(".legend .note").inner_text().split(" · ")[0] in labels

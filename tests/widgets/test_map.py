@@ -137,7 +137,7 @@ def test_what_cannot_be_shown_is_said_and_the_map_goes_on(chart, trait, value, s
 def test_labs_of_no_and_few_memories(lab, ask):
     chart = MemoryMap(lab)
     assert (read(shared(chart, "points")).height, chart.fault) == (0, "")
-    assert "Nothing that may answer" in ask(chart, "spread", question="x")
+    assert "No memory matches" in ask(chart, "spread", question="x")
     lab.remember("One")
     ask(chart, "refresh")
     assert read(shared(chart, "points")).height == 1

@@ -13,7 +13,7 @@ from tests.widgets.shared import shared
 
 @pytest.fixture
 def lived(lab, clock):
-    """Five memories; then one is put right, one forgotten, one recalled and judged."""
+    """Five memories; then one is corrected, one forgotten, one recalled and judged."""
     lab.remember([f"The user keeps a {what}" for what in ("cat", "dog", "fern", "boat", "diary")])
     clock.advance(days=40)
     lab.edit(2, text="The user keeps two dogs")

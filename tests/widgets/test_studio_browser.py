@@ -77,10 +77,10 @@ def test_in_jupyterlab_a_policy_is_typed_dragged_installed_and_rolled_back(noteb
     )
     page.get_by_label("Reason").fill("nearness alone")
     page.get_by_role("button", name="Install").click()
-    page.get_by_text("Version 2 of recall-score is live.").wait_for()
+    page.get_by_text("Version 2 of recall-score is active.").wait_for()
     assert axe(page) == []
     page.get_by_role("button", name="Roll back").click()
-    page.get_by_text("version 3 of recall-score is live").wait_for()
+    page.get_by_text("Version 3 of recall-score is active").wait_for()
     wait_for_order(page, before)
     assert (
         run_cell(page, "list(lab.policies.history(studio.slot)['action'])")

@@ -158,20 +158,22 @@ def test_a_histogram_is_brushed_and_all_other_heads_follow(page_of):
 def test_several_are_ticked_flagged_and_restored(page_of):
     page, table = page_of()
     for id in (1, 3):
-        page.get_by_label(f"Tick memory {id}").check()
+        page.get_by_label(f"Select memory {id}").check()
     page.get_by_role("button", name="Show only these").click()
     wait_for_rows(page, 2)
     assert sorted(table.ids) == [1, 3]
-    page.get_by_role("button", name="These are wrong").click()
+    page.get_by_role("button", name="Flag as wrong …").click()
     page.get_by_label("Why are they wrong?").fill("made up")
-    page.get_by_role("button", name="Flag as wrong").click()
+    page.get_by_role("button", name="Flag as wrong", exact=True).click()
     page.get_by_text("2 memories flagged as wrong").wait_for()
-    page.get_by_role("group", name="What is ticked").get_by_role("button", name="Restore").click()
+    page.get_by_role("group", name="Selected memories").get_by_role(
+        "button", name="Restore"
+    ).click()
     page.get_by_text("2 memories restored").wait_for()
     page.get_by_role("button", name="Clear filters").click()
     wait_for_rows(page, 6)
-    page.get_by_label("Tick all that are shown").click()
-    page.get_by_text("6 ticked").wait_for()
+    page.get_by_label("Select all shown").click()
+    page.get_by_text("6 selected").wait_for()
 
 
 def test_a_search_by_meaning(page_of):
@@ -202,6 +204,6 @@ def test_nothing_serious_for_those_who_cannot_see_it_all(page_of, axe, scheme):
     wait_for_rows(page, 3)
     page.locator("[data-memory='3'] .open").click()
     page.get_by_role("button", name="History").click()
-    page.get_by_text("What happened to memory").wait_for()
-    page.get_by_label("Tick memory 3").check()
+    page.get_by_text("History of memory").wait_for()
+    page.get_by_label("Select memory 3").check()
     assert axe(page) == []

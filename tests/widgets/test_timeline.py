@@ -86,7 +86,7 @@ def test_feedback_is_counted_by_when_it_was_given(timeline):
 
 
 def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
-    assert "Say why" in ask(timeline, "rollback", version=1, reason="")
+    assert "Type a reason" in ask(timeline, "rollback", version=1, reason="")
     assert ask(timeline, "rollback", version=1, reason="worse") == {}
     assert lived.policies["recall-score"] == memlab.load_pack("memlab").policies["recall-score"]
     assert (
@@ -95,7 +95,7 @@ def test_a_version_is_brought_back_with_a_reason(timeline, lived, ask):
         .to_list()[-1]
         == "rollback"
     )
-    assert "live again, as version 3" in shared(timeline, "note")
+    assert "active again, as version 3" in shared(timeline, "note")
     assert "no version of recall-score" in ask(timeline, "rollback", version=9, reason="x")
 
 

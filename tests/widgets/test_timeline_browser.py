@@ -43,9 +43,9 @@ def test_in_jupyterlab_a_version_is_brought_back(notebook, run_cell, axe):
     page = notebook(SETUP)
     page.locator(".memlab .diff").wait_for()
     assert axe(page) == []
-    page.get_by_label("Reason to bring one back").fill("worse")
-    page.get_by_role("button", name="Bring back version 1").click()
-    page.get_by_text("live again, as version 3").wait_for()
+    page.get_by_label("Reason for restoring").fill("worse")
+    page.get_by_role("button", name="Restore version 1").click()
+    page.get_by_text("active again, as version 3").wait_for()
     assert run_cell(page, "list(timeline.versions['reason'])") == "['', 'turned', 'worse']"
     run_cell(page, "timeline.picked = [2, 3]; 'picked'")
     page.get_by_label("Versions 2 and 3").wait_for()
@@ -81,11 +81,11 @@ def test_two_versions_stand_side_by_side_with_what_they_move(page_of, axe, schem
 
 def test_without_a_reason_nothing_is_brought_back(page_of):
     page, timeline = page_of()
-    back = page.get_by_role("button", name="Bring back version 1")
+    back = page.get_by_role("button", name="Restore version 1")
     assert back.is_disabled()
-    page.get_by_label("Reason to bring one back").fill("worse")
+    page.get_by_label("Reason for restoring").fill("worse")
     back.click()
-    page.get_by_text("live again, as version 3").wait_for()
+    page.get_by_text("active again, as version 3").wait_for()
     assert timeline.versions["action"].to_list() == ["use", "install", "rollback"]
 
 

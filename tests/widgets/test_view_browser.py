@@ -88,6 +88,7 @@ def test_the_board_shows_gates_plans_and_a_challenge(page_of, axe, scheme):
         page.get_by_role("combobox", name="design").select_option(design)
         assert row in page.locator(".designs .chosen").inner_text()
         assert slider.count() == 0
+    page.get_by_role("combobox", name="design").select_option("extra")
     before = page.locator(".designs .chosen").inner_text()
     box = page.get_by_label("rate").bounding_box()
     page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] / 2)
@@ -114,7 +115,7 @@ def test_the_player_is_scrubbed_and_tuned(page_of, axe, scheme):
     assert "defpolicy" in page.locator(".source code").inner_text()
     slider = page.get_by_label("base-half-life")
     slider.fill("200")
-    page.get_by_text("as the sliders say").first.wait_for(timeout=60_000)
+    page.get_by_text("with the slider values").first.wait_for(timeout=60_000)
     page.locator("canvas").first.click(position={"x": 8, "y": 8})
     page.wait_for_function("() => document.querySelectorAll('.tocome .keys button').length === 1")
     assert player.chosen == [1]
@@ -127,7 +128,7 @@ def test_the_player_is_scrubbed_and_tuned(page_of, axe, scheme):
 
 def test_a_lab_without_memories_or_feedback_says_what_is_missing(serve, tab):
     for make, said in (
-        (EvaluationBoard, "No recall is logged yet"),
+        (EvaluationBoard, "No recalls logged yet"),
         (LifePlayer, "no memories yet"),
     ):
         url, _ = serve(lambda make=make: make(memlab.open()))
@@ -139,7 +140,7 @@ def test_view_has_a_tab_for_each_widget_and_follows_an_agent(viewed, tab, axe):
     page = tab(f"{url}#explorer")
     page.locator(".memlab .explorer").wait_for(timeout=60_000)
     assert page.get_by_role("tab").all_inner_texts() == TABS
-    page.get_by_label("Question").fill("where is the harbour?")
+    page.get_by_label("Query", exact=True).fill("where is the harbour?")
     page.locator(".hit").first.wait_for()
     with memlab.open(path) as lab:
         new = lab.remember("The harbour is in the north, <img src=x onerror=alert(1)>")
@@ -147,7 +148,7 @@ def test_view_has_a_tab_for_each_widget_and_follows_an_agent(viewed, tab, axe):
         lab.purge(new)
         page.locator(f".hit[data-memory='{new.id}']").wait_for(state="detached")
     assert "harbour is in the north" not in page.content()
-    assert page.get_by_role("button", name="Ask and log").is_disabled()
+    assert page.get_by_role("button", name="Search and log").is_disabled()
     assert axe(page, "body") == []
     page.get_by_role("tab", name="Recall explorer").press("ArrowRight")
     for title in TABS:
@@ -163,7 +164,7 @@ def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, 
         index = write_bundle(lab, tmp_path / "out")
     page = tab(f"{index.as_uri()}#explorer")
     page.locator(".hit").first.wait_for()
-    assert page.get_by_label("Question").is_disabled()
+    assert page.get_by_label("Query", exact=True).is_disabled()
     page.get_by_text("open the lab itself: memlab view LAB").first.wait_for()
     page.get_by_role("tab", name="Evaluation board").click()
     page.locator(".board").wait_for()
@@ -275,7 +276,7 @@ def test_each_widget_in_marimo(tab, tmp_path):
             time.sleep(0.3)
         page = tab(found[0])
         wait_for_seven(page)
-        page.get_by_label("Question", exact=True).fill("when do deploys go out?")
+        page.get_by_label("Query", exact=True).fill("when do deploys go out?")
         page.locator(".explorer").get_by_text("Deploys go out on Tuesdays").first.wait_for()
         page.locator("[data-memory='3'] .open").click()
         page.get_by_label("Text of memory 3").wait_for()

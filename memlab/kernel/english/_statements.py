@@ -243,10 +243,12 @@ class _Text:
 
     @cached_property
     def stems(self) -> frozenset[str]:
+        """Stems of all words with content."""
         return frozenset(word.stem for word in self.words if word.stem is not None)
 
     @cached_property
     def values(self) -> list[_Value]:
+        """The first 256 values of the text."""
         begins = self._table["begins"]
         values: list[_Value] = []
         for position, word in enumerate(self.words):
@@ -262,6 +264,7 @@ class _Text:
 
     @cached_property
     def value_keys(self) -> frozenset[tuple[str, str]]:
+        """Kind and value of each value of the text."""
         return frozenset((value.kind, value.value) for value in self.values)
 
     @cached_property
@@ -289,6 +292,7 @@ class _Text:
 
     @cached_property
     def sentences(self) -> list[list[_Word]]:
+        """The words of the text, one list per sentence."""
         return [list(words) for _, words in groupby(self.words, key=lambda word: word.sentence)]
 
     def clause(self, position: int) -> list[_Word]:
@@ -311,6 +315,7 @@ class _Text:
         return stems
 
     def speaks_of_others(self, words: list[_Word]) -> bool:
+        """Return True if some words mention another person or thing."""
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
@@ -319,6 +324,7 @@ class _Text:
         return done and any(word.low.partition("'")[0] in self._table["self"] for word in words)
 
     def denies(self, words: list[_Word]) -> bool:
+        """Return True if some words include a denial."""
         return any(word.low in self._table["denials"] for word in words)
 
     def _value(self, position: int) -> _Value | None:
@@ -395,9 +401,11 @@ class _Text:
         return self.words[other]
 
     def _begins_sentence(self, position: int) -> bool:
+        """Return True if the word at a position begins its sentence."""
         return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
     def _weigh_context(self, value: _Value) -> dict[str, float]:
+        """Return the weight of each stem around a value."""
         weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
         for position in range(
@@ -418,11 +426,13 @@ class _Text:
         return weights
 
     def _of_oneself(self, position: int) -> bool:
+        """Return True if the speaker is the subject of a denial."""
         before = [word.low for word in self.words[max(position - 4, 0) : position]]
         done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
 
     def _denied_stems(self, position: int) -> Iterator[str]:
+        """Yield the stems after a denial, up to the next clause."""
         began = False
         for word in self.words[position + 1 : position + _REACH]:
             if word.sentence != self.words[position].sentence or word.low.partition("'")[0] in (
@@ -438,6 +448,7 @@ class _Text:
 
 
 def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
+    """Yield the values of the older text that the newer text restates."""
     if not old.values or not new.values:
         return
     table = [
@@ -496,6 +507,7 @@ def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
+    """Yield the statements that a denial in the other text restates."""
     for position, denied in new.denials:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
@@ -528,16 +540,19 @@ def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]
 
 
 def _share(denied: list[str], words: list[_Word]) -> float:
+    """Return the share of the denied stems that some words contain."""
     stems = {word.stem for word in words}
     return sum(stem in stems for stem in denied) / len(denied)
 
 
 def _span(text: _Text, position: int) -> tuple[int, int]:
+    """Return the start and stop of the clause that contains a word."""
     clause = text.clause(position)
     return clause[0].start, clause[-1].stop
 
 
 def _split_words(text: str, language: str) -> Iterator[_Word]:
+    """Yield the words of a text with their sentence and clause numbers."""
     table = signs_of(language).words
     turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
@@ -562,6 +577,7 @@ def _split_words(text: str, language: str) -> Iterator[_Word]:
 
 
 def _day(number: str) -> str:
+    """Return a day of the month without its ending: "5th" becomes "5"."""
     match = _DAY.fullmatch(number)
     return number if match is None else match[1]
 
@@ -569,6 +585,7 @@ def _day(number: str) -> str:
 # Kept because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
+    """Return the restated statements of two texts, cached."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))
@@ -577,12 +594,14 @@ def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
 # Kept because each text is compared with many others.
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
+    """Return a text with its words, values and denials, cached."""
     return _Text(text, language)
 
 
 # Kept because a few thousand words make up most of a conversation.
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
+    """Return the stem of a word; None for a stop word."""
     bare = word.partition("'")[0]
     return None if bare in _stop_words(language) else _stemmer(language)(bare)
 
@@ -590,12 +609,14 @@ def _stem(word: str, language: str) -> str | None:
 # One set per language: looked up for every word.
 @cache
 def _stop_words(language: str) -> frozenset[str]:
+    """Return the stop words of a language."""
     return frozenset(STOP_WORDS.get(language, ()))
 
 
 # One stemmer per language: it is built in C and keeps its own tables.
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
+    """Return the stemming function of a language."""
     if language == "none":
         return str
     import Stemmer

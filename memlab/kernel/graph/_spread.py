@@ -352,8 +352,8 @@ def spread(
     Work and result are deterministic and do not depend on how the edges are stored. ``validated`` seeds are known
     to ascend, to exist and to have a finite energy.
 
-    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. An unknown mode
-    and a result of ``pass_on`` of the wrong length raise it too.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. It is also raised for a
+    result of ``pass_on`` of the wrong length and for an unknown mode.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
@@ -504,7 +504,7 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
         if not isinstance(nodes, Nodes):
             raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
         last_of_kind = np.flatnonzero(np.diff(node_kinds(codes), append=-1))
-        nodes.labels(codes[last_of_kind])  # names one that does not exist
+        nodes.labels(codes[last_of_kind])  # raises an error that names a node beyond the last
     if (codes[1:] == codes[:-1]).any():
         raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
     if not np.isfinite(own).all():

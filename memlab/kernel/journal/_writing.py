@@ -170,7 +170,8 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
 HashPaths = Callable[[str], Collection[tuple[str, ...]]]
 """A function that returns the paths of names to each content hash in the body of a kind of event."""
 
-# SQLite's integers have 64 bits with a sign. The statements are constants because each is the key of its rows.
+# SQLite's integers have 64 bits with a sign. The statements stand together, so that the
+# columns of the schema are compared with one place.
 _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"

@@ -152,8 +152,8 @@ class Field:
     role
         The kind of value; see ``Role``.
     fields
-        The fields of a mapping by name, with ``*`` for any other name; or the columns of ``rows``. A column is a
-        list with one item for each row, or one value for all rows.
+        The fields of a mapping by name, with ``*`` for any other name, or the columns of ``rows``. A column is a list
+        with one item for each row, or one value for all rows.
     items
         The field of each item of a list (one field), or of each position of a tuple.
     keys
@@ -162,9 +162,8 @@ class Field:
         Whether everyone who sees the event may read the string. Other strings are left out if the event names a
         memory that is hidden from the viewer.
     held
-        Where a name comes from. By default, the name belongs to the memories in the same mapping. A name that a
-        person ``declared`` stays when memories are purged. A ``reference`` repeats a name that memories have
-        elsewhere.
+        Where a name comes from. By default, it belongs to the memories in the same mapping. A name that a person
+        ``declared`` stays when memories are purged. A ``reference`` is a name that memories have elsewhere.
     asked
         Whether the text is a query. A purge of similar queries removes it with its vector, and removes an item of a
         list that names a memory as a whole.

@@ -150,7 +150,7 @@ class Projection(ABC):
         Parameters
         ----------
         dumped
-            The result of ``dump``, in this lab or in the source lab of an import.
+            The return value of ``dump`` in this lab or in the source of an import.
         """
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
@@ -355,18 +355,10 @@ def entity_key(name: str) -> str:
 class Entry:
     """One entity, without the entities that were merged into it.
 
-    Attributes
-    ----------
-    mentions
-        The number of memories that mention the entity.
-    last
-        The time of the newest mention, ``NEVER`` for none.
-    into
-        The entity that this one is merged into.
-    moved
-        The ids of memories while the entity is merged. Memories that had it as ``subject`` or ``object`` are
-        listed by that role. All memories that mentioned it are in ``edges``. Memories that mentioned both
-        entities without naming this one are in ``shared``.
+    ``mentions`` counts the memories that mention it, and ``last`` is the time of the newest, ``NEVER`` for none.
+    While the entity is merged ``into`` another, ``moved`` lists memories by id. The lists are the memories with the
+    entity as ``subject`` or ``object``, all memories that mention it (``edges``), and the memories that mention both
+    entities without naming it (``shared``).
     """
 
     name: str

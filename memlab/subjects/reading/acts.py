@@ -179,6 +179,7 @@ def subject_person(sentence: str) -> Person | None:
 
 def _read_sentence(text: str, start: int, stop: int) -> Sentence:
     # The order decides: a greeting may look like a question, and a reaction or an order like a statement.
+    """Return one sentence of a message with its speech act."""
     sentence = text[start:stop]
     mark = _LIST_MARK.match(sentence)
     words = words_of(_without_vocative(sentence[mark.end() :] if mark else sentence))
@@ -222,6 +223,7 @@ def _without_vocative(sentence: str) -> str:
 
 
 def _without_openers(words: list[str]) -> list[str]:
+    """Remove interjections at the start of a sentence."""
     position = 0
     while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
         "acts", "openers"
@@ -233,6 +235,7 @@ def _without_openers(words: list[str]) -> list[str]:
 # Built once: the union of four tables is looked up for every sentence.
 @cache
 def _setting_words() -> frozenset[str]:
+    """Return words that begin a setting before the subject."""
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -259,6 +262,7 @@ def _is_greeting(words: list[str]) -> bool:
 
 
 def _begins_question(low: str) -> bool:
+    """Return True if a padded sentence begins with a question word."""
     opening = first_of(low, phrases("acts", "questions"))
     if opening is None:
         return False
@@ -278,6 +282,7 @@ def _begins_question(low: str) -> bool:
 
 
 def _is_reaction(low: str, body: str, count: int) -> bool:
+    """Return True if a sentence only thanks, praises or agrees."""
     if count > _LONGEST_REACTION:
         return False
     if not body.strip():
@@ -299,6 +304,7 @@ def _tells_event(low: str) -> bool:
 
 
 def _is_order(low: str) -> bool:
+    """Return True if a padded sentence begins with the verb of an order."""
     first, _, rest = low.strip().partition(" ")
     if first in vocabulary("utterance", "doubtful-orders"):
         return rest.partition(" ")[0] in vocabulary("utterance", "objects")
@@ -602,16 +608,19 @@ def _statement_opening(words: list[str]) -> str | None:
 
 
 def _to_first_person(word: str) -> str:
+    """Replace a pronoun of the listener by that of the speaker."""
     return {"your": "my", "you": "me", "yourself": "myself", "yours": "mine"}.get(word, word)
 
 
 # Built once: padded for every answer otherwise.
 @cache
 def _yes_phrases() -> tuple[str, ...]:
+    """Return the phrases that affirm a question."""
     return phrases("answers", "yes")
 
 
 # Built once: looked up for every answer.
 @cache
 def _no_words() -> frozenset[str]:
+    """Return the words that deny a question."""
     return frozenset(lexicon()["answers"]["no"])

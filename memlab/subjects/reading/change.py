@@ -126,11 +126,13 @@ def read_values(text: str) -> Values:
 
 
 def _normalize_number(word: str) -> str:
+    """Return a number as digits, so that "five" equals "5"."""
     number = number_of(word.lower())
     return f"{number:g}" if number is not None else word.replace(",", "").rstrip(".")
 
 
 def _normalize_value(kind: str, value: str) -> str:
+    """Return a value in one spelling, so that equal values compare equal."""
     low = value.lower()
     if kind == "date":
         day = re.search(r"\b\d{1,2}(?!\d)", low)
@@ -395,18 +397,21 @@ class Telling:
 
 
 def _change_strength(signs: Mapping[str, int]) -> float:
+    """Return how strongly signs indicate a change."""
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
 
 
 def _has_denial(words: list[str]) -> float:
+    """Return 1.0 if some words include a denial, else 0.0."""
     return float(not vocabulary("changes", "denials").isdisjoint(words))
 
 
 # Built once: the union of four tables is looked up for every word.
 @cache
 def _light_words() -> frozenset[str]:
+    """Return words that two unrelated texts may share."""
     return vocabulary("changes", "light", "common", "denials") | vocabulary("negation", "fillers")
 
 
@@ -486,6 +491,7 @@ def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValu
 
 
 def _is_countable(unit: str) -> bool:
+    """Return True if a unit is a thing and not a span of time."""
     return bool(unit) and unit not in _stem_table("no-units") and unit not in _stem_table("spans")
 
 
@@ -496,6 +502,7 @@ def _target_values(later: Telling) -> set[str]:
 
 
 def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
+    """Return True if words of change connect two values of one thing."""
     shared = earlier.strong & later.strong
     if later.kind in ("date", "time", "day"):
         new = "new" in later.moves and not _stem_table("dated").isdisjoint(shared)
@@ -518,12 +525,14 @@ def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
+    """Return the stems of a table of words."""
     return frozenset(stem(word) for word in vocabulary("linking", name))
 
 
 # Built once: looked up for every word around a value.
 @cache
 def _context_words() -> frozenset[str]:
+    """Return words around values that do not identify them."""
     return vocabulary("linking", "moves", "moves-when", "beside-values")
 
 
@@ -569,6 +578,7 @@ def rules() -> dict[str, float]:
 
 
 def _weighted_sum(values: Mapping[str, float]) -> float:
+    """Return the contribution of some features to the log odds."""
     weights = _model()["weights"]
     return float(sum(weights.get(name, 0.0) * value for name, value in values.items()))
 
@@ -576,6 +586,7 @@ def _weighted_sum(values: Mapping[str, float]) -> float:
 # Read from the file once per process.
 @cache
 def _model() -> dict[str, Any]:
+    """Return the fitted weights and thresholds of the model."""
     model: dict[str, Any] = json.loads(
         Path(__file__).with_name("certainty.json").read_text(encoding="utf-8")
     )

@@ -232,10 +232,12 @@ def _content_words(text: str) -> list[str]:
 
 
 def _is_change_opening(words: list[str]) -> bool:
+    """Return True if some words are an opening such as "from now on"."""
     return padded([word.lower() for word in words]) in _negation_phrases("change-openings")
 
 
 def _truncate(text: str) -> str:
+    """Return a text cut to the maximum length in a message."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
@@ -273,12 +275,14 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
+    """Return a table of words for claims."""
     return vocabulary("conflicts", name)
 
 
 # Kept because a conversation repeats a few thousand words.
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
+    """Return the stem of a word for comparison with stems of other claims."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -300,12 +304,14 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
+    """Return the stems of a table of words for claims."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
 # Built once for each table.
 @cache
 def _word_map(name: str) -> dict[str, str]:
+    """Return a table for claims that maps words to words."""
     return dict(lexicon()["conflicts"][name])
 
 
@@ -322,6 +328,7 @@ def _stem_sets(name: str) -> dict[str, frozenset[str]]:
 # Compiled once; the longest phrases come first so that they win.
 @cache
 def _rewrite_pattern() -> re.Pattern[str]:
+    """Return the pattern of phrases that are rewritten before reading."""
     phrases = sorted(_word_map("rewritten"), key=len, reverse=True)
     return re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b")
 
@@ -587,6 +594,7 @@ def _assigns_two_values(new: Claim, old: Claim) -> bool:
 
 
 def _number_stems(claim: Claim) -> frozenset[str]:
+    """Return the stems of the numbers of a claim."""
     return frozenset(_stem(word) for word in claim.numbers)
 
 

@@ -43,6 +43,7 @@ _EDGES = ".!?\u2026\"'*_~"
 
 
 def _table(name: str) -> Any:
+    """Return a table of the subject "extraction"."""
     return table("extraction", name)
 
 
@@ -129,6 +130,7 @@ def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Cla
 
 
 def _split_low_words(text: str) -> list[str]:
+    """Return the words of a text in lower case, without punctuation."""
     return [
         low
         for match in _WORD.finditer(text)
@@ -160,6 +162,7 @@ def _text_follows(sentence: str) -> bool:
 
 def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Clause]:
     # A report lasts until "but" or a semicolon; a question ends the reading of its sentence.
+    """Return the asserted clauses of one sentence."""
     sentence = text[start:stop]
     asks = sentence.rstrip(" \n\"')").endswith("?")
     if _is_retracted(sentence, asks=asks):
@@ -217,6 +220,7 @@ def _opening_phrases() -> tuple[str, ...]:
 
 
 def _begins_a_question(piece: str) -> bool:
+    """Return True if a padded clause begins as a question."""
     words = piece.split(None, 2)
     inverted = (
         len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
@@ -238,12 +242,14 @@ def _find_unreal(sentence: str) -> int:
 # Built once: most sentences are rejected by this set, before the pattern runs.
 @cache
 def _unreal_first_words() -> frozenset[str]:
+    """Return the first words of the phrases that open a hypothesis."""
     return frozenset(_SEPARATE.findall(phrase)[0] for phrase in _table("unreal"))
 
 
 # Compiled once from the table.
 @cache
 def _unreal_pattern() -> re.Pattern[str]:
+    """Return the pattern of the phrases that open a hypothesis."""
     words = sorted(_table("unreal"), key=len, reverse=True)
     return re.compile(rf"(?<![\w'-])(?:{'|'.join(map(re.escape, words))})(?![\w'-])")
 

@@ -162,6 +162,7 @@ def read_text(text: str) -> Reading:
 
 
 def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
+    """Return the spans of a sentence that state something."""
     if sentence.act == "order":
         return (
             [(sentence.start, sentence.stop)]
@@ -173,7 +174,7 @@ def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
         ["never"],
     ):
         return [(sentence.start, sentence.stop)]
-    spans = [(start, stop) for start, stop in sentence.stated]
+    spans = list(sentence.stated)
     if sentence.act == "question":
         after = max([stop for _, stop in spans], default=sentence.start)
         presupposed = _PRESUPPOSED.search(text, after, sentence.stop)
@@ -335,6 +336,7 @@ def _normalized_stems(text: str) -> tuple[str, ...]:
 
 
 def _names_third_person(part: Part) -> bool:
+    """Return True if a part is about a named third person or thing."""
     return (
         part.person == "third"
         and any(word[0].isupper() for word in part.text.split()[:1])
@@ -344,6 +346,7 @@ def _names_third_person(part: Part) -> bool:
 
 
 def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
+    """Return the union of two verdicts, with the more certain rule."""
     top = first if first.certainty >= second.certainty else second
     return Verdict(
         first.updates or second.updates,
@@ -358,6 +361,7 @@ def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
 def _compare_parts(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool
 ) -> Verdict:
+    """Return the verdict of the rules on two statements."""
     new_statement, old_statement = new.statement, old.statement
     shared = bool(new_statement.content & old_statement.content)
     if not short and not shared and not (new.slots and old.slots):
@@ -490,6 +494,7 @@ def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
 
 
 def _with_subject(claim: Claim, subject: tuple[str, ...]) -> Claim:
+    """Return a claim with another subject."""
     values = {name: getattr(claim, name) for name in Claim.__dataclass_fields__}
     return Claim(**values | {"subject": subject})
 
@@ -505,6 +510,7 @@ def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
 def _find_slot_rule(
     new: Part, old: Part, short: bool, user_speaks: bool
 ) -> tuple[str, bool] | None:
+    """Return the slot rule by which two statements conflict, or None."""
     if not new.slots or not old.slots:
         return None
     for later in new.slots:
@@ -518,6 +524,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
+    """Return True if two slots have one holder and exclusive values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",
@@ -542,20 +549,24 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
 
 
 def _get_owner(holder: str, user_speaks: bool) -> str:
+    """Return the holder of a slot, with the user for the first person."""
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
 def _contains_name(name: str, value: str) -> bool:
+    """Return True if a name is a value or contains it as a word."""
     return bool(value) and (value in name.split() or name == value)
 
 
 # Built once from the table of diets.
 @cache
 def _diets() -> frozenset[frozenset[str]]:
+    """Return the pairs of diets that exclude each other."""
     return frozenset(frozenset(pair) for pair in lexicon()["linking"]["diets-exclude"])
 
 
 def _excludes_diet(new: str, old: str) -> bool:
+    """Return True if two diets, or a diet and its end, conflict."""
     mine, theirs = new.removeprefix("not "), old.removeprefix("not ")
     if (new != mine) != (old != theirs):
         return mine == theirs
@@ -567,6 +578,7 @@ def _excludes_diet(new: str, old: str) -> bool:
 
 def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
     # Values of one kind conflict only in similar contexts; words of change lower the similarity that is required.
+    """Return the value rule by which two statements conflict, or None."""
     mine, theirs = read_values(new.text), read_values(old.text)
     if not mine.by_kind or not theirs.by_kind:
         return None
@@ -609,8 +621,6 @@ def _comparable(
             if name.startswith("count:") and name[6:] in content and name[6:]
         ]
         comparable += [others["count:"]] if "count:" in others else []
-    elif kind.startswith("count:") and "count:" in others and not comparable:
-        comparable += []
     return comparable
 
 
@@ -627,6 +637,7 @@ def _context_stems(part: Part) -> frozenset[str]:
 # Built once: looked up for every stem of a statement.
 @cache
 def _months() -> frozenset[str]:
+    """Return the names and stems of months and days."""
     return (
         frozenset(stem(word) for word in vocabulary("negation", "calendar"))
         | vocabulary("negation", "calendar")

@@ -78,6 +78,7 @@ def _blank_non_prose(text: str) -> str:
 
 
 def _blank_non_prose_line(line: str) -> str:
+    """Replace the parts of a line that are not prose by spaces."""
     if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
@@ -124,6 +125,7 @@ def _begins_with_verb(text: str) -> bool:
 
 
 def _blank_match(match: re.Match[str]) -> str:
+    """Return spaces in the length of a match."""
     return " " * len(match[0])
 
 
@@ -326,10 +328,12 @@ _KEPT_PASTS = frozenset(("united", "advanced", "applied", "allied", "united's"))
 
 
 def _title_words() -> frozenset[str]:
+    """Return titles of persons such as "dr" and "mrs"."""
     return vocabulary("extraction", "titles") | vocabulary("names", "abbreviations")
 
 
 def _title_nouns() -> frozenset[str]:
+    """Return common nouns and numbers that titles of works contain."""
     return frozenset(
         (
             "one",
@@ -439,6 +443,7 @@ def _is_field(parts: list[str]) -> bool:
 
 
 def _is_ordinary(word: str) -> bool:
+    """Return True if a word is common or names a science."""
     return (
         is_plain_word(word)
         or _names_science(word)
@@ -499,10 +504,12 @@ def _verb_follows(words: list[Token], position: int) -> bool:
 
 
 def _is_third_person_verb(low: str) -> bool:
+    """Return True if a word is a verb in the third person."""
     return low in _OF_PERSONS or (low.endswith("s") and low in vocabulary("conflicts", "verbs"))
 
 
 def _is_capital(text: str, word: Token) -> bool:
+    """Return True if a word begins with a capital in the text."""
     written = text[word.start : word.stop].lstrip("\"'*_~(")
     return written[:1].isupper()
 

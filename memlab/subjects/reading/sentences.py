@@ -114,6 +114,7 @@ def clauses(text: str) -> list[str]:
 # Compiled once from the table of conjunctions.
 @cache
 def _clause_break_pattern() -> re.Pattern[str]:
+    """Return the pattern of punctuation and conjunctions between clauses."""
     return re.compile(
         rf"[,;:()\n\u2014]|[.!?](?:\s|$)|\b(?:{'|'.join(lexicon()['text']['conjunctions'])})\b"
     )
@@ -206,6 +207,7 @@ def without_quotations(text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield a text in parts, with spaces in place of some spans."""
     end = 0
     for start, stop in spans:
         yield text[end:start]
@@ -311,6 +313,7 @@ def is_plain_word(word: str) -> bool:
 # Read from the file once per process.
 @cache
 def _plain_words() -> frozenset[str]:
+    """Return the base forms of ordinary words."""
     return frozenset(
         (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").split()
     )

@@ -56,6 +56,7 @@ _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]
 # Compiled once: 20 frames with lists of occupations, diets, bonds and states.
 @cache
 def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the frames of English by the name of their slot."""
     jobs = "|".join(
         sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True)
     )
@@ -248,6 +249,7 @@ def _trigger_pattern() -> re.Pattern[str]:
 
 
 def _normalize_text(text: str) -> str:
+    """Return a text with plain apostrophes, "i am" and "i have"."""
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)
@@ -256,6 +258,7 @@ def _normalize_text(text: str) -> str:
 
 def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
     # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have one.
+    """Return the slots that one match of a frame fills."""
     groups = match.groupdict()
     value = _strip_value(groups["value"] or "")
     before, near = text[: match.start()], text[max(0, match.start() - 40) : match.end() + 20]
@@ -318,6 +321,7 @@ def _lacks_job_verb(own: str) -> bool:
 
 
 def _change_slots(groups: dict[str, str | None], value: str) -> list[Slot]:
+    """Return the slots of a change from one tool to another."""
     topic = _topic_noun(groups.get("of") or groups.get("of2") or "", "tool")
     slots = (
         [Slot("", f"tool:{topic}", value, True, False)]
@@ -336,10 +340,12 @@ def _change_slots(groups: dict[str, str | None], value: str) -> list[Slot]:
 # Built once from the table of tools.
 @cache
 def _tool_classes() -> dict[str, str]:
+    """Return the class of each known tool."""
     return {name: kind for kind, names in lexicon()["linking"]["tools"].items() for name in names}
 
 
 def _get_tool_class(value: str) -> str | None:
+    """Return the class of a tool; None if it is unknown."""
     return _tool_classes().get(value)
 
 
@@ -375,6 +381,7 @@ def _read_holder(who: str | None, before: str) -> str:
 
 
 def _strip_value(value: str) -> str:
+    """Return a value without articles, punctuation and trailing words."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
@@ -386,6 +393,7 @@ def _strip_value(value: str) -> str:
 
 
 def _topic_noun(phrase: str, name: str) -> str:
+    """Return the noun or phrase that identifies the topic of a slot."""
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()

@@ -125,6 +125,7 @@ def _to_tag(name: str) -> str:
 # Built once from the table of topics.
 @cache
 def _topic_by_word() -> dict[str, str]:
+    """Return the topic of each word in the tables."""
     return {word: topic for topic, words in lexicon()["tags"]["topics"].items() for word in words}
 
 
@@ -172,6 +173,7 @@ def emotional_weight(text: str) -> float | None:
 
 
 def _read_intensity(before: str) -> float:
+    """Return the factor of the words before a word of feeling."""
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -184,6 +186,7 @@ def _read_intensity(before: str) -> float:
 # Built once from the table of feelings.
 @cache
 def _feeling_weights() -> dict[str, float]:
+    """Return the weight of each word of feeling."""
     return {
         word: float(weight)
         for weight, words in lexicon()["feelings"]["weights"].items()
@@ -197,6 +200,7 @@ def _feeling_weights() -> dict[str, float]:
 # Read from the file once per process.
 @cache
 def _code_base_tables() -> dict[str, Any]:
+    """Return the tables of ``code_bases.toml``."""
     return tomllib.loads(Path(__file__).with_name("code_bases.toml").read_text(encoding="utf-8"))
 
 
@@ -218,6 +222,7 @@ def code_words(name: str) -> frozenset[str]:
 # Built once from the table of abbreviations.
 @cache
 def _short_forms() -> dict[str, str]:
+    """Return the abbreviation of each abbreviated word."""
     return {
         long: short
         for short, longer in _code_base_tables()["abbreviations"].items()
@@ -284,6 +289,7 @@ def file_subject(name: str) -> str:
 # Built once from the table of languages.
 @cache
 def _language_by_ending() -> dict[str, str]:
+    """Return the programming language of each file extension."""
     return {
         end: name for name, ends in _code_base_tables()["languages"].items() for end in ends.split()
     }

@@ -144,15 +144,18 @@ def _stated_before(question: str) -> list[str]:
 
 
 def _is_first_person(low: str) -> bool:
+    """Return True if a padded sentence has a pronoun of the first person."""
     own = vocabulary("first-person", "pronouns")
     return any(word.split("'")[0] in own for word in low.split())
 
 
 def _is_question(sentence: str, low: str) -> bool:
+    """Return True if a sentence is a question by its mark or first words."""
     return sentence.rstrip().endswith("?") or first_of(low, _phrases("questions")) is not None
 
 
 def _tells_identity(low: str) -> bool:
+    """Return True if a padded sentence says who the speaker is."""
     if holds(low, _phrases("identity")):
         return True
     for start in _phrases("i-am"):
@@ -167,6 +170,7 @@ def _tells_identity(low: str) -> bool:
 
 
 def _tells_preference(low: str) -> bool:
+    """Return True if a padded sentence states a preference."""
     return (
         holds(low, _phrases("preference"))
         or first_of(low, _phrases("preference-openings")) is not None

@@ -282,7 +282,7 @@ _FINEST: Micros = 1_000_000
 _MOST_MOVES = 16
 """Maximum transitions of one memory between two instants; further ones get the second instant."""
 
-# Whether each status takes part in recall.
+# An array, because a forecast looks up the status of every memory at every step.
 _IN_RECALL = np.array([word in RECALLABLE for word in STATUSES])
 
 

@@ -414,7 +414,14 @@ class LabReview:
         exposures = _find_exposures(self._core.store.slates(), ids.tolist())
         answers = self._answers(exposures, plan.rows, displaced, replay, progress)
         return Quarantined(
-            from_micros(instant_now), event, dry_run, reason, frames[0], exposures, answers, *frames[1:]
+            from_micros(instant_now),
+            event,
+            dry_run,
+            reason,
+            frames[0],
+            exposures,
+            answers,
+            *frames[1:],
         )
 
     @checked

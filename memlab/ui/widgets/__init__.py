@@ -1,10 +1,10 @@
-"""Widgets for a notebook: a lab to look at and to try, live in the page.
+"""Widgets for notebooks: inspect a lab and try changes in the page.
 
     memlab.widgets.RecallExplorer(lab)               # the last expression of a cell
 
-Each is one self-contained widget of anywidget, for JupyterLab, Notebook 7, VS Code and marimo; nothing is asked of the
-network. What a widget shows can be read in the next cell (``explorer.hits``), and what is set there is shown. They are
-loaded at first use: importing memlab loads no widget library.
+Each widget is self-contained, based on anywidget, and works offline in JupyterLab, Notebook 7, VS Code
+and marimo. The next cell can read what a widget shows (``explorer.hits``) and set what it shows next.
+Widgets are loaded at first use, so that importing memlab loads no widget library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from memlab.ui.widgets._timeline import VersionTimeline as VersionTimeline
     from memlab.ui.widgets._widget import Widget as Widget
 
-_WHERE = {
+_MODULES = {
     "PolicyStudio": "_studio",
     "RecallExplorer": "_explorer",
     "VersionTimeline": "_timeline",
@@ -31,21 +31,21 @@ _WHERE = {
     "EvaluationBoard": "_board",
     "LifePlayer": "_player",
 }
-"""In the order of the tabs of ``memlab view``."""
+"""The module of each widget, in the order of the tabs of ``memlab view``."""
 
-SHIPPED = tuple(_WHERE)
-"""The widgets of memlab; extensions add theirs with ``memlab.extend``."""
+SHIPPED = tuple(_MODULES)
+"""The widgets of memlab. Extensions add widgets with ``memlab.extend``."""
 
-_WHERE["Widget"] = "_widget"
+_MODULES["Widget"] = "_widget"
 
-__all__ = [*_WHERE]
+__all__ = [*_MODULES]
 
-_PARTS = {"arrow": "_widget", "principal_axes": "_map"}
-"""For tests; no documented interface."""
+_INTERNALS = {"arrow": "_widget", "principal_axes": "_map"}
+"""Functions for tests, which are not documented."""
 
 
 def __getattr__(name: str) -> Any:
-    module = _WHERE.get(name) or _PARTS.get(name)
+    module = _MODULES.get(name) or _INTERNALS.get(name)
     if module is None:
         raise AttributeError(f"module 'memlab.ui.widgets' has no attribute {name!r}")
     return getattr(importlib.import_module(f"memlab.ui.widgets.{module}"), name)

@@ -1,4 +1,4 @@
-"""Evaluation board: which policy is better on a log, what that rests on, and what would tell."""
+"""Evaluation board: compare policies on a log, read the evidence, and plan how to collect more."""
 
 from __future__ import annotations
 
@@ -28,23 +28,39 @@ from memlab.ui.widgets._widget import WorkingWidget, synced
 __all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
 
 _AT_ONCE = 500
-"""Recalls up to which the board evaluates when it is first shown; of more it waits to be asked."""
-_APART = 6
-"""Recalls that are shown of those on which two policies differ."""
+"""Logs with more recalls are evaluated only on request, because that takes more than a few seconds."""
+_DISAGREEMENTS = 6
+"""Recalls in the list of disagreements: as many as fit one screen."""
 _EXTRA = (1, 2, 3, 4, 5)
+"""The counts of extra items that the slider of the planner offers."""
 
 Part = Literal["evaluation", "differences", "plan", "challenge"]
 
 
 class EvaluationBoard(WorkingWidget, bundle="board"):
-    """What each policy would have been worth on a log: values with intervals, gates, disagreements, a planner.
+    """An evaluation of policies on a log, with gates, disagreements and a planner.
 
-    ``policies`` are names of packs (of a log without a lab: of its columns of scores), the active pack and two others
-    unless given; ``missing``, ``horizon`` and ``cluster`` are those of ``memlab.evaluate``, empty for what it takes
-    unless given. ``pair`` names the two of which the disagreements are shown. What is set here is evaluated when a
-    browser shows it, in a thread; ``evaluate`` does it at once. ``evaluation``, ``plan`` and ``verdicts`` are what
-    was found last, None before.
+    A browser evaluates the settings in a thread; ``evaluate`` does so at once.
 
+    Parameters
+    ----------
+    slates
+        A lab, or the slates of a log.
+    policies
+        Names of packs, packs, or (for a log without a lab) names of its score columns. The default
+        is the active pack and two others.
+    missing, horizon, cluster
+        As in ``memlab.evaluate``; None for its defaults.
+
+    Attributes
+    ----------
+    pair
+        The names of the two policies whose disagreements are shown.
+    evaluation, plan, verdicts
+        The latest results; None before the first.
+
+    Examples
+    --------
     >>> board = memlab.widgets.EvaluationBoard(lab, ["companion"], missing="zero")             # doctest: +SKIP
     >>> board.evaluation.frame                                                                 # doctest: +SKIP
     """
@@ -76,16 +92,19 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     ) -> None:
         self._log = slates if isinstance(slates, Slates) else None
         self._number = 0
-        """Of evaluations that were handed over."""
+        """The count of finished evaluations, a part of the key of each comparison."""
         lab = cast("Lab | None", slates.lab) if isinstance(slates, Slates) else slates
-        given = [policies] if isinstance(policies, str | Pack) else policies
-        known = self._log.policies if lab is None and self._log is not None else pack_names()
+        requested = [policies] if isinstance(policies, str | Pack) else policies
+        names = self._log.policies if lab is None and self._log is not None else pack_names()
         chosen: dict[str, str | Pack] = {}
-        for policy in given or (*(() if lab is None else (lab.policies.pack, "memlab")), *known):
+        for policy in requested or (
+            *(() if lab is None else (lab.policies.pack, "memlab")),
+            *names,
+        ):
             chosen.setdefault(name_of(policy), policy)
-            if not given and len(chosen) == 3:
+            if not requested and len(chosen) == 3:
                 break
-        self._named: dict[str, str | Pack | None] = {**dict.fromkeys(known), **chosen}
+        self._named: dict[str, str | Pack | None] = {**dict.fromkeys(names), **chosen}
         super().__init__(
             lab,
             policies=list(chosen),
@@ -97,22 +116,33 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     @property
     def where(self) -> str:
-        """The lab's name, or what stands for it."""
+        """The name of the lab, or "a log" without a lab."""
         return "a log" if self.lab is None else super().where
 
     def evaluate(self) -> Evaluation:
-        """Evaluate what is set, at once; MemlabError where ``memlab.evaluate`` refuses."""
+        """Evaluate the current settings now.
+
+        Returns
+        -------
+        Evaluation
+            The result of ``memlab.evaluate``, also in ``evaluation``.
+
+        Raises
+        ------
+        MemlabError
+            If ``memlab.evaluate`` refuses the settings.
+        """
         self.answer_begin("evaluation")
         self.finish()
         assert self.evaluation is not None
         return self.evaluation
 
     def refresh(self) -> None:
-        """Count again; what was evaluated stays until somebody asks."""
+        """Count the recalls again; results stay until an evaluation is requested."""
         self._look()
 
     def fill(self) -> None:
-        """Evaluate, plan, and look at the challenge if there is one."""
+        """Evaluate, plan, and read the challenge if there is one."""
         self.evaluate()
         self.answer_begin("plan")
         if self._about["challengers"]:
@@ -120,14 +150,14 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self.finish()
 
     def page(self) -> str:
-        """The leaderboard as a table."""
+        """Return the leaderboard as a table."""
         return super().page() if self.evaluation is None else self.evaluation._repr_html_()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
     @checked
     def answer_begin(self, part: Part) -> None:
-        """Find out one part of what is set; ``progress`` says how far that is."""
+        """Compute one part of the board; ``progress`` reports how far it is."""
         settings = self._settings()
         key = (tuple(self.policies), *settings.values(), self._head())
         specs = [self._named.get(name) or name for name in self.policies]
@@ -159,9 +189,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def answer_challenge(
         self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str
     ) -> None:
-        """Let a pack stand against the live one from the next recall on."""
+        """Challenge the active pack with another from the next recall on."""
         if self.lab is None:
-            raise InputError("A log cannot be challenged: open the lab that it came from.")
+            raise InputError(
+                "A log without a lab cannot be challenged. Open the lab that the log came from."
+            )
         self.lab.challenge(
             self._named.get(policy) or policy, design=design, extra=extra, rate=rate, reason=reason
         )
@@ -179,7 +211,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return {name: getattr(self, name) or None for name in ("missing", "horizon", "cluster")}
 
     def _look(self) -> None:
-        """What there is to evaluate."""
+        """Count the recalls and judgements that can be evaluated."""
         log = self._slates()
         counted, at = (
             log.decisions.select(pl.len()).collect().item(),
@@ -197,83 +229,84 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
             "known": list(self._named),
             "challengers": []
             if self.lab is None
-            else [one.name for one in self.lab.policies.challenges],
+            else [challenge.name for challenge in self.lab.policies.challenges],
             "challenged": "challenge" in log.decisions.collect_schema(),
             "lab": self.lab is not None,
             "atOnce": counted <= _AT_ONCE,
             "head": self._head(),
         }
 
-    def _evaluated(self, found: Evaluation) -> None:
-        said = found.to_dict()
-        rows = evaluation_rows(said.pop("policies"), found)
+    def _evaluated(self, evaluation: Evaluation) -> None:
+        report = evaluation.to_dict()
+        rows = evaluation_rows(report.pop("policies"), evaluation)
         self._number += 1
         with self.hold_sync():
-            self.evaluation, self.fault = found, ""
+            self.evaluation, self.fault = evaluation, ""
             self._evaluation = plain(
-                {**said, "rows": rows, "baseline": found.baseline, "key": self._key()}
+                {**report, "rows": rows, "baseline": evaluation.baseline, "key": self._key()}
             )
-            names = [row.policy for row in found.rows]
+            names = [row.policy for row in evaluation.rows]
             if not (len(self.pair) == 2 and set(self.pair) <= set(names)):
-                self.pair = list(found.pair or ())
+                self.pair = list(evaluation.pair or ())
             self._differ()
 
     def _differ(self) -> None:
         if self.evaluation is None or len(self.pair) != 2:
             self._differences = {}
             return
-        (a, b), found = self.pair, self.evaluation
+        (a, b), evaluation = self.pair, self.evaluation
         self.work(
             "compare",
             (self._number, a, b),
-            lambda: found.disagreements(a, b, _APART),
+            lambda: evaluation.disagreements(a, b, _DISAGREEMENTS),
             self._differed,
         )
 
-    def _differed(self, found: Any) -> None:
+    def _differed(self, disagreements: Any) -> None:
         recalls = [
             {
-                "decision": str(one.decision),
-                "query": one.query,
-                "shared": one.shared,
-                "heads": [top_of(one, 0), top_of(one, 1)],
+                "decision": str(disagreement.decision),
+                "query": disagreement.query,
+                "shared": disagreement.shared,
+                "heads": [top_of(disagreement, 0), top_of(disagreement, 1)],
             }
-            for one in found
+            for disagreement in disagreements
         ]
-        self._differences = plain({"a": found.a, "b": found.b, "recalls": recalls})
+        self._differences = plain({"a": disagreements.a, "b": disagreements.b, "recalls": recalls})
 
-    def _planned(self, found: Plan) -> None:
-        self.plan, rows = found, found.frame.to_dicts()
+    def _planned(self, plan: Plan) -> None:
+        self.plan, rows = plan, plan.frame.to_dicts()
         about = {
-            "baseline": found.baseline,
-            "recalls": found.recalls,
-            "notes": list(found.notes),
-            "best": found.best,
+            "baseline": plan.baseline,
+            "recalls": plan.recalls,
+            "notes": list(plan.notes),
+            "best": plan.best,
         }
         self._plan = plain({**about, "designs": rows, "key": self._key()})
 
-    def _judged(self, found: Verdicts) -> None:
-        self.verdicts = found
-        said = found.to_dict()
-        for row, one in zip(said["verdicts"], found, strict=True):
-            row["days"] = by_day(one.track)
-        self._challenge = plain({**said, "key": self._key()})
+    def _judged(self, verdicts: Verdicts) -> None:
+        self.verdicts = verdicts
+        report = verdicts.to_dict()
+        for row, challenge in zip(report["verdicts"], verdicts, strict=True):
+            row["days"] = by_day(challenge.track)
+        self._challenge = plain({**report, "key": self._key()})
 
     def _key(self) -> list[Any]:
-        """What a result was found by: the page says where it is of other settings."""
+        """Return the settings of a result, so that the page can mark a result of other settings."""
         return [list(self.policies), self.missing, self.horizon, self.cluster]
 
 
 # -- results as plain values ------------------------------------------------------------------------------------------
 
 _TOP = 5
+"""Results of each policy in the list of disagreements."""
 
 
-def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[dict[str, Any]]:
-    """The ``policies`` of an evaluation that have a row, each with all of its gates."""
+def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return the evaluated policies as rows, each with all of its gates."""
     rows = []
-    # what was refused comes last, and has no gates
-    for row, one in zip(policies, found.rows, strict=False):
+    # Refused policies come last and have no gates.
+    for row, result in zip(policies, evaluation.rows, strict=False):
         gates = [
             {
                 "name": g.name,
@@ -284,14 +317,14 @@ def evaluation_rows(policies: list[dict[str, Any]], found: Evaluation) -> list[d
                 "advice": g.advice,
                 "more": g.more,
             }
-            for g in (one.measured.gates if one.measured is not None else one.closed)
+            for g in (result.measured.gates if result.measured is not None else result.closed)
         ]
         rows.append({**row, "gates": gates})
     return rows
 
 
 def name_of(policy: str | Pack) -> str:
-    """What a policy is called: a pack that is given as a text has its name within."""
+    """Return the name of a policy; a pack as a text contains its name."""
     return (
         load_pack(policy).name
         if isinstance(policy, Pack) or policy.lstrip().startswith("(pack")
@@ -299,15 +332,15 @@ def name_of(policy: str | Pack) -> str:
     )
 
 
-def top_of(one: Disagreement, side: int) -> list[dict[str, Any]]:
-    """The top five under one of two policies, each with its rank under the other."""
+def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
+    """Return the top five of one of two policies, each with its rank under the other."""
     own = sorted(
         (
             (rank, item)
-            for item in one.items
+            for item in disagreement.items
             if (rank := item.ranks[side]) is not None and rank <= _TOP
         ),
-        key=lambda found: found[0],
+        key=lambda ranked: ranked[0],
     )
     return [
         {"memory": str(item.memory), "text": item.text, "rank": rank, "other": item.ranks[1 - side]}
@@ -317,7 +350,7 @@ def top_of(one: Disagreement, side: int) -> list[dict[str, Any]]:
 
 
 def by_day(track: pl.DataFrame) -> list[dict[str, Any]]:
-    """A sequence as it stood at the end of each day; of a log without times, after each recall."""
+    """Return the last row of each day, or every row of a log without times."""
     if "at" not in track.columns:
         return track.with_columns(day=pl.col("recalls").cast(pl.String)).to_dicts()
     days = track.group_by(day=pl.col("at").dt.date().cast(pl.String), maintain_order=True).last()
@@ -325,11 +358,11 @@ def by_day(track: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: what is no finite number is null, what is no plain value is said."""
+    """Return a value for JSON, with null for infinite numbers and texts for other types."""
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -1,4 +1,4 @@
-"""Recall explorer: ask, see which terms make each score, compare two hits, say which helped."""
+"""Recall explorer: query a lab, see the terms of each score, compare results, record feedback."""
 
 from __future__ import annotations
 
@@ -20,19 +20,39 @@ from memlab.ui.widgets._widget import Widget, arrow, synced
 __all__ = ["RecallExplorer", "explained"]
 
 _MOST = 50
-"""Hits that are shown at most: more than anybody compares."""
+"""The maximum number of results: more than a person compares."""
 
 
 class RecallExplorer(Widget, bundle="explorer"):
-    """Ask a lab: hits as you type, with stacked bars of the terms that sum to each score.
+    """Results of a query as you type, with stacked bars of the terms of each score.
 
-    ``question``, ``limit`` (at most 50), ``pack`` and ``at`` (an instant; empty: now) can be set from Python as well.
-    What is typed is asked without a trace; Enter asks once more and logs it, as ``lab.recall`` does. Then there may be
-    a probe, and the thumbs are feedback. Another pack, or another instant, is never logged.
+    Typing is not logged. Enter logs the recall as ``lab.recall`` does, perhaps with an exploration
+    item, and then results accept feedback. Recalls of another pack or instant are never logged.
 
-    ``hits`` are those that are shown, ``pinned`` the ids of up to two that are compared; ``selection`` is a Polars
-    expression over ``lab.memories``: what is pinned, or else what is shown.
+    Parameters
+    ----------
+    lab
+        The lab.
+    question
+        The query.
+    limit
+        The number of results, at most 50.
+    pack
+        A pack, its name or its file; None for the active pack.
+    at
+        The instant at which the lab is queried; None for now.
 
+    Attributes
+    ----------
+    hits
+        The results.
+    pinned
+        The ids of at most two results that are compared.
+    judged
+        The outcomes of the logged recall, by the id of the memory as text.
+
+    Examples
+    --------
     >>> explorer = memlab.widgets.RecallExplorer(lab, question="tabs or spaces?")          # doctest: +SKIP
     >>> lab.memories.filter(explorer.selection)                                            # doctest: +SKIP
     """
@@ -43,7 +63,6 @@ class RecallExplorer(Widget, bundle="explorer"):
     at = synced("")
     pinned = synced([int], maxlen=2)
     judged = synced({})
-    """Outcomes given to the recall that is shown, by the memory's id as text."""
     hits = traitlets.Instance(Hits, allow_none=True)
 
     _hits = synced(b"")
@@ -67,7 +86,7 @@ class RecallExplorer(Widget, bundle="explorer"):
         self._past: tuple[str, Lab] | None = None
         self._asked: tuple[object, ...] | None = None
         if limit > _MOST:
-            raise InputError(f"RecallExplorer shows at most {_MOST} hits, not {limit}.")
+            raise InputError(f"RecallExplorer shows at most {_MOST} results, not {limit}.")
         super().__init__(
             lab,
             question=question,
@@ -80,26 +99,26 @@ class RecallExplorer(Widget, bundle="explorer"):
 
     @property
     def selection(self) -> pl.Expr:
-        """What is pinned, or else what is shown: an expression over the columns of ``lab.memories``."""
+        """The pinned results, or else all results, as an expression over ``lab.memories``."""
         ids = self.pinned or (list(self.hits.ids) if self.hits is not None else [])
         return pl.col("id").is_in(ids)
 
     def refresh(self) -> None:
-        """Ask again; a recall that was logged stays as it was shown, unless something of it was purged."""
+        """Repeat the query; a logged recall only after a purge."""
         logged = self.hits is not None and self.hits.decision is not None
-        if not logged or any(self.lab[id].status == "purged" for id in self._shown().ids):
+        if not logged or any(self.lab[id].status == "purged" for id in self._current_hits().ids):
             self._recall()
 
     def fill(self) -> None:
-        """Ask the last question that was logged."""
+        """Run the last logged query if there is none yet."""
         if not self.question:
-            asked = (
+            queries = (
                 self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
             )
-            self.question = asked[0] if len(asked) else ""
+            self.question = queries[0] if len(queries) else ""
 
     def page(self) -> str:
-        """The hits as a table."""
+        """Return the results as a table."""
         return super().page() if self.hits is None else self.hits._repr_html_()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
@@ -108,22 +127,22 @@ class RecallExplorer(Widget, bundle="explorer"):
     def answer_recall(
         self, question: str, limit: Count, pack: str, at: str, *, log: bool = False
     ) -> None:
-        """Ask what stands in the form; what it says of hits arrives as traits."""
+        """Run the query of the form; results arrive as traits."""
         with self.hold_trait_notifications():
-            self._asked = (question, limit, pack, at)  # observers need not ask again
+            self._asked = (question, limit, pack, at)  # Observers need not run it again.
             self.question, self.limit, self.pack, self.at = question, min(limit, _MOST), pack, at
         self._recall(log=log)
 
     @checked
     def answer_explain(self, memory: int) -> dict[str, Any]:
-        """Terms, features and the whole computation of one hit."""
-        return explained(self._shown().explain(memory))
+        """Return the terms, the features and the computation of one result."""
+        return explained(self._current_hits().explain(memory))
 
     @checked
     def answer_why(self, a: int, b: int) -> dict[str, Any]:
-        """Why one of two hits stands above the other."""
-        why = self._shown().why(a, b)
-        partings = [[one.text, one.a, one.b] for one in why.partings]
+        """Return which terms put one of two results above the other."""
+        why = self._current_hits().why(a, b)
+        partings = [[parting.text, parting.a, parting.b] for parting in why.partings]
         return {
             "verdict": why.verdict,
             "names": list(why.names),
@@ -133,11 +152,11 @@ class RecallExplorer(Widget, bundle="explorer"):
 
     @checked
     def answer_feedback(self, memory: int, outcome: Literal["success", "fail"]) -> None:
-        """Log how a hit did."""
-        hits = self._shown()
+        """Record feedback on a result."""
+        hits = self._current_hits()
         if hits.decision is None:
             raise InputError(
-                "Feedback belongs to a logged recall: press Enter in the question first."
+                "Only a logged recall accepts feedback. Press Enter in the query first."
             )
         self.lab.feedback(hits[hits.ids.index(memory)], outcome)
         self.judged = {**self.judged, str(memory): outcome}
@@ -145,10 +164,10 @@ class RecallExplorer(Widget, bundle="explorer"):
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Ask where something was set that was not asked yet."""
-        asked = (self.question, self.limit, self.pack, self.at)
-        if asked != self._asked:
-            self._asked = asked
+        """Run the query if its settings have changed."""
+        request = (self.question, self.limit, self.pack, self.at)
+        if request != self._asked:
+            self._asked = request
             with self.faults_shown():
                 self._recall()
 
@@ -162,7 +181,7 @@ class RecallExplorer(Widget, bundle="explorer"):
         why = [] if hits is None else [hits.explain(hit) for hit in hits]
         with self.hold_sync():
             self.hits, self.judged = hits, {}
-            self.pinned = [] if hits is None else [one for one in self.pinned if one in hits.ids]
+            self.pinned = [] if hits is None else [item for item in self.pinned if item in hits.ids]
             self._hits, self._terms = arrow(_rows(hits)), arrow(_terms(why))
             self._about = {
                 "decision": None if hits is None else hits.decision,
@@ -176,7 +195,8 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "hash": (live if hits is None else hits.pack).hash[:12],
                 "live": live.name,
                 "packs": list(self._packs),
-                "sums": all(_sums(one) for one in why) and any(len(one.terms) > 1 for one in why),
+                "sums": all(_is_sum(item) for item in why)
+                and any(len(item.terms) > 1 for item in why),
                 "redacted": 0 if hits is None else len(hits.redacted),
                 "loggable": not self.pack
                 and not self.at
@@ -185,7 +205,7 @@ class RecallExplorer(Widget, bundle="explorer"):
             self.fault = ""
 
     def _lab_then(self) -> Lab:
-        """The lab at the instant that is asked for: folded once."""
+        """Return the lab at the requested instant, which is replayed once."""
         if self._past is not None and self._past[0] != self.at:
             self._past[1].close()
             self._past = None
@@ -195,27 +215,27 @@ class RecallExplorer(Widget, bundle="explorer"):
             self._past = self.at, self.lab.at(self.at, progress=False)
         return self._past[1]
 
-    def _shown(self) -> Hits:
+    def _current_hits(self) -> Hits:
         if self.hits is None:
-            raise InputError("Nothing was asked yet: type a question.")
+            raise InputError("There are no results yet. Type a query first.")
         return self.hits
 
 
-def explained(found: ScoreExplanation) -> dict[str, Any]:
-    """What a browser shows of an explanation: terms, features that the policy reads, the computation."""
-    features = [[name, _said(value)] for name, value in found.features.items()]
+def explained(explanation: ScoreExplanation) -> dict[str, Any]:
+    """Return an explanation for a browser: terms, features of the policy and the computation."""
+    features = [[name, _format_value(value)] for name, value in explanation.features.items()]
     about = {
-        "score": found.score,
-        "policy": found.policy,
-        "hash": found.hash[:12],
+        "score": explanation.score,
+        "policy": explanation.policy,
+        "hash": explanation.hash[:12],
         "features": features,
-        "order": found.order,
+        "order": explanation.order,
     }
-    return {**about, "terms": found.frame, "tree": found.tree.frame}
+    return {**about, "terms": explanation.frame, "tree": explanation.tree.frame}
 
 
 def _rows(hits: Hits | None) -> pl.DataFrame:
-    shown = (
+    values = (
         []
         if hits is None
         else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
@@ -227,7 +247,7 @@ def _rows(hits: Hits | None) -> pl.DataFrame:
         "score": pl.Float64,
         "probe": pl.Boolean,
     }
-    rows = [(*row[:-1], len(row[-1])) for row in shown]
+    rows = [(*row[:-1], len(row[-1])) for row in values]
     return pl.DataFrame(rows, schema={**head, **texts, "also": pl.Int32}, orient="row")
 
 
@@ -241,17 +261,19 @@ def _terms(why: list[ScoreExplanation]) -> pl.DataFrame:
     )
 
 
-def _sums(one: ScoreExplanation) -> bool:
-    """Whether the terms are numbers that sum to the score."""
+def _is_sum(explanation: ScoreExplanation) -> bool:
+    """Return whether the terms are finite and sum to the score."""
     total = (
-        math.fsum(value for _, value in one.terms)
-        if all(math.isfinite(v) for _, v in one.terms)
+        math.fsum(value for _, value in explanation.terms)
+        if all(math.isfinite(v) for _, v in explanation.terms)
         else math.nan
     )
-    return bool(one.terms) and math.isclose(total, one.score, rel_tol=1e-6, abs_tol=1e-9)
+    return bool(explanation.terms) and math.isclose(
+        total, explanation.score, rel_tol=1e-6, abs_tol=1e-9
+    )
 
 
-def _said(value: float | bool | str | None) -> str:
+def _format_value(value: float | bool | str | None) -> str:
     return (
         f"{value:.4g}"
         if isinstance(value, float)

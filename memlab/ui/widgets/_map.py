@@ -1,4 +1,4 @@
-"""Memory map: all memories as points by meaning, a lasso, the neighbourhood of one, and how activation spreads."""
+"""Memory map: memories as points by meaning, a lasso, neighbourhoods and spreading activation."""
 
 from __future__ import annotations
 
@@ -20,20 +20,34 @@ from memlab.ui.widgets._widget import Widget, arrow, synced
 __all__ = ["COLOURS", "MemoryMap", "Points", "around", "read_points", "shades", "waves"]
 
 _SEEDS = 5
-"""Hits of a question whose activation is spread."""
+"""Results of a query from which activation spreads, as in the default packs."""
 _MOST_NODES = 2_000
+"""Nodes that the force layout of the browser draws at 60 frames a second."""
 
 
 class MemoryMap(Widget, bundle="map"):
-    """Every memory as a point where its meaning is: near each other what says alike things.
+    """Every memory as a point: nearby points have similar meanings.
 
-    The axes are the two principal components of the vectors, of up to 200,000 memories; of more, of an even sample. The
-    same memories give the same picture each time. ``colour`` is "kind", "status", "retention" (what time has left),
-    "cluster" (of ``lab.graph.clusters``) or "recalled" (when last).
-    ``ids`` are the points in the lasso, ``focus`` the memory whose neighbourhood is drawn (0: none).
+    The axes are the two principal components of the vectors, so that the same memories always have
+    the same picture. Above 200,000 memories, the map shows an even sample.
 
-    ``selection`` is a Polars expression over ``lab.memories``: what is in the lasso, or else everything.
+    Parameters
+    ----------
+    lab
+        The lab.
+    colour
+        "kind", "status", "retention", "cluster" (of ``lab.graph.clusters``) or "recalled" (the time
+        since the last recall).
 
+    Attributes
+    ----------
+    ids
+        The memories in the lasso.
+    focus
+        The memory whose neighbourhood is drawn; 0 for none.
+
+    Examples
+    --------
     >>> chart = memlab.widgets.MemoryMap(lab, colour="retention")                          # doctest: +SKIP
     >>> lab.memories.filter(chart.selection)                                               # doctest: +SKIP
     """
@@ -60,7 +74,7 @@ class MemoryMap(Widget, bundle="map"):
 
     @property
     def selection(self) -> pl.Expr:
-        """What is in the lasso, or else everything: an expression over the columns of ``lab.memories``."""
+        """The memories in the lasso, or else all, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.ids) if self.ids else pl.lit(True)
 
     def refresh(self) -> None:
@@ -76,12 +90,19 @@ class MemoryMap(Widget, bundle="map"):
 
     @checked
     def answer_look(self, memories: int | list[int]) -> dict[str, Any]:
-        """What some memories say: at most 50 of them."""
-        given = [memories] if not isinstance(memories, list) else memories[:50]
-        found = [self.lab[one] for one in given]
+        """Return the texts and fields of at most 50 memories."""
+        ids = [memories] if not isinstance(memories, list) else memories[:50]
+        records = [self.lab[record] for record in ids]
         rows = [
-            (one.id, one.text[:300], one.kind, one.status, one.speaker, f"{one.created:%Y-%m-%d}")
-            for one in found
+            (
+                record.id,
+                record.text[:300],
+                record.kind,
+                record.status,
+                record.speaker,
+                f"{record.created:%Y-%m-%d}",
+            )
+            for record in records
         ]
         texts = dict.fromkeys(("text", "kind", "status", "speaker", "created"), pl.String)
         return {"rows": pl.DataFrame(rows, schema={"id": pl.Int32, **texts}, orient="row")}
@@ -90,9 +111,9 @@ class MemoryMap(Widget, bundle="map"):
     def answer_graph(
         self, seeds: int | list[int], *, depth: Annotated[int, Within(1, 4)] = 2, most: Count = 150
     ) -> dict[str, Any]:
-        """The neighbourhood of memories: nodes (kind, id, name, hops), and edges between them by their places."""
-        given = seeds if isinstance(seeds, list) else [seeds]
-        nodes, edges, cut = around(self.lab, given, depth=depth, most=min(most, _MOST_NODES))
+        """Return the neighbourhood of memories: nodes, and edges by the row numbers of nodes."""
+        starts = seeds if isinstance(seeds, list) else [seeds]
+        nodes, edges, cut = around(self.lab, starts, depth=depth, limit=min(most, _MOST_NODES))
         return {"nodes": nodes, "edges": edges, "cut": cut}
 
     @checked
@@ -104,17 +125,18 @@ class MemoryMap(Widget, bundle="map"):
         decay: Share = 0.7,
         most: Count = 150,
     ) -> dict[str, Any]:
-        """How the activation of a question's best hits spreads: the graph around them, and what is active at each step.
+        """Return how activation spreads from the results of a query, with the graph around them.
 
-        The recall is not logged. Steps are those of ``lab.graph.activate``, energy 1 for each hit.
+        The recall is not logged. Steps are those of ``lab.graph.activate``, with an energy of 1 for
+        each result.
         """
         if not question.strip():
-            raise InputError("Type a question first: its best hits are where activation starts.")
+            raise InputError("Type a query first. Activation starts from its results.")
         seeds = list(self.lab.recall(question, limit=_SEEDS, log=False).ids)
         if not seeds:
-            raise InputError("Nothing that may answer was found, so nothing is active.")
+            raise InputError("No memory matches this query, so nothing is active.")
         nodes, edges, cut = around(
-            self.lab, seeds, depth=min(steps, 3), most=min(most, _MOST_NODES)
+            self.lab, seeds, depth=min(steps, 3), limit=min(most, _MOST_NODES)
         )
         active, beyond = waves(self.lab, seeds, nodes, steps=steps, decay=decay)
         return {
@@ -152,25 +174,40 @@ class MemoryMap(Widget, bundle="map"):
             self.fault = ""
 
 
-# -- places and colours of memories -----------------------------------------------------------------------------------
-# By principal components, fitted to an even sample: always the same.
+# -- positions and colours of memories -----------------------------------------------------------------------------------
+# Principal components of an even sample are the same each time.
 
 COLOURS = ("kind", "status", "cluster", "retention", "recalled")
+"""The choices of a colour, in the order of the menu."""
 _MOST = 200_000
-_PLACES = 7
-"""Words that have a colour and a shape of their own; the eighth is that of all others."""
+"""Points of a map: more would not fit a message to the browser of a few megabytes."""
+_COLOURED = 7
+"""Words with a colour and a shape of their own; all others share the eighth."""
 _FITTED = 10_000
-"""Vectors that the axes are fitted to: all of 100,000 took nine times as long, for the same picture."""
+"""Vectors for fitting the axes: all of 100,000 took nine times as long, for the same picture."""
 _BLOCK = 4_096
+"""Vectors that are converted to floats at a time, so that memory stays small."""
 _DAY = 86_400_000_000
+"""Microseconds of a day."""
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Points:
-    """Points (id, x, y, from -1 to 1) of ``memories``, of the first ``rows`` of a lab; ``kept`` is the share of the
-    variance that they show, None where that says nothing."""
+    """The points of a lab.
+
+    Attributes
+    ----------
+    rows
+        The number of rows of the lab when the points were computed.
+    memories
+        The number of visible memories.
+    frame
+        The columns ``id``, ``x`` and ``y``, from -1 to 1.
+    kept
+        The share of the variance that the axes explain; None if it is undefined.
+    """
 
     rows: int
     memories: int
@@ -179,24 +216,24 @@ class Points:
 
 
 def read_points(lab: Lab, last: Points | None) -> Points:
-    """Read the points of a lab; return ``last`` where no memory came since."""
+    """Return the points of a lab; ``last`` itself if no memory was added since."""
     with lab.io.store.reading() as state:
         if last is not None and last.rows == state.rows:
             return last
-        seen = visible_rows(state)
-        rows = np.arange(state.rows) if seen is None else seen
+        visible = visible_rows(state)
+        rows = np.arange(state.rows) if visible is None else visible
         total, count = state.rows, len(rows)
         if count > _MOST:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
         vectors = state.vectors.take(rows)
-    places, kept = principal_axes(vectors)
+    places, share = principal_axes(vectors)
     x, y = _spanned(places).T
     ids = (rows + 1).astype(np.int32)
-    return Points(total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), kept)
+    return Points(total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), share)
 
 
 def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
-    """The two directions of most variance of unit vectors, and the share of it that they show."""
+    """Return the first two principal components of unit vectors, and their share of the variance."""
     if len(vectors) < 3:
         return np.column_stack([np.arange(len(vectors)), np.zeros(len(vectors))]).astype(
             np.float32
@@ -210,16 +247,16 @@ def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
     mean = total / len(fitted)
     values, axes = np.linalg.eigh(products / len(fitted) - np.outer(mean, mean))
     best = axes[:, -2:][:, ::-1]
-    # an axis has no direction of its own: one is chosen
+    # The sign of an axis is arbitrary, so its largest component is made positive.
     best *= np.sign(best[np.abs(best).argmax(axis=0), [0, 1]])
     narrow, centre = best.astype(np.float32), (mean @ best).astype(np.float32)
-    kept = float(values[-2:].sum() / values.sum()) if values.sum() > 0 else None
+    share = float(values[-2:].sum() / values.sum()) if values.sum() > 0 else None
     placed = np.empty((len(vectors), 2), dtype=np.float32)
     for start in range(0, len(vectors), _BLOCK):
         block = vectors[start : start + _BLOCK].astype(np.float32)
         length = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
         placed[start : start + _BLOCK] = block @ narrow / np.maximum(length, 1e-9) - centre
-    return placed, kept
+    return placed, share
 
 
 def _units(vectors: NDArray[np.int8]) -> Any:
@@ -229,7 +266,7 @@ def _units(vectors: NDArray[np.int8]) -> Any:
 
 
 def _spanned(places: Floats) -> Floats:
-    """Within -1..1, one scale for both axes; the farthest thousandth lies on the border, so that no outlier rules."""
+    """Scale points to -1..1; the farthest thousandth is clipped, because outliers would shrink the rest."""
     if not len(places):
         return places.reshape(0, 2)
     centred = places - np.median(places, axis=0)
@@ -238,9 +275,9 @@ def _spanned(places: Floats) -> Floats:
 
 
 def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """For each point ``place`` (of a word of the legend; 255: none) and ``value`` (0..1, NaN: none), and the legend.
+    """Return the word number and the value of each point, and the legend.
 
-    The legend of words has ``words`` [name, count]; that of a scale what its ends are called, and ``none``.
+    ``place`` is the number of a word of the legend, 255 for none; ``value`` is 0 to 1, NaN for none.
     """
     if colour not in COLOURS:
         raise UnknownName("colour", colour, COLOURS)
@@ -258,33 +295,38 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
         if colour == "recalled":
             at = state.column("accessed").to_physical().gather(rows).cast(pl.Float64).to_numpy()
             days = np.maximum(0.0, lab.io.store.clock() - at) / _DAY
-            most = float(np.nanmax(days)) if np.isfinite(days).any() else 1.0
-            fresh = 1 - np.log1p(days) / max(np.log1p(most), 1e-9)
+            longest = float(np.nanmax(days)) if np.isfinite(days).any() else 1.0
+            fresh = 1 - np.log1p(days) / max(np.log1p(longest), 1e-9)
             return _scaled(
-                fresh.astype(np.float32), (f"{most:.0f} days ago", "now"), "never recalled"
+                fresh.astype(np.float32), (f"{longest:.0f} days ago", "now"), "never recalled"
             )
-    found = lab.edges.filter(relation="in-cluster").unique("source", keep="last")
-    named = points.frame.select(pl.col("id").cast(pl.Int64)).join(
-        found.select(pl.col("source").alias("id"), "to"), on="id", how="left", maintain_order="left"
+    memberships = lab.edges.filter(relation="in-cluster").unique("source", keep="last")
+    clusters = points.frame.select(pl.col("id").cast(pl.Int64)).join(
+        memberships.select(pl.col("source").alias("id"), "to"),
+        on="id",
+        how="left",
+        maintain_order="left",
     )
-    return _worded(named["to"], "cluster")
+    return _worded(clusters["to"], "cluster")
 
 
 def _worded(values: pl.Series, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:
     counted = values.drop_nulls().value_counts(sort=True)
     words = counted[values.name].to_list()
-    code = {word: min(place, _PLACES) for place, word in enumerate(words)}
+    code = {word: min(index, _COLOURED) for index, word in enumerate(words)}
     places = values.replace_strict(code, default=255, return_dtype=pl.UInt8).fill_null(255)
-    shown = [list(row) for row in counted.head(_PLACES).rows()]
-    if len(words) > _PLACES:
-        shown.append([f"{len(words) - _PLACES:,} others", int(counted["count"][_PLACES:].sum())])
+    entries = [list(row) for row in counted.head(_COLOURED).rows()]
+    if len(words) > _COLOURED:
+        entries.append(
+            [f"{len(words) - _COLOURED:,} others", int(counted["count"][_COLOURED:].sum())]
+        )
     frame = pl.DataFrame(
         {
             "place": places,
             "value": pl.repeat(float("nan"), len(places), dtype=pl.Float32, eager=True),
         }
     )
-    return frame, {"colour": colour, "words": shown, "none": int(values.null_count())}
+    return frame, {"colour": colour, "words": entries, "none": int(values.null_count())}
 
 
 def _scaled(
@@ -299,22 +341,29 @@ def _scaled(
 # -- the graph around a few memories ----------------------------------------------------------------------------------
 
 _KINDS = ("memory", "tag", "cluster", "entity")
+"""Kinds of nodes; a number of a node begins with the index of its kind."""
 _SHIFT = 40
+"""Bits of the number within a kind: more than a lab has memories."""
 _NEAREST = 6
+"""Similar memories around a single memory: as many as are readable."""
 _MOST_NAME = 80
+"""Characters of a name, more than the graph draws."""
 
 Ints = NDArray[np.int64]
 
 
 def around(
-    lab: Lab, seeds: list[int], *, depth: int, most: int
+    lab: Lab, seeds: list[int], *, depth: int, limit: int
 ) -> tuple[pl.DataFrame, pl.DataFrame, bool]:
-    """Nodes (kind, id, name, hops), edges (source, target: places of nodes; relation, weight), and whether nodes are
-    left out: at most ``most`` are kept, the nearest, and of equals those of the heaviest edges.
+    """Return the nodes and edges around memories, and whether nodes were left out.
 
-    A single memory is also joined to its nearest by meaning, as relation "near", which is no edge of the lab.
+    Nodes have ``kind, id, name, hops``; edges have ``source, target`` (row numbers of nodes),
+    ``relation, weight``. At most ``limit`` nodes are returned, fewest hops first, then those of the
+    heaviest edges. A single memory also has edges to its most similar memories, with the relation
+    "near", which is no edge of the lab.
     """
-    texts = {one: lab[one].text for one in seeds}
+    # A breadth-first search: each hop adds the ends of all edges at the nodes that were reached before.
+    texts = {seed: lab[seed].text for seed in seeds}
     edges = lab.edges.select(
         _code("from_kind", "source").alias("source"),
         _code("to_kind", "target").alias("target"),
@@ -337,36 +386,37 @@ def around(
     hops = dict.fromkeys(seeds, 0)
     cut = False
     for hop in range(1, depth + 1):
-        known = np.array(list(hops), dtype=np.int64)
-        out, back = np.isin(source, known), np.isin(target, known)
+        reached = np.array(list(hops), dtype=np.int64)
+        out, back = np.isin(source, reached), np.isin(target, reached)
         ends = np.concatenate([target[out], source[back]])
         weights = np.concatenate(
             [edges["weight"].to_numpy()[out], edges["weight"].to_numpy()[back]]
         )
         fresh = list(dict.fromkeys(ends[np.argsort(-weights, kind="stable")].tolist()))
         fresh = [code for code in fresh if code not in hops]
-        cut |= len(fresh) > most - len(hops)
-        hops |= dict.fromkeys(fresh[: most - len(hops)], hop)
+        cut |= len(fresh) > limit - len(hops)
+        hops |= dict.fromkeys(fresh[: limit - len(hops)], hop)
     codes = np.array(list(hops), dtype=np.int64)
-    place = {code: at for at, code in enumerate(codes.tolist())}
+    position = {code: at for at, code in enumerate(codes.tolist())}
     inner = edges.filter(pl.Series(np.isin(source, codes) & np.isin(target, codes)))
-    named = dict(
+    names = dict(
         inner.filter(pl.col("to").is_not_null()).select("target", "to").unique("target").rows()
     )
     for code in codes.tolist():
-        if code not in named:
-            named[code] = (texts.get(code) or lab[code].text)[:_MOST_NAME]
+        if code not in names:
+            names[code] = (texts.get(code) or lab[code].text)[:_MOST_NAME]
     nodes = pl.DataFrame(
         {
             "kind": [_KINDS[code >> _SHIFT] for code in codes.tolist()],
             "id": [code & ((1 << _SHIFT) - 1) for code in codes.tolist()],
-            "name": [named[code] for code in codes.tolist()],
+            "name": [names[code] for code in codes.tolist()],
             "hops": list(hops.values()),
         },
         schema={"kind": pl.String, "id": pl.Int32, "name": pl.String, "hops": pl.Int32},
     )
     ends_of = [
-        pl.col(name).replace_strict(place, return_dtype=pl.Int32) for name in ("source", "target")
+        pl.col(name).replace_strict(position, return_dtype=pl.Int32)
+        for name in ("source", "target")
     ]
     return nodes, inner.select(*ends_of, "relation", "weight"), cut
 
@@ -374,19 +424,18 @@ def around(
 def waves(
     lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
 ) -> tuple[pl.DataFrame, int]:
-    """What is active after each step (step, node: its place, activation), and how many that are active at the end are
-    no nodes of the picture."""
-    known = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
+    """Return the activation of nodes after each step, and how many active nodes are not in the graph."""
+    numbered = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
     parts: list[pl.DataFrame] = []
     beyond = 0
     for step in range(steps + 1):
         active = lab.graph.activate(seeds, steps=step, decay=decay)
-        found = active.select("kind", pl.col("id").cast(pl.Int64), "activation").join(
-            known, on=["kind", "id"]
+        inside = active.select("kind", pl.col("id").cast(pl.Int64), "activation").join(
+            numbered, on=["kind", "id"]
         )
-        beyond = active.height - found.height
+        beyond = active.height - inside.height
         parts.append(
-            found.select(
+            inside.select(
                 pl.lit(step, dtype=pl.Int32).alias("step"),
                 pl.col("node").cast(pl.Int32),
                 "activation",
@@ -396,8 +445,8 @@ def waves(
 
 
 def _code(kind: str, number: str) -> pl.Expr:
-    """A node as one number: its kind above its number within the kind."""
+    """Return a node as one number: the index of its kind, then its number within the kind."""
     which = pl.col(kind).replace_strict(
-        {name: place for place, name in enumerate(_KINDS)}, return_dtype=pl.Int64
+        {name: index for index, name in enumerate(_KINDS)}, return_dtype=pl.Int64
     )
     return which * (1 << _SHIFT) + pl.col(number)

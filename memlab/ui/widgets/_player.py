@@ -1,4 +1,4 @@
-"""Life player: a lab as it was at each event, under two packs, and what time will do to it."""
+"""Life player: the state of a lab after each event under two packs, and a forecast of retention."""
 
 from __future__ import annotations
 
@@ -22,15 +22,25 @@ from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
 from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
-__all__ = ["LifePlayer", "fading_params", "forecasts_from", "frames_of", "let_go", "tuned_pack"]
+__all__ = [
+    "LifePlayer",
+    "count_forgotten",
+    "fading_params",
+    "forecasts_from",
+    "frames_of",
+    "tuned_pack",
+]
 
 _MOST = 3_000
-"""Memories that are drawn, evenly chosen where there are more: each is a cell, twice."""
+"""Memories that are drawn, an even sample if there are more: each is a cell in two grids."""
 _FRAMES, _TOGETHER = 48, 8
-"""Instants that are kept for scrubbing, and how many are worked out before the browser has them."""
+"""Key frames for scrubbing, and how many are computed before the browser receives them."""
 _MOST_EVENTS = 50_000
+"""Events of the histogram, an even sample if there are more: it has 150 bars."""
 _CURVES = 6
+"""Curves of a forecast: as many as are distinguishable by colour."""
 _LIVE = "as it lived"
+"""The name of the packs that were active at each event."""
 _DECIDES = {
     "remember": ("admit", "link", "resolve"),
     "recall": ("eligible", "seed-score", "spread", "recall-score", "explore", "reinforce"),
@@ -39,17 +49,35 @@ _DECIDES = {
     "link": ("link", "resolve"),
     "consolidate": ("consolidate",),
 }
-"""The slots that are asked for an event, by its kind."""
+"""The slots that decide an event, by its kind."""
 
 
 class LifePlayer(WorkingWidget, bundle="player"):
-    """Scrub through a lab: memories pale, are superseded, merged and promoted; two packs side by side.
+    """The status and retention of all memories after each event, under two packs.
 
-    ``event`` is the one after which the lab is shown (0: the last), ``packs`` names the two by which it is shown: "as
-    it lived" is the pack that was live then. ``chosen`` are up to six memories whose curves are drawn from there to
-    ``until`` (a date), under the first pack and with ``params`` in place of its own (``"retention w20"``, or
-    ``"base-half-life"``). ``forecast`` holds what was drawn, and ``selection`` is an expression over ``lab.memories``.
+    Parameters
+    ----------
+    lab
+        The lab.
+    packs
+        Two packs; "as it lived" stands for the packs that were active at each event.
+    until
+        The date at which the forecast ends; three months after the last event by default.
 
+    Attributes
+    ----------
+    event
+        The event after which the lab is shown; 0 for the last.
+    chosen
+        At most six memories whose retention is drawn.
+    params
+        Parameters of the first pack that the forecast changes, such as ``"retention w20"`` or
+        ``"base-half-life"``.
+    forecast
+        The forecast that is drawn.
+
+    Examples
+    --------
     >>> player = memlab.widgets.LifePlayer(lab, packs=["companion", "fsrs"])                   # doctest: +SKIP
     >>> player.forecast.transitions                                                            # doctest: +SKIP
     """
@@ -79,24 +107,24 @@ class LifePlayer(WorkingWidget, bundle="player"):
     ) -> None:
         if len(packs) != 2:
             raise InputError(f"LifePlayer shows two packs side by side, not {len(packs)}.")
-        names = [_LIVE if one == _LIVE else load_pack(one).name for one in packs]
+        names = [_LIVE if pack == _LIVE else load_pack(pack).name for pack in packs]
         self._named = {name: name for name in pack_names()} | dict(zip(names, packs, strict=True))
-        self._kept: list[pl.DataFrame] = []
+        self._cached_frames: list[pl.DataFrame] = []
         self._generation = 0
         super().__init__(lab, packs=names, until=until)
         self._look()
 
     @property
     def selection(self) -> pl.Expr:
-        """The memories whose curves are drawn: an expression over the columns of ``lab.memories``."""
+        """The memories with curves, as an expression over ``lab.memories``."""
         return pl.col("id").is_in(self.chosen)
 
     def refresh(self) -> None:
-        """Take in new events; after a purge also what was kept of the past."""
+        """Read new events; after a purge, drop every cached state."""
         self._look()
 
     def fill(self) -> None:
-        """All key frames and the curves, so that a copy can be scrubbed."""
+        """Compute all key frames and curves, so that a saved copy can be scrubbed."""
         self.answer_frames(self.packs)
         self.answer_curves(self.event, self.chosen, self.until, self.params)
         self.finish()
@@ -105,36 +133,36 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_frames(self, packs: list[str]) -> None:
-        """Work out the key frames under two packs."""
+        """Compute the key frames under two packs."""
         if len(packs) != 2:
-            raise InputError("Two packs are shown side by side.")
+            raise InputError("LifePlayer shows exactly two packs.")
         specs = [self._spec(name) for name in packs]
-        self.packs, self._kept, self._frames = packs, [], b""
+        self.packs, self._cached_frames, self._frames = packs, [], b""
         self._about = {**self._about, "params": fading_params(specs[0] or self.lab.policies.pack)}
         first, head = self._first, self._about["head"]
         count = min(_FRAMES, head - first + 1)
         events = sorted(
-            {round(first + (head - first) * place / max(1, count - 1)) for place in range(count)}
+            {round(first + (head - first) * index / max(1, count - 1)) for index in range(count)}
         )
-        # coarse ones first
-        spread = [one for step in range(_TOGETHER) for one in events[step::_TOGETHER]]
+        # Frames far apart come first, so that scrubbing works early.
+        spread = [event for step in range(_TOGETHER) for event in events[step::_TOGETHER]]
         ids = self._ids
         parts = [tuple(spread[at : at + _TOGETHER]) for at in range(0, len(spread), _TOGETHER)]
-        for place, part in enumerate(parts, 1):
+        for index, part in enumerate(parts, 1):
             what, call = (
-                f"key frames {place} of {len(parts)}",
+                f"key frames {index} of {len(parts)}",
                 partial(frames_of, self.lab, part, specs, ids),
             )
-            self.work(what, (*packs, *part, self._generation), call, self._keep)
+            self.work(what, (*packs, *part, self._generation), call, self._add_frames)
 
     @checked
     def answer_frame(self, event: int) -> None:
-        """The lab after exactly this event."""
+        """Compute the state after exactly this event."""
         self.event = event
         ids, specs = self._ids, [self._spec(name) for name in self.packs]
 
-        def deliver(found: pl.DataFrame) -> None:
-            self._frame = arrow(found)
+        def deliver(frame: pl.DataFrame) -> None:
+            self._frame = arrow(frame)
 
         key = (event, *self.packs, self._generation)
         self.work(
@@ -143,29 +171,29 @@ class LifePlayer(WorkingWidget, bundle="player"):
 
     @checked
     def answer_event(self, event: int) -> dict[str, Any]:
-        """What happened, to whom, and the policies that decided it."""
+        """Return an event, its memories and the policies that decided it."""
         if not 1 <= event <= self._log.height:
             raise UnknownName("event", event, [f"1 to {self._log.height}"])
-        found = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
+        entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
-        known = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
+        memories = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
             "id", "text", "status"
         )
-        hash = found.body.get("pack")
+        hash = entry.body.get("pack")
         versions = (
             self.lab.policies.deciders(hash) if isinstance(hash, str) and len(hash) == 64 else {}
         )
         deciders = [
             {
                 "slot": slot,
-                "number": one.number,
-                "pack": one.pack,
-                "hash": one.hash[:12],
-                "source": one.source,
+                "number": decider.number,
+                "pack": decider.pack,
+                "hash": decider.hash[:12],
+                "source": decider.source,
             }
-            | {"reason": one.reason}
-            for slot in _DECIDES.get(found.kind, ())
-            if (one := versions.get(slot)) is not None
+            | {"reason": decider.reason}
+            for slot in _DECIDES.get(entry.kind, ())
+            if (decider := versions.get(slot)) is not None
         ]
         about = {
             "event": event,
@@ -173,21 +201,21 @@ class LifePlayer(WorkingWidget, bundle="player"):
             "count": len(row["memories"]),
             "pack": (hash or "")[:12],
         }
-        said = {name: row[name] for name in ("kind", "what", "edges")}
-        return {**about, **said, "deciders": deciders, "memories": known}
+        description = {name: row[name] for name in ("kind", "what", "edges")}
+        return {**about, **description, "deciders": deciders, "memories": memories}
 
     @checked
     def answer_curves(
         self, event: int, chosen: list[int], until: str, params: dict[str, float]
     ) -> None:
-        """Curves of a few memories from an event on, and what would be forgotten until a date."""
+        """Compute retention curves from an event on, and the memories that would be forgotten."""
         with self.hold_trait_notifications():
             self.chosen, self.until, self.params = chosen[:_CURVES], until or self._soon(), params
         event, ids, until = event or self._about["head"], self._ids, self.until
         if not ids:
             return
-        spec, given = self._spec(self.packs[0]), tuple(params.items())
-        key = (event, tuple(self.chosen), until, given, self.packs[0], self._generation)
+        spec, settings = self._spec(self.packs[0]), tuple(params.items())
+        key = (event, tuple(self.chosen), until, settings, self.packs[0], self._generation)
         chosen = self.chosen
         call = partial(forecasts_from, self.lab, event, chosen, until, params, spec, ids)
         self.work("forecast", key, call, self._forecasted)
@@ -195,11 +223,11 @@ class LifePlayer(WorkingWidget, bundle="player"):
     # -- finding out --------------------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """The events so far, the memories that are drawn, and what may be tuned."""
+        """Read the events, the memories to draw and the tunable parameters."""
         journal = self.lab.io.store.journal
         purged = sum(1 for _ in journal.events(kinds=("purge",)))
-        if purged != self._generation:  # of what is gone nothing is kept
-            self._generation, self._kept, self._frames, self._frame, self._curves = (
+        if purged != self._generation:  # No cache may contain purged memories.
+            self._generation, self._cached_frames, self._frames, self._frame, self._curves = (
                 purged,
                 [],
                 b"",
@@ -239,18 +267,18 @@ class LifePlayer(WorkingWidget, bundle="player"):
         return None if name == _LIVE else load_pack(self._named.get(name, name))
 
     def _soon(self) -> str:
-        """Three months after the last event, as a date."""
+        """Return the date three months after the last event."""
         if not self._log.height:
             return ""
         last: datetime = self._log["at"][-1]
         return str((last + timedelta(days=90)).date())
 
-    def _keep(self, found: pl.DataFrame) -> None:
-        self._kept.append(found)
-        self._frames = arrow(pl.concat(self._kept).sort("event", "id"))
+    def _add_frames(self, frame: pl.DataFrame) -> None:
+        self._cached_frames.append(frame)
+        self._frames = arrow(pl.concat(self._cached_frames).sort("event", "id"))
 
-    def _forecasted(self, found: tuple[Any, list[Any]]) -> None:
-        curves, every = found
+    def _forecasted(self, result: tuple[Any, list[Any]]) -> None:
+        curves, every = result
         self.forecast = curves
         names = [name for name, _ in curves.packs]
         frame = curves.frame.select(
@@ -266,7 +294,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._gone = {
                 "until": str(curves.until),
                 "pack": names[0].split(" [")[0],
-                "sides": [let_go(one) for one in every],
+                "sides": [count_forgotten(forecast) for forecast in every],
             }
 
 
@@ -275,15 +303,19 @@ class LifePlayer(WorkingWidget, bundle="player"):
 _FRAME: dict[str, Any] = {"event": pl.Int32, "id": pl.Int32} | dict.fromkeys(
     ("status_a", "keep_a", "status_b", "keep_b"), pl.UInt8
 )
+"""The columns of a frame: for each pack the code of the status and the retention as a byte."""
 _MOST_CURVES, _POINTS = 6, 80
+"""Curves by default, and points of each, one for about ten pixels."""
 _LISTED = 40
+"""Forgotten memories in the list, about two screens."""
 _FADING = ("half-life", "retention", "promote", "forget", "label")
+"""The slots whose parameters affect retention and status."""
 
 
 def frames_of(
     lab: Lab, events: Sequence[int], specs: Sequence[Pack | None], ids: Sequence[int]
 ) -> pl.DataFrame:
-    """Status and retention of the memories that there were after each of these events, under both packs."""
+    """Return the status and retention of memories after each event, under both packs."""
     return pl.concat([_frame_after(lab, event, specs, ids) for event in events])
 
 
@@ -296,11 +328,11 @@ def _frame_after(
             return pl.DataFrame(schema=_FRAME)
         sides, soon = [], from_micros(past.io.store.clock() + 1_000_000)
         for side, spec in zip("ab", specs, strict=True):
-            found = past.upkeep.forecast(
+            forecast = past.upkeep.forecast(
                 then["id"].to_list(), soon, points=2, packs=spec or past.policies.pack
             ).frame
-            now = found.group_by("memory_id", maintain_order=True).first()
-            # the pack that lived has already decided
+            now = forecast.group_by("memory_id", maintain_order=True).first()
+            # The packs that were active have decided the status already.
             status = then["status"] if spec is None else now["status"]
             sides += [
                 status.cast(pl.String)
@@ -327,25 +359,27 @@ def forecasts_from(
     spec: Pack | None,
     ids: Sequence[int],
 ) -> tuple[Forecast, list[Forecast]]:
-    """Curves of a few of ``ids`` from an event on, and what becomes of all: under a pack, and with its ``params``."""
+    """Return the forecast of a few of ``ids``, and those of all, under a pack and with its ``params``."""
     with lab.at(event=event, progress=False) as past:
         pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]
         there = [id for id in ids if id <= past.io.store.state.rows]
         if not there:
-            raise InputError("There were no memories yet: scrub to a later event.")
-        known = [id for id in chosen if id in there] or there[
+            raise InputError("There were no memories yet. Choose a later event.")
+        drawn = [id for id in chosen if id in there] or there[
             :: max(1, len(there) // _MOST_CURVES)
         ][:_MOST_CURVES]
-        curves = past.upkeep.forecast(known, until, points=_POINTS, packs=packs)
-        return curves, [past.upkeep.forecast(there, until, points=2, packs=one) for one in packs]
+        curves = past.upkeep.forecast(drawn, until, points=_POINTS, packs=packs)
+        return curves, [
+            past.upkeep.forecast(there, until, points=2, packs=candidate) for candidate in packs
+        ]
 
 
-def let_go(found: Forecast) -> dict[str, Any]:
-    """What leaves recall until a forecast ends: how many, and the first of them."""
-    moved = found.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
+def count_forgotten(forecast: Forecast) -> dict[str, Any]:
+    """Return how many memories a forecast removes from recall, and the first of them."""
+    moved = forecast.transitions.filter(pl.col("what") == "status", ~pl.col("to").is_in(RECALLABLE))
     moved = moved.unique("memory_id", keep="first").sort("at", "memory_id")
-    texts = dict(found.texts)
+    texts = dict(forecast.texts)
     first = [
         {
             "id": row["memory_id"],
@@ -359,15 +393,15 @@ def let_go(found: Forecast) -> dict[str, Any]:
 
 
 def fading_params(pack: Pack) -> list[dict[str, Any]]:
-    """What may be tuned of how a pack lets memories fade."""
-    found = [
-        {"name": f"{slot} {one.name}", "value": one.value, "low": one.low, "high": one.high}
+    """Return the parameters of a pack that affect retention."""
+    params = [
+        {"name": f"{slot} {param.name}", "value": param.value, "low": param.low, "high": param.high}
         for slot in _FADING
-        for one in pack.policies[slot].params.values()
+        for param in pack.policies[slot].params.values()
     ]
     reads = {*pack.policies["half-life"].inputs} & {"base-half-days", "base-half-ms"}
     if reads and "half-life" in pack.policies["retention"].inputs:
-        found.append(
+        params.append(
             {
                 "name": "base-half-life",
                 "value": pack.number("base-half-life"),
@@ -375,11 +409,11 @@ def fading_params(pack: Pack) -> list[dict[str, Any]]:
                 "high": 365.0,
             }
         )
-    return found
+    return params
 
 
 def tuned_pack(pack: Pack, params: dict[str, float]) -> Pack:
-    """The pack with other parameters of how memories fade."""
+    """Return the pack with other values for parameters of retention."""
     base = params.get("base-half-life")
     tuned = (
         pack if base is None else load_pack(with_setting(pack.sources[0], "base-half-life", base))

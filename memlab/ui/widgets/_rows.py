@@ -1,7 +1,7 @@
-"""The rows of the memory table as of one event: conditions, masks, orders, and bars that filter one another.
+"""The rows of the memory table as of one event: conditions, masks, orders, and column charts.
 
-What was computed of all rows is kept as long as nothing is written, so that another brush costs a few milliseconds:
-of 100,000 rows a mask takes 1 to 50, and the bars of six columns 5.
+Results about all rows are cached until something is written, so that another filter takes a few
+milliseconds. For 100,000 rows, a mask takes 1 to 50 ms, and the bars of six columns take 5 ms.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ COLUMNS = (
     ),
     *("importance", "confidence", "label", "superseded_by"),
 )
-"""What is read of every memory, and may be sorted by."""
+"""The columns of the table, each of which can be sorted."""
 HEADS = ("kind", "status", "speaker", "project", "created", "access")
-"""Columns with bars in their heads."""
+"""The columns with a chart."""
 _PAGED = (
     "id",
     "text",
@@ -55,52 +55,59 @@ _PAGED = (
     "pinned",
     "superseded_by",
 )
+"""The columns that a browser receives for each row."""
 _MOST_TEXT = 400
+"""Characters of a text in a row, more than a row shows."""
 _MOST_WORDS = 40
+"""Bars of a column of words, a few screens of its chart."""
 _BINS = 24
+"""Bars of a column of numbers, one for four pixels."""
 _FARTHEST = 1e300
+"""The limit of a bound: larger numbers overflow when they are compared with times."""
 _CONTRADICTS = RELATIONS.index("contradicts")
+"""The code of the relation between memories in conflict."""
 
 Flags = NDArray[np.bool_]
 
 
 def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
-    """A filter of the table as an expression over ``lab.memories``.
+    """Return a filter of the table as an expression over ``lab.memories``.
 
-    UnknownName for a column that cannot be filtered, InputError for what is no value of it.
+    Raises UnknownName for a column without filters and InputError for an unusable value.
     """
+    # Each storage has its own kind of filter: words, flags, or bounds.
     if column == "conflict":
         return pl.col("id").is_in(conflicts)
     if column not in COLUMNS or column == "text":
         raise UnknownName(
-            "column to filter", column, ("conflict", *(one for one in COLUMNS if one != "text"))
+            "column to filter", column, ("conflict", *(item for item in COLUMNS if item != "text"))
         )
     if not isinstance(wanted, list | tuple) or not wanted:
         raise InputError(f"The filter of {column} is a list, not {wanted!r}.")
     storage = "num" if column == "id" else MEMORY[column].storage
     if storage in ("word", "name"):
-        words = [encodable(one) for one in wanted if isinstance(one, str)]
+        words = [encodable(item) for item in wanted if isinstance(item, str)]
         if len(words) + (None in wanted) < len(set(map(repr, wanted))):
             raise InputError(
                 f"The filter of {column} is a list of words, and None for those without, not {wanted!r}."
             )
-        named = pl.col(column).is_in(words)
-        return named | pl.col(column).is_null() if None in wanted else named
+        matches = pl.col(column).is_in(words)
+        return matches | pl.col(column).is_null() if None in wanted else matches
     if storage == "bool":
-        return pl.col(column).is_in([bool(one) for one in wanted])
+        return pl.col(column).is_in([bool(item) for item in wanted])
     if len(wanted) != 2:
         raise InputError(
             f"The filter of {column} is [low, high], where None is no bound, not {wanted!r}."
         )
-    low, high = (_bound(column, one, storage) for one in wanted)
-    found = pl.col(column).is_not_null()
+    low, high = (_bound(column, item, storage) for item in wanted)
+    expression = pl.col(column).is_not_null()
     if low is not None:
-        found &= pl.col(column) >= low
-    return found if high is None else found & (pl.col(column) < high)
+        expression &= pl.col(column) >= low
+    return expression if high is None else expression & (pl.col(column) < high)
 
 
 def encodable(text: str) -> str:
-    """A text that Polars can take; half a surrogate pair is in no memory."""
+    """Return a text that Polars accepts, with "?" for an unpaired surrogate."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -120,7 +127,7 @@ def _bound(column: str, value: Any, storage: str) -> Any:
 
 @dataclass(frozen=True)
 class _Bins:
-    """Which bar of its column each row belongs to; a bar has a word, or goes from ``low`` to ``high``."""
+    """The bar of each row in a chart; a bar has a word, or goes from ``low`` to ``high``."""
 
     codes: NDArray[np.int64]
     words: list[str | None]
@@ -140,16 +147,16 @@ class Rows:
         self._orders: dict[tuple[str, bool], pl.Series] = {}
 
     def mask(self, wanted: pl.Expr) -> Flags:
-        """Which rows meet a condition."""
+        """Return a mask of the rows that meet a condition."""
         key = wanted.meta.serialize(format="json")
         if key not in self._masks:
             if len(self._masks) > 50:
                 self._masks.clear()
-            found = self.frame.select(one=wanted)["one"]
+            values = self.frame.select(one=wanted)["one"]
             every = (
-                found
-                if found.len() == self.frame.height
-                else found.new_from_index(0, self.frame.height)
+                values
+                if values.len() == self.frame.height
+                else values.new_from_index(0, self.frame.height)
             )
             self._masks[key] = every.fill_null(False).to_numpy()
         return self._masks[key]
@@ -157,50 +164,52 @@ class Rows:
     def ordered(
         self, masks: Mapping[str, Flags], sort: Sequence[Any], best: Sequence[int] | None
     ) -> pl.Series:
-        """The rows that meet every condition, sorted, else the ``best`` first, else the newest."""
+        """Return the matching rows: sorted, or the ``best`` first, or the newest first."""
         if sort and (len(sort) != 2 or sort[0] not in COLUMNS or not isinstance(sort[1], bool)):
             raise UnknownName("order", sort, COLUMNS)
-        kept = _every(masks.values(), self.frame.height)
+        mask = _every(masks.values(), self.frame.height)
         if best is not None and not sort:
-            place = {id: at for at, id in enumerate(best)}
-            found = self.frame.select("id").with_row_index("row").filter(kept)
-            rank = pl.col("id").replace_strict(place, return_dtype=pl.Int64)
-            return found.sort(rank)["row"]
+            ranks = {id: at for at, id in enumerate(best)}
+            rows = self.frame.select("id").with_row_index("row").filter(mask)
+            rank = pl.col("id").replace_strict(ranks, return_dtype=pl.Int64)
+            return rows.sort(rank)["row"]
         column, descending = sort or ("created", True)
         if (column, descending) not in self._orders:
-            # of equals the newest id first, or last, as the column goes
+            # Ties are in the order of ids, which follows that of the column.
             by = self.frame.select(
                 pl.arg_sort_by(column, "id", descending=descending, nulls_last=True)
             )
             self._orders[column, descending] = by.to_series()
         order = self._orders[column, descending]
-        return order.filter(pl.Series(kept).gather(order))
+        return order.filter(pl.Series(mask).gather(order))
 
     def page(self, rows: pl.Series) -> pl.DataFrame:
-        """These rows with what a browser shows of them."""
+        """Return the columns of rows that a browser shows."""
         conflict = pl.col("id").is_in(self.conflicts).alias("conflict")
         return self.frame.select(_PAGED)[rows].with_columns(
             pl.col("text").str.slice(0, _MOST_TEXT), conflict
         )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
-        """For each head its bars (column, value, low, high), with all rows and those that the other filters leave.
+        """Return the bars of each chart, with all rows and with those that match the other filters.
 
-        Times are in milliseconds since 1970. Of words the most frequent 40 have a bar.
+        Times are in milliseconds since 1970. The 40 most frequent words have a bar.
         """
         parts = []
         for column, bins in self._binned.items():
-            kept = _every((one for name, one in masks.items() if name != column), self.frame.height)
+            mask = _every(
+                (other for name, other in masks.items() if name != column), self.frame.height
+            )
             count = len(bins.words)
             every = np.bincount(bins.codes, minlength=count + 1)[:count]
-            shown = np.bincount(bins.codes[kept], minlength=count + 1)[:count]
+            counts = np.bincount(bins.codes[mask], minlength=count + 1)[:count]
             head = {
                 "column": [column] * count,
                 "value": bins.words,
                 "low": bins.low,
                 "high": bins.high,
             }
-            parts.append(pl.DataFrame({**head, "all": every, "shown": shown}, schema=_BARS))
+            parts.append(pl.DataFrame({**head, "all": every, "shown": counts}, schema=_BARS))
         return pl.concat(parts)
 
     @cached_property
@@ -219,6 +228,7 @@ _BARS: dict[str, Any] = {
     "all": pl.Int64,
     "shown": pl.Int64,
 }
+"""The columns of the bars."""
 
 
 def _is_word(column: str) -> bool:
@@ -226,7 +236,7 @@ def _is_word(column: str) -> bool:
 
 
 def _by_word(values: pl.Series) -> _Bins:
-    """A bar a word, the most frequent first; what has none has a bar too."""
+    """Return a bar for each word, most frequent first, and one for rows without a word."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
     codes = values.replace_strict(
@@ -236,14 +246,13 @@ def _by_word(values: pl.Series) -> _Bins:
 
 
 def _by_span(values: pl.Series) -> _Bins:
-    """Bars of spans: of one width for times, from a whole millisecond on; for counts wider the further out, since most
-    are small."""
+    """Return bars of spans: equal widths for times, growing widths for counts, most of which are small."""
     is_time = values.dtype.is_temporal()
     numbers = values.to_physical().cast(pl.Float64).to_numpy() / (1_000 if is_time else 1)
-    held = numbers[~np.isnan(numbers)]
-    if not len(held):
+    present = numbers[~np.isnan(numbers)]
+    if not len(present):
         return _Bins(np.zeros(len(numbers), dtype=np.int64), [], [], [])
-    low, high = float(np.floor(held.min())), float(held.max())
+    low, high = float(np.floor(present.min())), float(present.max())
     if is_time:
         width = max(1.0, float(np.ceil((high - low + 1) / _BINS)))
         edges = low + width * np.arange(int((high - low) // width) + 2)
@@ -258,14 +267,14 @@ def _by_span(values: pl.Series) -> _Bins:
 
 
 def _every(masks: Any, height: int) -> Flags:
-    kept = np.ones(height, dtype=np.bool_)
-    for one in masks:
-        kept &= one
-    return kept
+    mask = np.ones(height, dtype=np.bool_)
+    for other in masks:
+        mask &= other
+    return mask
 
 
 def _conflicts(state: State) -> list[int]:
-    """Memories in use that contradict others in use."""
+    """Return the recallable memories that contradict other recallable memories."""
     edges = state.edges
     at = np.flatnonzero(edges.alive & (edges.relation == _CONTRADICTS))
     pairs = zip(edges.source[at].tolist(), edges.target[at].tolist(), strict=True)
@@ -279,40 +288,44 @@ def _conflicts(state: State) -> list[int]:
 
 # -- columns of all memories ------------------------------------------------------------------------------------------
 
-_KEPT = {"word": "names", "name": "names", "list": "lists", "note": "notes"}
-"""Where a state keeps columns of each storage."""
+_STORED_IN = {"word": "names", "name": "names", "list": "lists", "note": "notes"}
+"""The attribute of a state with the columns of each storage."""
 
 
 def event_of(lab: Lab) -> int:
-    """The last event that the lab has seen: what was read at the same event need not be read again."""
+    """Return the last event of a lab; data of the same event need not be read again."""
     with lab.io.store.reading() as state:
         return state.seq
 
 
 def columns(state: State, names: Sequence[str]) -> pl.DataFrame:
-    """These columns of ``lab.memories``: of 100,000 memories a dozen take 20 ms, all of them two seconds."""
+    """Return some columns of ``lab.memories``.
+
+    For 100,000 memories, a dozen columns take 20 ms, and all take two seconds.
+    """
     frame = pl.DataFrame([state.column(name) for name in names])
-    seen = visible_rows(state)
-    return frame if seen is None else frame[seen]
+    visible = visible_rows(state)
+    return frame if visible is None else frame[visible]
 
 
 def values_of(state: State, memory: int) -> dict[str, object]:
-    """What is known of one memory, by column, but its text: read from its row, as whole columns take seconds."""
+    """Return all columns of one memory except its text."""
+    # Only its row is read, because whole columns take seconds.
     row = memory - 1
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for name, column in MEMORY.items():
-        if column.storage in _KEPT:
-            found[name] = getattr(state, _KEPT[column.storage])[name].value_at(row)
+        if column.storage in _STORED_IN:
+            values[name] = getattr(state, _STORED_IN[column.storage])[name].value_at(row)
         elif name == "ref":
-            found[name] = state.refs.value_at(row)
+            values[name] = state.refs.value_at(row)
         elif column.storage != "text":
             value = state.numbers[name].values[row]
             absent = value == NEVER if column.storage == "time" else value != value
-            found[name] = (
+            values[name] = (
                 None
                 if absent
                 else from_micros(int(value))
                 if column.storage == "time"
                 else value.item()
             )
-    return found
+    return values

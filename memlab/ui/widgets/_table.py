@@ -1,4 +1,4 @@
-"""Memory table: every memory in rows that are paged, heads that filter one another, corrections by public verbs."""
+"""Memory table: all memories in pages, column charts that filter each other, and corrections."""
 
 from __future__ import annotations
 
@@ -20,29 +20,48 @@ from memlab.ui.widgets._widget import Widget, arrow, synced
 __all__ = ["MemoryTable"]
 
 _PAGE = 100
+"""Rows of the first page, about ten screens."""
 _MOST = 500
-"""Rows of one page at most."""
+"""The maximum of rows of one page."""
 _FOUND = 200
-"""Memories that a search by meaning finds."""
+"""Results of a search by meaning."""
 _NO_ID = 2**62
+"""A number that no memory has, and that Polars still takes as an integer."""
 _WAYS = ("word", "meaning", "like")
+"""The values of ``by``."""
 
 Place = Annotated[int, Within(0)]
 
 
 class MemoryTable(Widget, bundle="table"):
-    """Every memory of a lab as a table: sort, filter by histograms, search, look into one, correct.
+    """A table of all memories, with sorting, histograms, search and corrections.
 
-    ``filters`` are a dict from a column to what is wanted of it: words for kind, status, speaker, project, session and
-    label (None stands for none), ``[low, high]`` for numbers and times (from the first up to, without, the second; None
-    is no bound; times as ISO texts), and ``{"conflict": [True]}`` what contradicts another memory in use.
-    ``search`` is looked for ``by`` "word" (all of them are in the text), by "meaning" (a recall that is not logged) or
-    "like" (the number of a memory whose neighbours are wanted). ``sort`` is a column and whether it descends; none of
-    them: the newest first, or the best match. ``ids`` are the rows that are ticked.
+    Parameters
+    ----------
+    lab
+        The lab.
+    filters
+        The condition of each column. Kind, status, speaker, project, session and label take a list
+        of words, with None for memories without one. Numbers and times (in ISO format) take
+        ``[low, high]``, where ``high`` is excluded and None is no bound. ``{"conflict": [True]}``
+        selects memories that contradict another active memory.
+    search
+        The text of the search.
+    by
+        "word" for memories that contain all words, "meaning" for the results of a recall that is
+        not logged, "like" for memories similar to the memory whose number is ``search``.
 
-    ``selection`` is a Polars expression over ``lab.memories``: what is ticked, or else what is shown; ``frame`` has the
-    rows that are shown, in order.
+    Attributes
+    ----------
+    sort
+        A column and whether it descends; by default the newest or the best match is first.
+    among
+        The ids to which the table is restricted; empty for all.
+    ids
+        The ids of the selected rows.
 
+    Examples
+    --------
     >>> table = memlab.widgets.MemoryTable(lab, filters={"kind": ["preference"]})          # doctest: +SKIP
     >>> lab.memories.filter(table.selection)                                               # doctest: +SKIP
     """
@@ -52,7 +71,6 @@ class MemoryTable(Widget, bundle="table"):
     by = synced("word")
     sort = synced([])
     among = synced([int])
-    """Where any are given, only these are shown: a selection that another widget made."""
     ids = synced([int])
 
     _page = synced(b"")
@@ -65,7 +83,7 @@ class MemoryTable(Widget, bundle="table"):
     ) -> None:
         self._rows: Rows | None = None
         self._shown: tuple[object, ...] | None = None
-        self._kept: tuple[tuple[object, ...], list[int]] | None = None
+        self._last_search: tuple[tuple[object, ...], list[int]] | None = None
         self._order = pl.Series("row", [], dtype=pl.UInt32)
         super().__init__(lab, filters=filters or {}, search=search, by=by)
         self.observe(lambda _: self._follow(), names=["filters", "search", "by", "sort", "among"])
@@ -73,29 +91,41 @@ class MemoryTable(Widget, bundle="table"):
 
     @property
     def selection(self) -> pl.Expr:
-        """What is ticked, or else what is shown: an expression over the columns of ``lab.memories``."""
+        """The selected rows, or else all shown rows, as a filter of ``lab.memories``."""
         return (
             pl.col("id").is_in(self.ids)
             if self.ids
-            else pl.all_horizontal(self._wanted(self._read()).values())
+            else pl.all_horizontal(self._conditions(self._read()).values())
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The rows that are shown, in their order, with the columns of the table."""
+        """The shown rows in their order, with the columns of the table."""
         return self._read().frame[self._order]
 
     @checked
     def link(self, other: Widget) -> None:
-        """Share a selection with another widget that has ``ids``: what is selected there is shown here, and ticked.
+        """Share the selection with another widget, in both directions.
 
+        Parameters
+        ----------
+        other
+            A widget that has ``ids``, such as ``MemoryMap``.
+
+        Raises
+        ------
+        InputError
+            If the other widget has no ``ids``.
+
+        Examples
+        --------
         >>> table.link(memlab.widgets.MemoryMap(lab))                                      # doctest: +SKIP
         """
         if "ids" not in other.traits():
             raise InputError(f"A {type(other).__name__} has no ids to share.")
 
         def follow(change: Any) -> None:
-            if change["new"] != self.ids:  # it was selected there, and not ticked here
+            if change["new"] != self.ids:  # The change did not come from this table.
                 self.among = self.ids = change["new"]
 
         other.observe(follow, names="ids")
@@ -106,7 +136,7 @@ class MemoryTable(Widget, bundle="table"):
         self._show()
 
     def page(self) -> str:
-        """The first rows as a table."""
+        """Return the first rows as a table."""
         heads = ("id", "text", "kind", "status", "speaker", "project")
         rows = [_clip_cells(row) for row in self.frame.head(20)[heads].rows()]
         return table(
@@ -117,33 +147,33 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Show what stands in the widget; rows and bars arrive as traits."""
-        asked = (filters, search, by, sort, self.among)
-        self._show(asked)  # refused before anything is changed
+        """Apply the settings of the widget; rows and bars arrive as traits."""
+        request = (filters, search, by, sort, self.among)
+        self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
-            self._shown = asked
+            self._shown = request
             self.filters, self.search, self.by, self.sort = filters, search, by, sort
 
     @checked
     def answer_page(self, start: Place, count: Place) -> dict[str, Any]:
-        """A window of the rows that are shown."""
+        """Return a window of the shown rows."""
         if event_of(self.lab) != self._about.get("event"):
             self._show()
         return {"rows": self._window(start, min(count, _MOST)), "event": self._about["event"]}
 
     @checked
     def answer_ids(self) -> dict[str, Any]:
-        """The ids of all that is shown."""
+        """Return the ids of all shown rows."""
         return {"rows": self.frame.select("id")}
 
     @checked
     def answer_memory(self, memory: int) -> dict[str, Any]:
-        """Whatever is known of one memory, and what it is in conflict with."""
-        found = self.lab[memory]
+        """Return all fields of a memory and its conflicts."""
+        record = self.lab[memory]
         with self.lab.io.store.reading() as state:
             values = values_of(state, memory)
         fields = [
-            [name, _said(value)]
+            [name, _format_value(value)]
             for name, value in values.items()
             if value not in (None, (), MEMORY[name].default)
         ]
@@ -158,8 +188,8 @@ class MemoryTable(Widget, bundle="table"):
         )
         rows = self._read().frame.select("id", "text", "status")
         about = {
-            "text": found.text,
-            "status": found.status,
+            "text": record.text,
+            "status": record.status,
             "pinned": bool(values["pinned"]),
             "fields": fields,
         }
@@ -167,7 +197,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_history(self, memory: int) -> dict[str, Any]:
-        """What happened to one memory, the last first."""
+        """Return the events of a memory, newest first."""
         events = self.lab.log.filter(pl.col("memories").list.contains(memory)).reverse()
         return {
             "events": events.select(
@@ -177,7 +207,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_similar(self, memory: int) -> dict[str, Any]:
-        """What is nearest to a memory by meaning."""
+        """Return the memories with the most similar meaning."""
         return {
             "rows": self.lab.graph.similar(memory, limit=8).select(
                 "memory_id", "similarity", "text"
@@ -186,7 +216,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
-        """Another text, in a memory that supersedes this one."""
+        """Replace the text by a new memory that supersedes this one."""
 
         def change() -> dict[str, Any]:
             edited = self.lab.edit(memory, text=text)
@@ -196,17 +226,17 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_pin(self, memory: int, pinned: bool) -> dict[str, Any]:
-        """Keep it fresh whatever its age, or no longer."""
+        """Pin or unpin a memory."""
         return self._changed(lambda: {"memory": self.lab.edit(memory, pinned=pinned).id})
 
     @checked
     def answer_forget(self, memories: int | list[int]) -> dict[str, Any]:
-        """Take memories out of every recall."""
+        """Exclude memories from recalls."""
         return self._changed(lambda: {"ids": list(self.lab.forget(memories).ids)})
 
     @checked
     def answer_restore(self, memories: int | list[int]) -> dict[str, Any]:
-        """Bring memories back."""
+        """Restore memories."""
         return self._changed(lambda: {"ids": list(self.lab.restore(memories).ids)})
 
     @checked
@@ -219,10 +249,10 @@ class MemoryTable(Widget, bundle="table"):
     # -- showing ------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Show what was set and is not shown yet."""
-        asked = (self.filters, self.search, self.by, self.sort, self.among)
-        if asked != self._shown:
-            self._shown = asked
+        """Apply the settings if they have changed."""
+        request = (self.filters, self.search, self.by, self.sort, self.among)
+        if request != self._shown:
+            self._shown = request
             with self.faults_shown():
                 self._show()
 
@@ -232,14 +262,14 @@ class MemoryTable(Widget, bundle="table"):
         return answer
 
     def _read(self) -> Rows:
-        """Every memory as of now."""
+        """Return the rows of the current state."""
         if self._rows is None or self._rows.event != event_of(self.lab):
             self._rows = Rows(self.lab)
         return self._rows
 
-    def _wanted(self, rows: Rows, asked: tuple[Any, ...] | None = None) -> dict[str, pl.Expr]:
-        """A condition for each column that is filtered, and for the search; ``True`` where there is none."""
-        filters, search, by, _, among = asked or (
+    def _conditions(self, rows: Rows, request: tuple[Any, ...] | None = None) -> dict[str, pl.Expr]:
+        """Return the condition of each filter and of the search; ``True`` if there is none."""
+        filters, search, by, _, among = request or (
             self.filters,
             self.search,
             self.by,
@@ -248,7 +278,9 @@ class MemoryTable(Widget, bundle="table"):
         )
         wanted = {name: condition(name, value, rows.conflicts) for name, value in filters.items()}
         if among:
-            wanted["among"] = pl.col("id").is_in([one for one in among if 0 < one < _NO_ID])
+            wanted["among"] = pl.col("id").is_in(
+                [memory for memory in among if 0 < memory < _NO_ID]
+            )
         if search.strip():
             if by == "word":
                 wanted["search"] = pl.all_horizontal(
@@ -256,17 +288,18 @@ class MemoryTable(Widget, bundle="table"):
                     for word in encodable(search).split()
                 )
             else:
-                wanted["search"] = pl.col("id").is_in(self._found(search, by))
+                wanted["search"] = pl.col("id").is_in(self._search_ids(search, by))
         return wanted or {"all": pl.lit(True)}
 
-    def _found(self, search: str, by: str) -> list[int]:
-        """Ids that a search by meaning finds, the best first; nothing is logged. The last one is kept for the event."""
+    def _search_ids(self, search: str, by: str) -> list[int]:
+        """Return the ids of a search by meaning, best first; nothing is logged."""
+        # The last search is cached for the event, because sorting and filtering repeat it.
         if by not in _WAYS:
             raise UnknownName("way to search", by, _WAYS)
         key = (search, by, event_of(self.lab))
-        if self._kept is None or self._kept[0] != key:
-            self._kept = key, self._search(search, by)
-        return self._kept[1]
+        if self._last_search is None or self._last_search[0] != key:
+            self._last_search = key, self._search(search, by)
+        return self._last_search[1]
 
     def _search(self, search: str, by: str) -> list[int]:
         if by == "meaning":
@@ -274,15 +307,15 @@ class MemoryTable(Widget, bundle="table"):
         number = search.strip().lstrip("#")
         if not number.isdecimal():
             raise InputError(
-                f'A search by "like" is for the number of a memory, such as 7, not {search!r}.'
+                f'A search by "like" needs the number of a memory, such as 7, not {search!r}.'
             )
         near: list[int] = self.lab.graph.similar(int(number[:18]), limit=_FOUND)[
             "memory_id"
         ].to_list()
         return [int(number), *near]
 
-    def _show(self, asked: tuple[Any, ...] | None = None) -> None:
-        _, search, by, sort, _ = asked or (
+    def _show(self, request: tuple[Any, ...] | None = None) -> None:
+        _, search, by, sort, _ = request or (
             self.filters,
             self.search,
             self.by,
@@ -290,9 +323,9 @@ class MemoryTable(Widget, bundle="table"):
             self.among,
         )
         rows = self._read()
-        wanted = self._wanted(rows, asked)
-        best = self._found(search, by) if search.strip() and by != "word" else None
-        masks = {name: rows.mask(one) for name, one in wanted.items()}
+        wanted = self._conditions(rows, request)
+        best = self._search_ids(search, by) if search.strip() and by != "word" else None
+        masks = {name: rows.mask(expression) for name, expression in wanted.items()}
         order = rows.ordered(masks, sort, best)
         with self.hold_sync():
             self._order = order
@@ -317,7 +350,7 @@ def _clip_cells(row: tuple[object, ...]) -> list[object]:
     return [clip(cell, 160) if isinstance(cell, str) else cell for cell in row]
 
 
-def _said(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"
     if isinstance(value, float):

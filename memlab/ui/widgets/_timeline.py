@@ -1,4 +1,4 @@
-"""Version timeline: which policy decided when, how it did, how two differ, and the way back."""
+"""Version timeline: policy versions over time, their feedback, differences and restoration."""
 
 from __future__ import annotations
 
@@ -27,18 +27,33 @@ from memlab.ui.widgets.ranks import (
 __all__ = ["VersionTimeline"]
 
 _BINS = 60
+"""Bars of the feedback histogram, one for about ten pixels."""
 _MOST_QUESTIONS = 50
+"""Queries that are ranked under two versions within a second."""
 
 
 class VersionTimeline(Widget, bundle="timeline"):
-    """The versions of every slot on one axis of time, with pins, challengers and what feedback said.
+    """The versions of every slot over time, with pins, challengers and feedback.
 
-    Two versions of ``slot`` are ``picked``: their texts stand side by side, and the ``questions`` whose top five differ
-    below. Any version can be brought back, with a reason. Unless given, the questions are the ten that were asked last.
+    Two picked versions are compared: their texts side by side, and the ranks of queries below. Any
+    version can be restored with a reason.
 
-    ``slot``, ``picked`` (numbers of up to two versions) and ``questions`` can be set from Python as well; ``versions``
-    is the history of the slot, ``moves`` the ranks of every candidate under the two.
+    Parameters
+    ----------
+    lab
+        The lab.
+    slot
+        The slot.
+    questions
+        At most 50 queries; the ten latest of the log by default.
 
+    Attributes
+    ----------
+    picked
+        The numbers of at most two versions.
+
+    Examples
+    --------
     >>> timeline = memlab.widgets.VersionTimeline(lab)                                     # doctest: +SKIP
     >>> timeline.picked = [1, 3]                                                           # doctest: +SKIP
     """
@@ -62,13 +77,13 @@ class VersionTimeline(Widget, bundle="timeline"):
         self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None
     ) -> None:
         get_slot(slot)
-        given = latest_questions(lab, 10) if questions is None else list(questions)
-        if len(given) > _MOST_QUESTIONS:
+        queries = latest_questions(lab, 10) if questions is None else list(questions)
+        if len(queries) > _MOST_QUESTIONS:
             raise InputError(
-                f"VersionTimeline shows at most {_MOST_QUESTIONS} questions, not {len(given)}."
+                f"VersionTimeline shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
             )
         self._ranks, self._frame = Ranks(lab), moved(NOTHING, NOTHING)
-        super().__init__(lab, slot=slot, questions=given, picked=_last_two(lab, slot))
+        super().__init__(lab, slot=slot, questions=queries, picked=_last_two(lab, slot))
         self.observe(
             lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"]
         )
@@ -76,21 +91,21 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @property
     def versions(self) -> pl.DataFrame:
-        """What happened to the slot, as ``lab.policies.history`` has it."""
+        """The history of the slot, as ``lab.policies.history`` returns it."""
         return self.lab.policies.history(self.slot)
 
     @property
     def moves(self) -> pl.DataFrame:
-        """Every candidate of the questions: rank and score under the first that is picked, and under the second."""
-        asked = pl.Series(self.questions, dtype=pl.String)
-        return self._frame.with_columns(question=asked.gather(self._frame["question"]))
+        """The rank and the score of every candidate under the two picked versions."""
+        queries = pl.Series(self.questions, dtype=pl.String)
+        return self._frame.with_columns(question=queries.gather(self._frame["question"]))
 
     def refresh(self) -> None:
         """Read the history again."""
         self._look()
 
     def page(self) -> str:
-        """The history of the slot as a table."""
+        """Return the history of the slot as a table."""
         return (
             super().page()
             + self.versions.select("version", "at", "action", "pack", "reason")._repr_html_()
@@ -100,17 +115,19 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @checked
     def answer_look(self) -> None:
-        """Read the history again: something may have been installed elsewhere."""
+        """Read the history again, which another process may have extended."""
         self._look()
 
     @checked
     def answer_rollback(self, version: int, reason: str) -> None:
-        """Bring a version of the slot back."""
+        """Restore a version of the slot."""
         if not reason.strip():
-            raise InputError("Say why it is brought back: the reason stands in the history.")
-        made = self.lab.policies.rollback(self.slot, to=version, reason=reason)
+            raise InputError("Type a reason first. It is recorded in the history.")
+        restored = self.lab.policies.rollback(self.slot, to=version, reason=reason)
         self._look()
-        self._note = f"Version {version} of {self.slot} is live again, as version {made.number}."
+        self._note = (
+            f"Version {version} of {self.slot} is active again, as version {restored.number}."
+        )
 
     # -- looking ------------------------------------------------------------------------------------------------
 
@@ -123,7 +140,7 @@ class VersionTimeline(Widget, bundle="timeline"):
             self._look()
 
     def _look(self) -> None:
-        """Everything that is shown, as the lab is now."""
+        """Read everything that is shown from the current lab."""
         lab = self.lab
         events = lab.policies.history()
         feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()
@@ -150,17 +167,20 @@ class VersionTimeline(Widget, bundle="timeline"):
             self.fault = ""
 
     def _compare(self) -> None:
-        """The two that are picked: texts, and ranks of the questions."""
+        """Compare the texts and the ranks of the two picked versions."""
         if len(self.picked) < 2:
             self._diff, self._frame = {}, moved(NOTHING, NOTHING)
         else:
-            found = self.lab.policies.diff(self.slot, *self.picked)
-            rows = _side_by_side(found.before.source, found.after.source)
-            changes = [str(change) for change in found.forms.changes] if found else []
-            self._diff = {"verdict": found.verdict, "rows": rows, "changes": changes}
-            versions = (found.before, found.after)
+            difference = self.lab.policies.diff(self.slot, *self.picked)
+            rows = _side_by_side(difference.before.source, difference.after.source)
+            changes = [str(change) for change in difference.forms.changes] if difference else []
+            self._diff = {"verdict": difference.verdict, "rows": rows, "changes": changes}
+            versions = (difference.before, difference.after)
             self._frame = moved(
-                *(self._ranks.under(self.slot, one.policy, self.questions) for one in versions)
+                *(
+                    self._ranks.under(self.slot, version.policy, self.questions)
+                    for version in versions
+                )
             )
         self._moves, self._sums = (
             arrow(shown_moves(self._frame, self._ranks)),
@@ -169,18 +189,18 @@ class VersionTimeline(Widget, bundle="timeline"):
 
 
 def _last_two(lab: Lab, slot: str) -> list[int]:
-    """The live version of a slot and the one before it; nothing where there is one."""
+    """Return the last two versions of a slot; nothing if there is only one."""
     numbers = lab.policies.history(slot)["version"].unique().sort().to_list()
     return numbers[-2:] if len(numbers) > 1 else []
 
 
 def _timed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """With instants as a browser has them: milliseconds."""
+    """Return a frame with instants in milliseconds, as browsers count them."""
     return frame.with_columns(pl.col(name).dt.epoch("us").cast(pl.Float64) / 1e3 for name in names)
 
 
 def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
-    """How much was judged well and badly, in sixty equal stretches of the time in which there was feedback."""
+    """Count good judgements and all judgements in equal periods of time."""
     at = _timed(feedback, "at")["at"]
     low, high = (float(at.to_numpy().min()), float(at.to_numpy().max())) if len(at) else (0.0, 0.0)
     width = max((high - low) / _BINS, 1.0)
@@ -200,7 +220,7 @@ def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
 
 
 def _side_by_side(before: str, after: str) -> list[list[Any]]:
-    """``kind, line, text, line, text``: the lines of both texts, what belongs together beside one another."""
+    """Return the aligned lines of both texts, as ``kind, number, text, number, text``."""
     old, new = before.splitlines(), after.splitlines()
     rows: list[list[Any]] = []
     for tag, a, a_end, b, b_end in difflib.SequenceMatcher(

@@ -1,8 +1,8 @@
-"""What every widget has: its bundle, requests of the browser that are answered, and faults that are shown in it.
+"""The base of every widget: its bundle, requests of a browser, and faults.
 
-What a widget shows is state, in traits; tables among it are Arrow bytes (``arrow``). What a browser wants to know
-besides is a request: a message ``{id, verb, arguments}``, which the method ``answer_<verb>`` answers. Whatever is
-refused there comes back as the sentence of its error and is shown in the widget.
+The state of a widget is in traits; tables are Arrow bytes (``arrow``). A browser requests everything
+else by a message ``{id, verb, arguments}``, which the method ``answer_<verb>`` answers. A refusal is
+returned as the sentence of its error and shown in the widget.
 """
 
 from __future__ import annotations
@@ -32,20 +32,29 @@ from memlab.ui.widgets.bundles import STATIC
 __all__ = ["WIDGETS", "Widget", "WorkingWidget", "arrow", "synced"]
 
 _OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
+"""Traits that belong to Jupyter, not to the state of the widget."""
 _VERB = "answer_"
-_READ_ONLY = "This lab is open to be read. To write to it, open it without read_only=True, or view it with --write."
+"""The prefix of methods that answer requests of a browser."""
+_READ_ONLY = (
+    "This lab is read-only. To write, open it without read_only=True, or view it with --write."
+)
+"""The reason why controls that write are disabled."""
 
 
 def _text_of(esm: str | Path) -> str:
-    """Return a script that is given as a text or as the path of a file."""
+    """Return the text of a script, which may be the path of a file."""
     return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
 
 
 _TRAITS = {str: traitlets.Unicode, bytes: traitlets.Bytes, int: traitlets.Int, dict: traitlets.Dict}
+"""The trait of each type of a default value."""
 
 
 def synced(default: Any, **limits: Any) -> Any:
-    """Return a trait that a browser shares, of the type of its default; ``synced([str])`` is a list of texts."""
+    """Return a trait that a browser shares, with the type of its default.
+
+    ``synced([str])`` is a list of texts.
+    """
     if isinstance(default, list):
         items = [_TRAITS[kind]() for kind in default]
         return traitlets.List(*items, **limits).tag(sync=True)
@@ -53,14 +62,27 @@ def synced(default: Any, **limits: Any) -> Any:
 
 
 class Widget(anywidget.AnyWidget):
-    """A widget on ``lab``. A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
+    """The base class of widgets.
 
-    A widget of an extension brings its own script, a text or the path of a file: ``class Counter(Widget,
-    bundle="counter", esm=Path("counter.js"))``. The script is a module as anywidget takes it, ``export default
-    {render({model, el}) {...}}``; it may ask ``model.send({id, verb, arguments})``, which ``answer_<verb>`` answers.
+    A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
+    A widget of an extension has its own script, a text or the path of a file:
+    ``class Counter(Widget, bundle="counter", esm=Path("counter.js"))``. The script is a module for
+    anywidget, ``export default {render({model, el}) {...}}``. It may send
+    ``model.send({id, verb, arguments})``, which ``answer_<verb>`` answers.
 
-    ``fault`` is what went wrong last, in words; empty where nothing did. ``read_only`` says why the lab cannot be
-    written, empty where it can.
+    Parameters
+    ----------
+    lab
+        The lab; None for a widget of a log.
+    **state
+        The values of traits.
+
+    Attributes
+    ----------
+    fault
+        The last error as a sentence; empty if there is none.
+    read_only
+        The reason why the lab cannot be written; empty if it can.
     """
 
     bundle: ClassVar[str]
@@ -73,41 +95,51 @@ class Widget(anywidget.AnyWidget):
     def __init_subclass__(
         cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any
     ) -> None:
-        if bundle is not None:  # traitlets makes a subclass of each widget, without arguments
+        if bundle is not None:  # traitlets derives subclasses without arguments.
             cls.bundle = bundle
             cls.script = cls._esm = bundles.bundle(bundle) if esm is None else _text_of(esm)
         super().__init_subclass__(**more)
 
     def __init__(self, lab: Lab | None, **state: Any) -> None:
-        self.lab = lab  # type: ignore[assignment]  # None is for widgets of a log, which ask nothing of a lab
+        self.lab = lab  # type: ignore[assignment]  # Widgets of a log have no lab.
         read_only = lab is not None and lab.io.store.journal.read_only
         super().__init__(read_only=_READ_ONLY if read_only else "", **state)
         self.on_msg(self._receive)
 
     @property
     def where(self) -> str:
-        """What it shows, by name."""
+        """The name of the lab."""
         return self.lab.io.store.where
 
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """The reply to a message ``{id, verb, arguments}`` of a browser, and its tables as Arrow buffers.
+        """Return the reply to a message of a browser, and its tables as Arrow buffers.
 
-        A reply is ``{id, value, tables}``, where ``tables`` names those entries of the value that are buffers, or
-        ``{id, error}`` with a sentence. Whatever is no MemlabError is raised: it is a fault of memlab's own.
+        Errors other than MemlabError are raised, because they are faults of memlab.
+
+        Parameters
+        ----------
+        message
+            ``{id, verb, arguments}``.
+
+        Returns
+        -------
+        tuple
+            A reply and its buffers. The reply is ``{id, value, tables}``, where ``tables`` names the
+            values in the buffers, or ``{id, error}`` with a sentence.
         """
         reply: dict[str, Any] = {"id": message.get("id")}
         try:
             value = self._call_verb(message.get("verb"), message.get("arguments", {}))
         except MemlabError as error:
             return {**reply, "error": str(error)}, []
-        tables = {name: one for name, one in value.items() if isinstance(one, pl.DataFrame)}
-        rest = {name: one for name, one in value.items() if name not in tables}
+        tables = {name: item for name, item in value.items() if isinstance(item, pl.DataFrame)}
+        rest = {name: item for name, item in value.items() if name not in tables}
         return {**reply, "value": rest, "tables": list(tables)}, [
-            arrow(one) for one in tables.values()
+            arrow(item) for item in tables.values()
         ]
 
     def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
-        """The state without what is Jupyter's: values for JSON, and the names and contents of its buffers."""
+        """Return the state of the widget: values for JSON, and the names and contents of buffers."""
         state = {name: value for name, value in self.get_state().items() if name not in _OF_JUPYTER}
         binary = [name for name, value in state.items() if isinstance(value, bytes | memoryview)]
         rest = {name: value for name, value in state.items() if name not in binary}
@@ -115,24 +147,30 @@ class Widget(anywidget.AnyWidget):
 
     @classmethod
     def title(cls) -> str:
-        """What it is called on a page: ``Recall explorer``."""
-        return re.sub("(?<=[a-z])([A-Z])", lambda found: f" {found[1].lower()}", cls.__name__)
+        """Return the title of the widget on a page, such as ``Recall explorer``.
+
+        Returns
+        -------
+        str
+            The name of the class as words.
+        """
+        return re.sub("(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", cls.__name__)
 
     def refresh(self) -> None:
-        """Show what another process wrote to the lab: called by ``memlab view`` once there is something new."""
+        """Show what another process wrote; ``memlab view`` calls it after each write."""
 
     def fill(self) -> None:
-        """Work out what is otherwise worked out when somebody asks: called before the state is kept as a copy."""
+        """Compute everything that is computed on request, before the state is saved."""
 
     def page(self) -> str:
-        """What stands in the widget's place on a page without Python, as HTML."""
+        """Return the HTML that replaces the widget on a page without Python."""
         return paragraph(f"{type(self).__name__} of {self.where}: run the notebook to use it.")
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
-        """What is refused within becomes ``fault``: for what no browser asked, such as a trait that is set.
+        """Catch a refusal and show it as ``fault``, for changes that no browser requested.
 
-        What memlab itself did wrong is shown, and raised as well.
+        Errors other than MemlabError are shown and raised.
         """
         try:
             yield
@@ -144,26 +182,26 @@ class Widget(anywidget.AnyWidget):
         else:
             self.fault = ""
 
-    def _call_verb(self, verb: object, given: Any) -> dict[str, Any]:
+    def _call_verb(self, verb: object, arguments: Any) -> dict[str, Any]:
         verbs = sorted(
             name.removeprefix(_VERB) for name in dir(type(self)) if name.startswith(_VERB)
         )
         if verb not in verbs:
             raise UnknownName(f"request to {type(self).__name__}", verb, verbs)
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             raise InputError(
-                f"The arguments of {verb!r} are an object of names and values, not {given!r}."
+                f"The arguments of {verb!r} are an object of names and values, not {arguments!r}."
             )
         method = getattr(self, f"{_VERB}{verb}")
         try:
-            inspect.signature(method).bind(**given)
+            inspect.signature(method).bind(**arguments)
         except TypeError as error:
-            raise InputError(f"The request {verb!r} has other arguments: {error}.") from None
-        value: dict[str, Any] | None = method(**given)
+            raise InputError(f"The request {verb!r} takes other arguments: {error}.") from None
+        value: dict[str, Any] | None = method(**arguments)
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:
-        """Answer a browser. A fault is shown there and raised, so that the host logs its traceback."""
+        """Answer a browser. A fault is shown and raised, so that the host logs its traceback."""
         try:
             reply, out = self.answer(message if isinstance(message, dict) else {})
         except Exception as error:
@@ -175,11 +213,11 @@ class Widget(anywidget.AnyWidget):
         return printable(f"<{type(self).__name__} of {self.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """With HTML: anywidget gives none, and a page without Python would show nothing."""
-        shown = super()._repr_mimebundle_(**options)
-        if shown is None:
+        """Return the bundle of anywidget with HTML, without which a static page would be empty."""
+        bundle = super()._repr_mimebundle_(**options)
+        if bundle is None:
             return None
-        data, metadata = shown
+        data, metadata = bundle
         try:
             html = self.page()
         except MemlabError as error:  # a closed lab
@@ -188,7 +226,7 @@ class Widget(anywidget.AnyWidget):
 
 
 def arrow(frame: pl.DataFrame) -> bytes:
-    """A frame as Arrow IPC, in types that every reader knows."""
+    """Return a frame as Arrow IPC, in types that every reader supports."""
     out = io.BytesIO()
     frame.write_ipc_stream(out, compat_level=pl.CompatLevel.oldest())
     return out.getvalue()
@@ -202,7 +240,7 @@ def _own_fault(error: Exception) -> str:
 
 
 def _refusal(declared: Owned) -> str | None:
-    """Return why an extension's widget is refused."""
+    """Return the reason why an extension's widget is refused."""
     kind = declared.value
     if (
         not isinstance(kind, type)
@@ -219,19 +257,21 @@ def _refusal(declared: Owned) -> str | None:
 
 
 WIDGETS: Registry[Owned] = Registry("widget", kind="widgets", about="doc", check=_refusal)
+"""The widgets of extensions."""
 
 
 # -- widgets that work in a thread ------------------------------------------------------------------------------------
 
-_KEPT = 40
-"""Results kept by what they were asked for."""
+_CACHED_RESULTS = 40
+"""Results that are cached, so that returning to earlier settings is instant."""
 
 
 class WorkingWidget(Widget):
-    """A widget with one piece of work at a time, in a thread that touches no trait.
+    """A widget that does one piece of work at a time in a thread.
 
-    What it gave is handed over in the thread in which requests are answered (``progress``), so it does not depend on a
-    host whether a thread may speak to the browser. Work that nobody waits for any more is not begun.
+    The thread sets no trait. The request ``progress`` delivers the result in the thread that answers
+    requests, because some hosts do not allow other threads to send messages. Superseded work is not
+    begun.
     """
 
     def __init__(self, lab: Lab | None, **state: Any) -> None:
@@ -243,57 +283,57 @@ class WorkingWidget(Widget):
     def work(
         self, what: str, key: Hashable, call: Callable[[], Any], deliver: Callable[[Any], None]
     ) -> None:
-        """Give ``deliver`` what ``call`` returns: at once where it is known for ``key``, or when it is done.
+        """Call ``deliver`` with the result of ``call``: now if it is cached for ``key``, else when it is done.
 
-        ``what`` is said while it is under way; of the same ``what`` only the latest is waited for.
+        ``what`` describes the work while it runs. A later call with the same ``what`` supersedes it.
         """
         if (what, key) in self._results:
             self._waiting.pop(what, None)
             deliver(self._results[what, key])
             return
         self._waiting[what] = key, call, deliver
-        self._go_on()
+        self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Take what is done, and say what is under way since how many seconds: nothing where all is done.
+        """Deliver finished work, and return the running work and its seconds; empty if all is done.
 
-        What the work raised is raised here.
+        An error of the work is raised here.
         """
-        self._take()
-        self._go_on()
-        one = self._at_work
-        return {} if one is None else {"work": one.what, "seconds": monotonic() - one.began}
+        self._deliver_finished()
+        self._start_next()
+        work = self._at_work
+        return {} if work is None else {"work": work.what, "seconds": monotonic() - work.began}
 
     def finish(self) -> None:
-        """Wait until nothing is left to do."""
+        """Wait until all work is done."""
         while self._at_work is not None:
             self._at_work.thread.join()
             self.answer_progress()
 
-    def _go_on(self) -> None:
+    def _start_next(self) -> None:
         if self._at_work is None and self._waiting:
             what, (key, call, _) = next(iter(self._waiting.items()))
             self._at_work = _Work(what, key, call)
 
-    def _take(self) -> None:
-        one = self._at_work
-        if one is None or one.thread.is_alive():
+    def _deliver_finished(self) -> None:
+        work = self._at_work
+        if work is None or work.thread.is_alive():
             return
         self._at_work = None
-        wanted = self._waiting.get(one.what)
-        if wanted is not None and wanted[0] == one.key:
-            del self._waiting[one.what]
-        if one.error is not None:
-            raise one.error
-        while len(self._results) >= _KEPT:
+        wanted = self._waiting.get(work.what)
+        if wanted is not None and wanted[0] == work.key:
+            del self._waiting[work.what]
+        if work.error is not None:
+            raise work.error
+        while len(self._results) >= _CACHED_RESULTS:
             del self._results[next(iter(self._results))]
-        self._results[one.what, one.key] = one.result
-        if wanted is not None and wanted[0] == one.key:
-            wanted[2](one.result)
+        self._results[work.what, work.key] = work.result
+        if wanted is not None and wanted[0] == work.key:
+            wanted[2](work.result)
 
 
 class _Work:
-    """A call in a thread that does not keep the process alive."""
+    """A call in a daemon thread."""
 
     def __init__(self, what: str, key: Hashable, call: Callable[[], Any]) -> None:
         self.what, self.key, self.call, self.began = what, key, call, monotonic()
@@ -305,5 +345,5 @@ class _Work:
     def _run(self) -> None:
         try:
             self.result = self.call()
-        except BaseException as error:  # noqa: BLE001  raised where the result is taken
+        except BaseException as error:  # noqa: BLE001  raised where the result is delivered
             self.error = error

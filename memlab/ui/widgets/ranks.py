@@ -1,8 +1,8 @@
-"""How questions are ranked under policies of one slot, without a trace: what the studio and the timeline show.
+"""The ranks of queries under policies of one slot, without logging, for the studio and the timeline.
 
-Each question is asked once of the live pack. A recall-score whose features stand in those slates is scored on them
-again, in one pass over all questions; where a policy decides which candidates there are, or reads what no slate holds,
-the lab is asked.
+Each query runs once under the active pack. A recall-score that reads only features of those slates
+is evaluated on them again, in one pass over all queries. Policies of other slots, and policies that
+read other features, run the query again.
 """
 
 from __future__ import annotations
@@ -48,21 +48,23 @@ DECIDES_RANKS = (
     "half-life",
     "retention",
 )
-"""The slots by which a recall ranks. ``explore`` adds a probe, and reorders nothing."""
+"""The slots that affect ranks. ``explore`` adds an exploration item and reorders nothing."""
 HEAD = 8
-"""Ranks that are drawn."""
+"""Ranks that are drawn: as many as fit next to the editor."""
 TOP = 5
-"""Ranks whose changes are counted."""
-_KEPT = 8
+"""Ranks whose changes are counted, as in the scores of questions."""
+_CACHED = 8
+"""Rankings that are cached: those of the last few drafts."""
 _SCHEMA = {"question": pl.Int32, "memory_id": pl.Int64, "score": pl.Float64, "rank": pl.Int64}
+"""The columns of a ranking."""
 NOTHING = pl.DataFrame(schema=_SCHEMA)
-"""The ranks of no question."""
+"""The ranking of no query."""
 
 
 class Ranks:
-    """The ranks of a lab's questions; what was asked is kept until the lab, or its live pack, is another.
+    """The ranks of queries in a lab, cached until the lab or its active pack changes.
 
-    ``project`` and ``viewer`` are those of each recall.
+    ``project`` and ``viewer`` apply to each recall.
     """
 
     def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
@@ -74,18 +76,21 @@ class Ranks:
         self._texts: dict[int, tuple[str, str]] = {}
 
     def under(self, slot: str, policy: Policy, questions: Sequence[str]) -> pl.DataFrame:
-        """``question`` (its place), ``memory_id``, ``score``, ``rank`` (null: never shown) of every candidate."""
+        """Return the ranking of every candidate: ``question`` (its position), ``memory_id, score, rank``.
+
+        The rank is null if the score is not finite.
+        """
         pack = self._pack()
         key = slot, policy.hash, tuple(questions)
         if key not in self._known:
-            if len(self._known) >= _KEPT:
+            if len(self._known) >= _CACHED:
                 del self._known[next(iter(self._known))]
             self._known[key] = self._ranked(pack, slot, policy, tuple(questions))
         return self._known[key]
 
     def hits(self, question: str, pack: Pack) -> Hits:
-        """All candidates of a question under a pack, as of the instant at which the others were asked."""
-        at = next((from_micros(one.slate.at) for one in self._hits.values()), None)
+        """Return all candidates of a query under a pack, at the instant of the cached recalls."""
+        at = next((from_micros(logged.slate.at) for logged in self._hits.values()), None)
         return self._lab.recall(
             question,
             limit=pack.count("pool"),
@@ -97,20 +102,20 @@ class Ranks:
         )
 
     def text(self, memory: int) -> tuple[str, str]:
-        """Text and kind of a memory."""
+        """Return the text and the kind of a memory."""
         if memory not in self._texts:
-            found = self._lab[memory]
-            self._texts[memory] = found.text, found.kind
+            record = self._lab[memory]
+            self._texts[memory] = record.text, record.kind
         return self._texts[memory]
 
     def _pack(self) -> Pack:
-        """The live pack; what was asked of another one, or before something happened, is dropped."""
+        """Return the active pack; clear the caches if the pack or the lab has changed."""
         pack = self._lab.policies.pack
         now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
             self._seen, self._pools = now, None
-            for kept in (self._hits, self._known, self._texts):
-                kept.clear()
+            for cache in (self._hits, self._known, self._texts):
+                cache.clear()
         return pack
 
     def _ranked(
@@ -118,7 +123,8 @@ class Ranks:
     ) -> pl.DataFrame:
         if not questions:
             return NOTHING
-        pools = self._asked(pack, questions)
+        # Scoring the cached candidates again is fast enough for each keystroke; a recall of each query is not.
+        pools = self._read_pools(pack, questions)
         if (
             slot == "recall-score"
             and not diversifies(pack)
@@ -126,11 +132,11 @@ class Ranks:
         ):
             return _by_score(pools, policy.columns(pools, by="question"))
         if slot not in DECIDES_RANKS or policy == pack.policies[slot]:
-            found = [self._hits[question] for question in questions]
+            results = [self._hits[question] for question in questions]
         else:
             other = pack.with_policy(slot, policy)
-            found = [self.hits(question, other) for question in questions]
-        slates = [hits.slate for hits in found]
+            results = [self.hits(question, other) for question in questions]
+        slates = [hits.slate for hits in results]
         counts = [len(slate) for slate in slates]
         frame = pl.DataFrame(
             {
@@ -143,32 +149,32 @@ class Ranks:
         )
         return frame.with_columns(rank=pl.when(pl.col("score").is_finite()).then("rank"))
 
-    def _asked(self, pack: Pack, questions: tuple[str, ...]) -> pl.DataFrame:
+    def _read_pools(self, pack: Pack, questions: tuple[str, ...]) -> pl.DataFrame:
         if self._pools is None or self._pools[0] != questions:
             for question in questions:
                 if question not in self._hits:
                     self._hits[question] = self.hits(question, pack)
             frames = [
-                self._hits[question].slate.frame.with_columns(question=pl.lit(place, pl.Int32))
-                for place, question in enumerate(questions)
+                self._hits[question].slate.frame.with_columns(question=pl.lit(index, pl.Int32))
+                for index, question in enumerate(questions)
             ]
             self._pools = questions, pl.concat(frames)
         return self._pools[1]
 
 
 def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
-    """Ranks by falling score, ties by id; null and what is not finite last, and without a rank."""
-    found = pools.select("question", "memory_id").with_columns(score=values.cast(pl.Float64))
-    score = np.nan_to_num(found["score"].to_numpy(), nan=-np.inf)
-    question, memory = found["question"].to_numpy(), found["memory_id"].to_numpy()
+    """Rank by descending score, ties by id; scores that are null or infinite are last and unranked."""
+    rows = pools.select("question", "memory_id").with_columns(score=values.cast(pl.Float64))
+    score = np.nan_to_num(rows["score"].to_numpy(), nan=-np.inf)
+    question, memory = rows["question"].to_numpy(), rows["memory_id"].to_numpy()
     order = np.lexsort((memory, -score, question))
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order)) - np.searchsorted(question[order], question[order]) + 1
-    return found.with_columns(rank=pl.Series(rank).set(pl.Series(~np.isfinite(score)), None))
+    return rows.with_columns(rank=pl.Series(rank).set(pl.Series(~np.isfinite(score)), None))
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Each candidate under both: ``rank_before``, ``rank_after``, ``score_before``, ``score_after``."""
+    """Return the ranks and the scores of each candidate in both rankings."""
     both = before.join(
         after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
     )
@@ -180,16 +186,16 @@ def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
 
 
 def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str, Any]]:
-    """For each question the ``pairs`` that are reordered, ``of`` how many, and how many of the top five are ``new``."""
-    place = moves["question"].to_numpy()
-    # null is NaN
+    """Count for each query the reordered ``pairs``, all pairs (``of``), and the ``new`` top-5 results."""
+    queries = moves["question"].to_numpy()
+    # A null rank becomes NaN, which no comparison accepts.
     before, after = (
         moves[name].cast(pl.Float64).to_numpy() for name in ("rank_before", "rank_after")
     )
     entered = (after <= TOP) & ~(before <= TOP)
     sums = []
     for number, question in enumerate(questions):
-        own = place == number
+        own = queries == number
         both = own & ~np.isnan(before) & ~np.isnan(after)
         ranked = after[both][np.argsort(before[both], kind="stable")]
         pairs = int(np.triu(ranked[:, None] > ranked[None, :], 1).sum())
@@ -199,7 +205,7 @@ def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str
 
 
 def shown_moves(moves: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
-    """What is drawn of the moves: whatever is in either head, with text and kind."""
+    """Return the moves to draw, which are in the top ranks of either ranking, with text and kind."""
     head = moves.filter((pl.col("rank_before") <= HEAD) | (pl.col("rank_after") <= HEAD))
     texts = [ranks.text(memory) for memory in head["memory_id"].to_list()]
     words = {"text": [text for text, _ in texts], "kind": [kind for _, kind in texts]}
@@ -209,58 +215,63 @@ def shown_moves(moves: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
     )
 
 
-def latest_questions(lab: Lab, most: int, *, project: str | None = None) -> list[str]:
-    """The questions that a lab was asked last, of one project or of all, each once, the newest first."""
+def latest_questions(lab: Lab, limit: int, *, project: str | None = None) -> list[str]:
+    """Return the latest distinct queries of the log, newest first."""
     decisions = lab.slates().decisions
     own = decisions if project is None else decisions.filter(pl.col("project") == project)
-    asked = own.select("query").tail(20 * most).collect()["query"].to_list()
-    return list(dict.fromkeys(query for query in reversed(asked) if query and query.strip()))[:most]
+    queries = own.select("query").tail(20 * limit).collect()["query"].to_list()
+    return list(dict.fromkeys(query for query in reversed(queries) if query and query.strip()))[
+        :limit
+    ]
 
 
 # -- drafts: policies as texts of an editor ---------------------------------------------------------------------------
 
 
 class Draft(NamedTuple):
-    """A text as a policy with its ``sliders``, or else what is wrong with it: ``text`` and ``places``."""
+    """A text as a policy with its ``sliders``, or its error with ``text`` and ``places``."""
 
     policy: Policy | None
     problem: dict[str, Any] | None
     sliders: list[dict[str, Any]]
+    # The count of numbers in the text that could have a slider.
     numbers: int
-    """How many numbers of the text could have a slider and have none."""
 
 
 def read_draft(source: str, slot: str) -> Draft:
-    """A text checked for a slot. Places are offsets as a browser counts them: in UTF-16."""
+    """Return a text checked for a slot. Places are offsets in UTF-16, as a browser counts them."""
     try:
         policy = compile_policy(source, get_slot(slot).signature, name=slot)
-        if (named := slot_of(source)) not in ("", slot):
-            raise PolicyError(f"This is a policy of {named}, and here it is for {slot}.")
+        if (other_slot := slot_of(source)) not in ("", slot):
+            raise PolicyError(
+                f"This policy is for {other_slot}. Choose that slot, or write a policy for {slot}."
+            )
     except PolicyError as error:
-        place = _error_place(error, source)
-        return Draft(
-            None, {"text": error.message, "places": place and _utf16(source, *place)}, [], 0
-        )
+        span = _error_place(error, source)
+        return Draft(None, {"text": error.message, "places": span and _utf16(source, *span)}, [], 0)
     sliders = []
     for name, spans in _param_places(source).items():
-        # it is not where the helper that holds it is never called
-        if (one := policy.params.get(name)) is not None:
-            low, high = (bound if math.isfinite(bound) else None for bound in (one.low, one.high))
-            places = [_utf16(source, *span) for span in spans]
+        # A helper that is never called has no parameters in the policy.
+        if (param := policy.params.get(name)) is not None:
+            low, high = (
+                bound if math.isfinite(bound) else None for bound in (param.low, param.high)
+            )
+            offsets = [_utf16(source, *span) for span in spans]
             sliders.append(
-                {"name": name, "value": one.value, "low": low, "high": high, "places": places}
+                {"name": name, "value": param.value, "low": low, "high": high, "places": offsets}
             )
     interpreted = policy.root.op == "interpreted"
     return Draft(
         policy,
         None,
         sliders,
-        0 if interpreted else sum(not one.structural for one in literals(policy)),
+        0 if interpreted else sum(not param.structural for param in literals(policy)),
     )
 
 
 def text_of(policy: Policy) -> str:
-    """The text that compiles to the policy by itself: helpers that it calls in front, parameters at their values."""
+    """Return a text that compiles to the policy: its helpers first, parameters at their values."""
+    # Helpers may call helpers, so their names are collected until none is new.
     helpers = {_name(helper): helper for helper in policy.helpers}
     used: dict[str, str] = {}
     waiting = [policy.source]
@@ -271,20 +282,20 @@ def text_of(policy: Policy) -> str:
             waiting.append(helpers[name])
     parts = [helpers[name] for name in helpers if name in used]
     text = "\n\n".join([*parts, policy.source]).replace("\r\n", "\n").replace("\r", "\n").strip()
-    given = [
-        (span, _written(policy.params[name].value))
+    values = [
+        (span, _format_number(policy.params[name].value))
         for name, spans in _param_places(text).items()
         for span in spans
         if name in policy.params
     ]
-    for (start, stop), value in sorted(given, reverse=True):
+    for (start, stop), value in sorted(values, reverse=True):
         if float(text[start:stop]) != float(value):
             text = text[:start] + value + text[stop:]
     return text
 
 
 def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
-    """Where the number of each ``(param :name number ...)`` stands in a text, in its order."""
+    """Return the spans of the number of each ``(param :name number ...)``, in order of the text."""
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
         if form.head == "param" and len(form.items) > 2:
@@ -295,7 +306,7 @@ def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
-    """The stretch of the text that an error is about; to the end of its line where the form goes on below."""
+    """Return the span of an error; it ends with its line if the form continues below."""
     if error.line is None:
         return None
     lines = source.split("\n")
@@ -307,18 +318,18 @@ def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
 
 
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """``pack`` with the policy in a slot, as texts of its own: what a lab can log and name."""
+    """Return a pack with another policy in a slot, with texts of its own that a lab can log."""
     read = pack_from_sources(pack.sources)
-    changed = {one: own for one, own in pack.policies.items() if own != read.policies[one]} | {
-        slot: policy
-    }
+    changed = {
+        other: own for other, own in pack.policies.items() if own != read.policies[other]
+    } | {slot: policy}
     doc = f"{pack.name} with another {slot}."
-    layers = [_layer(name, doc, one, own) for one, own in changed.items()]
-    # above a recall-score of its own a pack inherits nothing of what is known
+    layers = [_layer(name, doc, other, own) for other, own in changed.items()]
+    # A pack with its own recall-score inherits neither the policy known nor its settings.
     if "recall-score" in changed:
         floor = "".join(
-            f"(setting {one} {_written(pack.number(one))})\n"
-            for one in ("known-floor", "unknown-limit")
+            f"(setting {setting} {_format_number(pack.number(setting))})\n"
+            for setting in ("known-floor", "unknown-limit")
         )
         layers.insert(
             0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor
@@ -346,12 +357,12 @@ def _name(helper: str) -> str:
     return read_forms(Text(helper))[0].items[1].text
 
 
-def _written(value: float) -> str:
+def _format_number(value: float) -> str:
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def _utf16(source: str, *places: int) -> list[int]:
-    """Offsets as a browser counts them."""
+def _utf16(source: str, *offsets: int) -> list[int]:
+    """Return offsets in UTF-16, as a browser counts them."""
     if source.isascii():
-        return list(places)
-    return [len(source[:place].encode("utf-16-le", "surrogatepass")) // 2 for place in places]
+        return list(offsets)
+    return [len(source[:offset].encode("utf-16-le", "surrogatepass")) // 2 for offset in offsets]

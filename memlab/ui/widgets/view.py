@@ -1,9 +1,9 @@
-"""Widgets as a page of this machine: the bundles that a notebook loads, over a websocket each.
+"""Widgets on a local web page: the bundles of the notebook, each over a websocket.
 
-The Python half stays as it is, and talks to another comm. A frame to the browser is binary: four bytes with the length
-of the head, the head ``{data, sizes}`` as JSON, and the buffers one after another; ``data`` is what Jupyter's widget
-messages carry (``update`` with ``state`` and ``buffer_paths``, or ``custom`` with ``content``). A frame from the
-browser is such ``data`` as JSON.
+The Python half of a widget is the same as in a notebook, with another comm. A frame to the browser is
+binary: four bytes with the length of a header, the header ``{data, sizes}`` as JSON, and the buffers.
+``data`` is the content of a widget message of Jupyter: ``update`` with ``state`` and ``buffer_paths``,
+or ``custom`` with ``content``. A frame from the browser is ``data`` as JSON.
 """
 
 from __future__ import annotations
@@ -40,20 +40,23 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load: memlab's own scripts, and nothing from elsewhere."""
+"""The content security policy: the page may load only scripts of memlab."""
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark">{head}<title>{title}</title>
 <style>html {{ color-scheme: light dark }} body {{ margin: 16px; background: Canvas }}</style>
 <script type="application/json" id="memlab">{about}</script><main></main>{scripts}</html>
 """
+"""The page: its scripts read their settings from the element with the id "memlab"."""
 
 
 class Page:
-    """Serves a widget, or several behind tabs, at ``url`` on the loop of the thread that makes it, until ``close``.
+    """A server of one widget, or of several behind tabs, at ``url`` until ``close``.
 
-    Several are given as their classes, and ``make`` is called when somebody opens the tab of one. The address is of the
-    loopback and carries a token. Refused is a request without it, for another host (a name that an attacker lets point
-    here), or from a page of another origin. ``note`` stands beside the tabs. InputError for a port that is taken.
+    It runs on the event loop of the thread that creates it. Several widgets are passed as classes,
+    and ``make`` is called when a tab is opened. The address is local and contains a token. A request
+    is refused without the token, for another host name (an attacker's name may resolve to this
+    machine), or from a page of another origin. ``note`` appears next to the tabs. Raises InputError
+    if the port is in use.
     """
 
     def __init__(
@@ -68,8 +71,8 @@ class Page:
         self.token = new_token()
         self.title, self.note = title, note
         self._make: Callable[[type[Widget]], Widget]
+        # The widgets of opened tabs, by the name of the bundle.
         self.live: dict[str, Widget] = {}
-        """What was made so far, by the name of its bundle."""
         if isinstance(widgets, Widget):
             alone = widgets
             self._kinds, self._make = [type(alone)], lambda _: alone
@@ -83,33 +86,33 @@ class Page:
                 ("/live/(.*)", _Live, handled),
                 ("/static/(.*)[.]js", _Script, handled),
             ],
-            log_function=lambda _: None,  # which would write the token into a log
+            log_function=lambda _: None,  # A log would contain the token.
         )
-        found = open_socket(port)
-        found.setblocking(False)
-        self.port = found.getsockname()[1]
+        listener = open_socket(port)
+        listener.setblocking(False)
+        self.port = listener.getsockname()[1]
         application.settings["hosts"] = own_host_names(self.port)
         self._server = HTTPServer(application)
-        self._server.add_socket(found)
+        self._server.add_socket(listener)
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
 
     def widget(self, bundle: str) -> Widget:
-        """The widget of a tab; made, and given a comm of this page, where nobody has opened it before."""
+        """Return the widget of a tab; create it with a comm of this page when it is first opened."""
         if bundle not in self.live:
-            (kind,) = (one for one in self._kinds if one.bundle == bundle)
+            (kind,) = (kind for kind in self._kinds if kind.bundle == bundle)
             widget = self._make(kind)
             widget.comm = _PageComm()
             self.live[bundle] = widget
         return self.live[bundle]
 
     def refresh(self) -> None:
-        """Let each widget see what happened in the lab since; what is refused is shown in it."""
+        """Refresh each widget after a change of the lab; a refusal is shown in the widget."""
         for widget in self.live.values():
             with widget.faults_shown():
                 widget.refresh()
 
     def close(self) -> None:
-        """Serve nothing more, and end the connections."""
+        """Stop the server and close the connections."""
         self._server.stop()
         for widget in self.live.values():
             for live in list(widget.comm.open_pages):
@@ -117,8 +120,8 @@ class Page:
 
     @property
     def tabs(self) -> dict[str, str]:
-        """Titles by the names of bundles, in their order."""
-        return {one.bundle: one.title() for one in self._kinds}
+        """The titles of tabs by the names of bundles, in order."""
+        return {kind.bundle: kind.title() for kind in self._kinds}
 
     @property
     def scripts(self) -> dict[str, str]:
@@ -127,7 +130,7 @@ class Page:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What the page has to know before it asks."""
+        """The settings of the page."""
         return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 
@@ -154,20 +157,20 @@ class _PageComm(BaseComm):
             )
 
 
-class _OfThisMachine(RequestHandler):
-    """Refuses what came by another name than this machine's, or from a page of another origin."""
+class _LocalHandler(RequestHandler):
+    """A handler that refuses other host names and pages of other origins."""
 
     def prepare(self) -> None:
         own = self.settings["hosts"]
         if self.request.host not in own:
-            raise HTTPError(403, reason="memlab answers to the name of this machine alone")
+            raise HTTPError(403, reason="memlab accepts requests by the name of this machine only")
         origin = self.request.headers.get("Origin")
         if origin is not None and origin not in {f"http://{host}" for host in own}:
-            raise HTTPError(403, reason="memlab answers to its own page alone")
+            raise HTTPError(403, reason="memlab accepts requests of its own page only")
 
 
-class _Script(_OfThisMachine):
-    """The scripts of the page and of its widgets, which are no secret."""
+class _Script(_LocalHandler):
+    """The scripts of the page and its widgets, which need no token."""
 
     def initialize(self, page: Page) -> None:
         self.page = page
@@ -180,14 +183,14 @@ class _Script(_OfThisMachine):
         self.write(scripts[name])
 
 
-class _Handler(_OfThisMachine):
+class _Handler(_LocalHandler):
     def initialize(self, page: Page) -> None:
         self.page = page
 
     def prepare(self) -> None:
         super().prepare()
-        given = self.get_query_argument("token", "")
-        if not is_same_token(given, self.page.token):
+        token = self.get_query_argument("token", "")
+        if not is_same_token(token, self.page.token):
             raise HTTPError(403, reason="The address needs the token that memlab printed")
 
 
@@ -228,37 +231,38 @@ class _Live(_Handler, WebSocketHandler):
 
 
 def page_html(about: Mapping[str, Any], *, scripts: Sequence[str], head: str = "") -> str:
-    """The page that shows widgets: one script finds in it which, and loads their bundles."""
-    known = json.dumps(about).replace("<", "\\u003c")
-    tags = "".join(f'<script src="{one}"></script>' for one in scripts)
+    """Return the page of widgets, whose script reads the settings and loads the bundles."""
+    settings = json.dumps(about).replace("<", "\\u003c")
+    tags = "".join(f'<script src="{script}"></script>' for script in scripts)
     return _PAGE.format(
-        head=head, title=html.escape(str(about["title"])), about=known, scripts=tags
+        head=head, title=html.escape(str(about["title"])), about=settings, scripts=tags
     )
 
 
 def _frame(data: Any, buffers: Sequence[Any]) -> bytes:
-    parts = [bytes(one) for one in buffers]
-    head = json.dumps({"data": data, "sizes": [len(one) for one in parts]}).encode()
+    parts = [bytes(part) for part in buffers]
+    head = json.dumps({"data": data, "sizes": [len(part) for part in parts]}).encode()
     return b"".join([len(head).to_bytes(4, "big"), head, *parts])
 
 
 # -- memlab view ------------------------------------------------------------------------------------------------------
 
-_LOOK = 1.0
-"""Seconds between two looks at whether something was written: one look takes microseconds."""
+_POLL = 1.0
+"""Seconds between two checks for new events; a check takes microseconds."""
 _SHARE = 10
-"""What the widgets need to ask again is at most one part in so many of the time."""
+"""Refreshing the widgets takes at most one part in ten of the time."""
 _FOLDER_POLICY = (
     "default-src 'none'; script-src 'self' file: blob:; style-src 'unsafe-inline'; img-src data:"
 )
+"""The content security policy of a saved page, whose scripts are files and blobs."""
 
 
 def serve(
     lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] = print
 ) -> None:
-    """Serve the widgets of ``lab`` until the process is interrupted or ended; ``tell`` is given the address.
+    """Serve the widgets of a lab until the process is interrupted; ``tell`` receives the address.
 
-    While another process writes to the lab, the widgets follow. InputError for a port that is taken.
+    The widgets follow changes by other processes. Raises InputError if the port is in use.
     """
     asyncio.run(_serve(lab, port, open_browser, tell))
 
@@ -269,8 +273,8 @@ async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], 
         _kinds(), make=lambda kind: kind(lab), port=port, title=lab.io.store.where, note=note
     )
     ended = asyncio.Event()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(one, ended.set)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     try:
         tell(page.url)
         if open_browser:
@@ -280,27 +284,27 @@ async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], 
         following.cancel()
     finally:
         page.close()
-        await asyncio.sleep(0)  # the goodbyes are written
+        await asyncio.sleep(0)  # The loop sends the closing messages.
 
 
 async def _follow(lab: Lab, page: Page) -> None:
-    """Let the widgets ask again whenever something was written, more seldom where that takes long."""
-    known, rest = lab.io.store.journal.head, _LOOK
+    """Refresh the widgets after each write; less often if a refresh takes long."""
+    seen_head, rest = lab.io.store.journal.head, _POLL
     while True:
         await asyncio.sleep(rest)
         began, head = monotonic(), lab.io.store.journal.head
-        if head != known:
-            known = head
+        if head != seen_head:
+            seen_head = head
             page.refresh()
-        rest = max(_LOOK, _SHARE * (monotonic() - began))
+        rest = max(_POLL, _SHARE * (monotonic() - began))
 
 
 def write_bundle(lab: Lab, folder: Path) -> Path:
-    """Write what the widgets show as a page that needs no Python, and return the path of its ``index.html``.
+    """Write the widgets as a page without Python, and return the path of its index.
 
-    Beside it lie the bundles as they are, and ``state.js`` with the state of each widget: its values as JSON, its
-    tables as Arrow in base64. ``bundles.js`` holds the bundles once more, as texts: a page that is opened from a disk
-    may import no file. Whoever has the folder has what its widgets show of the memories.
+    The folder contains the bundles. ``state.js`` has the state of each widget: values as JSON, and
+    tables as Arrow in base64. ``bundles.js`` contains the bundles as texts, because a page on a disk
+    may import no file. The folder contains the memories that its widgets show.
     """
     states, tabs = {}, {}
     texts = {"page": bundle("page")}
@@ -308,7 +312,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
         widget = kind(lab)
         with widget.faults_shown():
             widget.fill()
-        states[kind.bundle], tabs[kind.bundle] = _kept(widget), kind.title()
+        states[kind.bundle], tabs[kind.bundle] = _save_state(widget), kind.title()
         texts[kind.bundle] = kind.script
         widget.close()
     now = from_micros(lab.io.store.clock())
@@ -318,7 +322,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
     texts.pop("page")
     files["bundles.js"] = f"globalThis.memlabBundles = {json.dumps(texts)};\n"
     note = f"a copy of {now:%Y-%m-%d %H:%M} UTC"
-    still = f"This is {note}. To ask anything else, open the lab itself: memlab view LAB."
+    still = f"This is {note}. For anything else, open the lab itself: memlab view LAB."
     about = {"tabs": tabs, "title": lab.io.store.where, "note": note, "still": still}
     head = f'<meta http-equiv="Content-Security-Policy" content="{_FOLDER_POLICY}">'
     files["index.html"] = page_html(about, scripts=["state.js", "static/page.js"], head=head)
@@ -335,9 +339,10 @@ def _kinds() -> list[type[Widget]]:
     return own + [declared.value for declared in WIDGETS.values()]
 
 
-def _kept(widget: Widget) -> dict[str, Any]:
+def _save_state(widget: Widget) -> dict[str, Any]:
     state, paths, buffers = widget.plain_state()
     tables = {
-        path[0]: base64.b64encode(one).decode() for path, one in zip(paths, buffers, strict=True)
+        path[0]: base64.b64encode(buffer).decode()
+        for path, buffer in zip(paths, buffers, strict=True)
     }
     return {"values": state, "tables": tables}

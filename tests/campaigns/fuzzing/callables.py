@@ -27,7 +27,7 @@ from memlab.subjects.programs.watch import Watch
 __all__ = ["MADE_BY_MEMLAB", "parameters", "public_callables"]
 
 _GIVEN_BY_NAME: tuple[type, ...] = (Attribution, Explanation, PolicyDiff, Watch, Why)
-"""What methods of the kernel return whose class stands in an extension, so that no annotation of theirs names it."""
+"""Classes that methods of the kernel return but that extensions define, so that no annotation names them."""
 
 MADE_BY_MEMLAB = {
     "Call": "a step of a program that was read",
@@ -71,8 +71,8 @@ _SUBMODULES = ("adapters", "ingest", "simulation", "verifiers")
 
 @cache
 def public_callables() -> dict[str, Callable[..., Any]]:
-    """Each with at least one parameter, by its name; the underlying function, whose annotations say what it takes."""
-    found: dict[str, Callable[..., Any]] = {}
+    """Return the public functions with a parameter, by name, without their wrappers, which hide annotations."""
+    result: dict[str, Callable[..., Any]] = {}
     classes = list(_GIVEN_BY_NAME)
     for module in (memlab, *(getattr(memlab, name) for name in _SUBMODULES)):
         for name in module.__all__:
@@ -80,28 +80,28 @@ def public_callables() -> dict[str, Callable[..., Any]]:
             if inspect.isclass(value):
                 classes.append(value)
                 if "__init__" in vars(value) and not issubclass(value, Exception):
-                    found[value.__name__] = value.__init__
+                    result[value.__name__] = value.__init__
             elif inspect.isfunction(value):
-                found[name] = value
+                result[name] = value
                 classes += _returned(value)
-    seen: set[type] = set()
+    unique: set[type] = set()
     while classes:
         cls = classes.pop()
-        if cls in seen or issubclass(cls, BaseException) or cls is Store:
+        if cls in unique or issubclass(cls, BaseException) or cls is Store:
             continue  # the store is for tools that read events; its users are memlab itself
-        seen.add(cls)
+        unique.add(cls)
         for name, function in _methods(cls):
             classes += _returned(function)
             # which every report inherits
             owner = "Report" if function is Report.text else cls.__name__
-            found[f"{owner}.{name}"] = function
+            result[f"{owner}.{name}"] = function
         for base in cls.__mro__:
             for name, hint in vars(base).get("__annotations__", {}).items():
                 if not name.startswith("_") and base.__module__.startswith("memlab"):
                     classes += _classes(_evaluated(hint, sys.modules[base.__module__]))
     return {
         name: function
-        for name, function in sorted(found.items())
+        for name, function in sorted(result.items())
         if parameters(function)
         and name not in MADE_BY_MEMLAB
         and name.partition(".")[0] not in _INTERNAL
@@ -109,9 +109,9 @@ def public_callables() -> dict[str, Callable[..., Any]]:
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """What a caller gives, without ``self``."""
-    given = inspect.signature(function).parameters
-    return {name: one for name, one in given.items() if name not in ("self", "cls")}
+    """Return the parameters that a caller passes, without ``self``."""
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in parameters.items() if name not in ("self", "cls")}
 
 
 _INTERNAL = {"Call", "Derived", "Node", "Operation", "Program", "Signature", "VersionLog"}
@@ -127,12 +127,12 @@ def _methods(cls: type) -> Iterator[tuple[str, Callable[..., Any]]]:
             value = value.func
         elif isinstance(value, classmethod | staticmethod):
             value = value.__func__
-        asked = (
+        patterns = (
             not name.startswith("_")
             or name == "__getitem__"
             or (name == "__call__" and cls.__name__.startswith("Lab"))
         )
-        if asked and inspect.isfunction(value) and value.__module__.startswith("memlab"):
+        if patterns and inspect.isfunction(value) and value.__module__.startswith("memlab"):
             yield name, value
 
 
@@ -157,16 +157,16 @@ def _evaluated(hint: Any, module: ModuleType) -> Any:
 
 
 def _everything() -> dict[str, Any]:
-    """The classes of all modules, for annotations that name what their module imports for type checkers alone."""
+    """Return the classes of all modules, for annotations whose module imports them for type checkers alone."""
     if not _KNOWN:
-        for found in pkgutil.walk_packages(memlab.__path__, "memlab."):
-            if not found.name.endswith("__main__"):
+        for package in pkgutil.walk_packages(memlab.__path__, "memlab."):
+            if not package.name.endswith("__main__"):
                 with contextlib.suppress(MissingExtra):
-                    importlib.import_module(found.name)
+                    importlib.import_module(package.name)
         for name, module in list(sys.modules.items()):
             if name.startswith("memlab"):
                 _KNOWN.update(
-                    {one: value for one, value in vars(module).items() if inspect.isclass(value)}
+                    {key: value for key, value in vars(module).items() if inspect.isclass(value)}
                 )
     return _KNOWN
 

@@ -25,7 +25,7 @@ MAX_TEXT = 1 << 21
 
 
 def work(number: int, seed: int, chunks: list[int], reports: Any, current: Any) -> None:
-    """One process: tries its chunks one after another and reports each."""
+    """Try chunks in one process, one after another, and report each."""
     with tempfile.TemporaryDirectory() as folder:
         session = Session(f"{seed}/{number}/{chunks[0] if chunks else 0}", Path(folder))
 
@@ -65,7 +65,7 @@ class Crew:
         return text, slot
 
     def run(self) -> Iterator[Tally]:
-        """The tallies as they come."""
+        """Yield the tallies as they arrive."""
         while any(self.left):
             try:
                 number, chunk, tally = self.reports.get(timeout=1)

@@ -25,21 +25,21 @@ class Edges:
         code = frame.f_code
         if not code.co_filename.startswith(self._folder):
             return None
-        last, seen = 0, self.seen
+        last, edges = 0, self.seen
 
         def line(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
             nonlocal last
             edge = (code, last, frame.f_lineno)
             last = frame.f_lineno
-            if edge not in seen:
-                seen.add(edge)
+            if edge not in edges:
+                edges.add(edge)
                 self._new += 1
             return line
 
         return line
 
     def follow(self, call: Callable[[], None]) -> int:
-        """Runs ``call`` and says how many edges were new."""
+        """Run ``call`` and return the number of new edges."""
         self._new = 0
         sys.settrace(self._call)
         try:

@@ -1,8 +1,8 @@
-"""A call that is right of every public callable, on a small lab in memory: where junk takes the place of an argument.
+"""A valid call of every public callable, on a small lab in memory, in which junk can replace an argument.
 
-A new public callable needs one line in ``EXAMPLES``: its name as people say it, and a function from a ``Desk`` (what
-lies ready: a lab, hits, slates, a policy ...) to what is called and its arguments by name. Arguments that are left out
-are tried all the same. ``tests/test_signatures.py`` names the callables that have none.
+A new public callable needs one line in ``EXAMPLES``. The line has its public name, and a function from a ``Desk`` (a
+lab, hits, slates, a policy ...) to the callable and its arguments by name. Omitted arguments are tried as well.
+``tests/test_signatures.py`` names the callables without an example.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SAID = datetime.datetime(2026, 1, 5, tzinfo=datetime.UTC)
 
 
 def hashed(texts: Sequence[str]) -> np.ndarray:
-    """Vectors that cost nothing: fuzzing is not about what they mean."""
+    """Embed texts by hash, which costs nothing, because their meaning does not matter here."""
     return np.array(
         [np.frombuffer(hashlib.blake2b(text.encode()).digest(), dtype=np.int8) for text in texts],
         dtype=float,
@@ -81,7 +81,7 @@ EMBEDDER = load_embedder(hashed, name="hashed")
 
 
 class Desk:
-    """What lies ready for calls: made anew after a call that changed the lab. ``close`` it."""
+    """Prepared arguments for calls, rebuilt after a call that changed the lab. Call ``close`` at the end."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="memlab-fuzz-")
@@ -113,7 +113,7 @@ class Desk:
 
     @cached_property
     def verified(self) -> int:
-        """The number of a gap that is open."""
+        """Return the number of an open gap."""
         return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
 
     @cached_property
@@ -122,7 +122,7 @@ class Desk:
 
     @cached_property
     def own(self) -> int:
-        """A memory of the agent."""
+        """Return the id of a memory of the agent."""
         return self.agent.remember("Fractions went badly", kind="learning").id
 
     @cached_property
@@ -160,7 +160,7 @@ class Desk:
 
     @property
     def scanned(self) -> Any:
-        """The modules of a lab that has a map of the project api."""
+        """Return the modules of a lab with a map of the project api."""
         (self.folder / "core").mkdir(exist_ok=True)
         for name in ("one", "two"):
             (self.folder / "core" / f"{name}.py").write_text('"""The core."""')
@@ -183,9 +183,9 @@ class Desk:
     @property
     def updated(self) -> dict[str, Any]:
         inputs = self.updating.signature.inputs
-        given = {"num": np.array([0.5]), "bool": np.array([True])}
+        arguments = {"num": np.array([0.5]), "bool": np.array([True])}
         return {
-            name: given.get(
+            name: arguments.get(
                 inputs[name].type, np.array([next(iter(inputs[name].words), "x")], dtype=object)
             )
             for name in self.updating.inputs
@@ -247,7 +247,7 @@ class Desk:
 
     @cached_property
     def challenged(self) -> memlab.Lab:
-        """A lab whose live pack is challenged, with a few recalls since."""
+        """Return a lab whose live pack is challenged, with a few recalls since."""
         self.lab.challenge("associative", reason="an example")
         for text in ("tabs", "deploys", "Oslo", "notes") * 3:
             for hit in self.lab.recall(text, limit=1):
@@ -256,7 +256,7 @@ class Desk:
 
     @cached_property
     def rewarded(self) -> memlab.Slates:
-        """Sixty recalls of three items with a score and a probe, which a model of rewards can learn from."""
+        """Return a log of sixty recalls of three items with a score and a probe, enough to fit a model of rewards."""
         rows = [
             {
                 "q": q,
@@ -270,8 +270,14 @@ class Desk:
             for m in range(3)
         ]
         frame = pl.DataFrame(rows).with_columns(won=pl.when(pl.col("rank") > 0).then("won"))
-        named = {"decision": "q", "item": "m", "shown": "rank", "reward": "won", "propensity": "p"}
-        return memlab.Slates.from_wide(frame, **named, scores=["near", "far"], limit=1)
+        columns = {
+            "decision": "q",
+            "item": "m",
+            "shown": "rank",
+            "reward": "won",
+            "propensity": "p",
+        }
+        return memlab.Slates.from_wide(frame, **columns, scores=["near", "far"], limit=1)
 
     @cached_property
     def files(self) -> MemoryFiles:
@@ -289,8 +295,10 @@ class Desk:
         return added
 
     def session(self, verb: str) -> Callable[..., Any]:
-        """A method of a session, run to its end."""
-        return lambda **given: asyncio.run(getattr(LabSession("s1", self.lab), verb)(**given))
+        """Return a function that runs a method of a session to its end."""
+        return lambda **arguments: asyncio.run(
+            getattr(LabSession("s1", self.lab), verb)(**arguments)
+        )
 
     @cached_property
     def memfs(self) -> Path:
@@ -307,7 +315,7 @@ class Desk:
 
 
 def _surfaced(lab: memlab.Lab) -> Surfaced:
-    """What an offer gives, once its search has ended: it writes to the lab."""
+    """Return the result of an offer once its search has ended, because the search writes to the lab."""
     with lab.agents.turns() as turns:
         return turns.offer("tabs")
 
@@ -364,7 +372,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "LabGraph.describe_tag": lambda d: (
         d.lab.graph.describe_tag,
-        {"tag": "release", "description": "what it is for"},
+        {"tag": "release", "description": "when a version is published"},
     ),
     "LabGraph.tag": lambda d: (d.lab.graph.tag, {"memories": 1, "tags": "ci"}),
     "LabGraph.link": lambda d: (d.lab.graph.link, {"source": 1, "target": 2}),

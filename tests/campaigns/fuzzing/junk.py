@@ -1,4 +1,4 @@
-"""Values that a caller may pass by mistake or in spite, each by its name and made anew for every call."""
+"""Values that a caller may pass by mistake or on purpose, by name, built again for every call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SpitefulText(str):
 
 
 def _written(path: Path) -> Path:
-    """A file of nothing that memlab reads, in the working directory: calls may write over it."""
+    """Write a file that memlab cannot read into the working directory, because calls may overwrite it."""
     path.write_text("nothing")
     return path.absolute()
 

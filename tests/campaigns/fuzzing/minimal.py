@@ -17,7 +17,7 @@ __all__ = ["minimal", "shrunk", "timed_alone", "trouble"]
 
 
 def shrunk(text: str, bad: Callable[[str], bool], *, seconds: float = 5.0) -> str:
-    """A part of a text that is still bad: stretches of tokens are left out while that lasts."""
+    """Return a part of a text that is still bad, by leaving out runs of tokens as long as it stays bad."""
     end = time.monotonic() + seconds
     tokens = tokens_of(text) if len(text) <= 40_000 else list(text)
     width = max(1, len(tokens) // 2)
@@ -34,27 +34,33 @@ def shrunk(text: str, bad: Callable[[str], bool], *, seconds: float = 5.0) -> st
 
 
 def minimal(session: Session, finding: Finding) -> Finding:
-    """The finding with the shortest text that leads to the same kind."""
+    """Return the finding with the shortest text that leads to the same kind."""
     wanted = kind_of(finding).split(" at ")[-1] if finding.what == "crash" else finding.what
 
     def bad(text: str) -> bool:
-        return any(wanted in kind_of(found) for found in trouble(session, text, finding.slot))
+        return any(
+            wanted in kind_of(candidate) for candidate in trouble(session, text, finding.slot)
+        )
 
     if not bad(finding.text):
         return finding
     text = shrunk(finding.text, bad)
-    again = [found for found in trouble(session, text, finding.slot) if wanted in kind_of(found)]
+    again = [
+        candidate
+        for candidate in trouble(session, text, finding.slot)
+        if wanted in kind_of(candidate)
+    ]
     return again[0] if again else finding
 
 
 def trouble(session: Session, text: str, slot: str) -> list[Finding]:
-    """What is wrong with one text, on all rows."""
-    found: list[Finding] = []
+    """Return the findings for one text on all rows."""
+    results: list[Finding] = []
     try:
         with session.canaries.near():
             policy = read_and_check(text, slot, whole=True)
         if policy is not None:
-            found += [
+            results += [
                 Finding("disagreement", d, text, slot)
                 for d in [disagreements(policy, session.rows[slot][:200])]
                 if d
@@ -62,15 +68,15 @@ def trouble(session: Session, text: str, slot: str) -> list[Finding]:
     except (PolicyError, InputError):
         pass
     except Exception as error:  # noqa: BLE001 - any other exception is what is being looked for
-        found.append(session.crash(error, text, slot))
+        results.append(session.crash(error, text, slot))
     if session.canaries.song:
-        found.append(Finding("execution", "; ".join(session.canaries.song[:5]), text, slot))
+        results.append(Finding("execution", "; ".join(session.canaries.song[:5]), text, slot))
         session.canaries.song.clear()
-    return found
+    return results
 
 
 def timed_alone(text: str, slot: str) -> float:
-    """Seconds of processor time to read and check a text, the best of five."""
+    """Return the minimum processor time, in seconds of five runs, to read and check a text."""
     best = math.inf
     for _ in range(5):
         compiled.cache_clear()

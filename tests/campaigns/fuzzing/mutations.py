@@ -19,12 +19,12 @@ _TROUBLE = _TROUBLE_TEXT.split(" ")
 
 
 def tokens_of(text: str) -> list[str]:
-    """Brackets, strings, words and blanks: joined, the first 40,000 characters of the text."""
+    """Split the first 40,000 characters of a text into brackets, strings, words and blanks."""
     return _TOKEN.findall(text[:40_000])
 
 
 def _span(tokens: list[str], dice: random.Random) -> tuple[int, int] | None:
-    """A balanced stretch of tokens, from an opening bracket to the one that closes it."""
+    """Return a balanced run of tokens, from an opening bracket to the one that closes it."""
     opening = [i for i, token in enumerate(tokens) if token in "(["]
     if not opening:
         return None
@@ -38,7 +38,7 @@ def _span(tokens: list[str], dice: random.Random) -> tuple[int, int] | None:
 
 
 def splice(text: str, other: str, dice: random.Random) -> str:
-    """A form of one text in the place of a form of another."""
+    """Replace a form of one text by a form of another."""
     ours, theirs = tokens_of(text), tokens_of(other)
     here, there = _span(ours, dice), _span(theirs, dice)
     if here is None or there is None:
@@ -47,7 +47,7 @@ def splice(text: str, other: str, dice: random.Random) -> str:
 
 
 def edit(text: str, other: str, dice: random.Random) -> str:
-    """One to four tokens deleted, doubled, swapped or replaced."""
+    """Delete, double, swap or replace one to four tokens."""
     tokens = tokens_of(text) or [""]
     for _ in range(dice.choice((1, 1, 1, 2, 4))):
         i, j = dice.randrange(len(tokens)), dice.randrange(len(tokens))
@@ -66,7 +66,7 @@ def edit(text: str, other: str, dice: random.Random) -> str:
 
 
 def nest(text: str, other: str, dice: random.Random) -> str:
-    """A form inside many others, or many copies of it side by side."""
+    """Put a form inside many others, or repeat it many times in a row."""
     tokens = tokens_of(text)
     span = _span(tokens, dice) or (0, len(tokens))
     inner = "".join(tokens[span[0] : span[1]])
@@ -83,12 +83,12 @@ def nest(text: str, other: str, dice: random.Random) -> str:
             ("(+ 1 ", ")"),
         )
     )
-    made = inner * count if dice.random() < 0.2 else front * count + inner + back * count
-    return "".join([*tokens[: span[0]], made[:60_000], *tokens[span[1] :]])
+    nested = inner * count if dice.random() < 0.2 else front * count + inner + back * count
+    return "".join([*tokens[: span[0]], nested[:60_000], *tokens[span[1] :]])
 
 
 def corrupt(text: str, other: str, dice: random.Random) -> str:
-    """Characters removed, inserted or replaced, anywhere in Unicode."""
+    """Remove, insert or replace characters, anywhere in Unicode."""
     characters = list(text)
     for _ in range(dice.choice((1, 1, 2, 8))):
         i = dice.randrange(len(characters) + 1)
@@ -100,11 +100,11 @@ def corrupt(text: str, other: str, dice: random.Random) -> str:
 
 
 def numbers(text: str, other: str, dice: random.Random) -> str:
-    """A number made long, large or odd."""
-    found = list(re.finditer(r"(?<![\w.])-?\d[\w.]*", text))
-    if not found:
+    """Make a number long, large or odd."""
+    items = list(re.finditer(r"(?<![\w.])-?\d[\w.]*", text))
+    if not items:
         return edit(text, other, dice)
-    at = dice.choice(found)
+    at = dice.choice(items)
     odd = dice.choice(
         ("9" * dice.choice((17, 400, 5000)), "1e" + "9" * dice.choice((3, 40)), "0." + "1" * 3000, "0x" + "f" * 500,
          "1e308", "-1e-323", "1/2", "1_0", "٣", "1e", "+-1", "00", "-01", "1.2.3", "0" * 4000 + "1")
@@ -113,13 +113,13 @@ def numbers(text: str, other: str, dice: random.Random) -> str:
 
 
 def cut(text: str, other: str, dice: random.Random) -> str:
-    """The front of one text, or the front of one and the back of another."""
+    """Return the front of one text, or the front of one and the back of another."""
     at = dice.randrange(len(text) + 1)
     return text[:at] + (other[dice.randrange(len(other) + 1) :] if dice.random() < 0.5 else "")
 
 
 def soup(text: str, other: str, dice: random.Random) -> str:
-    """Tokens in any order."""
+    """Return the tokens in random order."""
     pool = tokens_of(text) + _TROUBLE
     return dice.choice((" ", "")).join(dice.choice(pool) for _ in range(dice.randint(1, 60)))
 

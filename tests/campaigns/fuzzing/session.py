@@ -36,7 +36,7 @@ SIGNATURES = SLOTS | {f"slot {name}": slot.signature for name, slot in OFFERED.i
 
 
 def read_and_check(text: str, slot: str, *, whole: bool = False) -> Policy | None:
-    """What is under test: a policy for a slot, or a pack; ``whole`` also checks all policies that it holds."""
+    """Return a policy for a slot, or a pack; with ``whole``, check all policies of the pack."""
     if slot != "pack":
         return compile_policy(text, SIGNATURES[slot])
     if whole and text.lstrip().startswith(("(", ";")):
@@ -47,7 +47,7 @@ def read_and_check(text: str, slot: str, *, whole: bool = False) -> Policy | Non
 
 
 def disagreements(policy: Policy, rows: list[dict[str, Any]]) -> str | None:
-    """What two ways to run a policy disagree on, or None."""
+    """Return how two ways of running a policy disagree, or None."""
     return disagreement(policy, rows)
 
 
@@ -87,7 +87,7 @@ class Session:
         gc.freeze()
 
     def draw(self) -> tuple[str, str, str]:
-        """A kind of input, its text, and the slot that it is meant for."""
+        """Return a kind of input, its text, and the slot that it is meant for."""
         dice = self.dice
         lot = dice.random()
         if lot < 0.42:
@@ -116,7 +116,7 @@ class Session:
     def run(
         self, count: int, before: Callable[[str, str], None] = lambda text, slot: None
     ) -> Tally:
-        """Tries ``count`` inputs; ``before`` hears of each one first."""
+        """Try ``count`` inputs, and call ``before`` with each one first."""
         tally = Tally()
         for _ in range(count):
             kind, text, slot = self.draw()
@@ -141,7 +141,7 @@ class Session:
         return self.judge(tally, text, slot, kind)
 
     def judge(self, tally: Tally, text: str, slot: str, kind: str = "") -> None:
-        """Reads, checks, runs and compares one text."""
+        """Read, check, run and compare one text."""
         policy, message, outcome = None, "", "valid"
         whole = slot == "pack" and self.dice.random() < 0.25
         started = time.thread_time()
@@ -191,9 +191,9 @@ class Session:
         try:
             if sampled:
                 tally.compared += 1
-                found = disagreements(policy, rows[at : at + size])
-                if found:
-                    tally.findings.append(Finding("disagreement", found, text, slot))
+                result = disagreements(policy, rows[at : at + size])
+                if result:
+                    tally.findings.append(Finding("disagreement", result, text, slot))
             elif not over_slate(policy.root):
                 policy.row(rows[at])
         except (PolicyError, InputError) as error:

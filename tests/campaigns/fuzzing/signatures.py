@@ -1,7 +1,7 @@
-"""One call after another with junk in the place of one argument, and what came of each.
+"""Call every public callable with junk in place of one argument, and classify the outcome.
 
-``raw`` is an error from outside of ``memlab.MemlabError``. A TypeError of Python itself about a missing argument
-is none, nor are KeyboardInterrupt, SystemExit and MemoryError. ``nonsense`` was accepted and must not be;
+``raw`` is an error from outside of ``memlab.MemlabError``; KeyboardInterrupt, SystemExit and MemoryError do not count.
+Neither does Python's own TypeError about a missing argument. ``nonsense`` is junk that was accepted and must not be;
 ``changed`` is a lab that a refused call has changed.
 """
 
@@ -60,8 +60,8 @@ class Report:
             f"{'nonsense':<12}{len(self.nonsense):>9,}   accepted",
             f"{'changed':<12}{len(self.changed):>9,}   by a refused call",
         ]
-        for where, found in sorted(self.raw.items(), key=lambda item: -len(item[1])):
-            lines += [f"{len(found):>5} {where}", *(f"        {case}" for case in found[:3])]
+        for where, errors in sorted(self.raw.items(), key=lambda item: -len(item[1])):
+            lines += [f"{len(errors):>5} {where}", *(f"        {case}" for case in errors[:3])]
         lines += [f"accepted: {case}" for case in self.nonsense] + [
             f"changed: {case}" for case in self.changed
         ]
@@ -69,7 +69,7 @@ class Report:
 
 
 def cases() -> list[Case]:
-    """All of them, in one order."""
+    """Return all cases in a fixed order."""
     return [
         Case(name, parameter, junk)
         for name, function in public_callables().items()
@@ -78,7 +78,7 @@ def cases() -> list[Case]:
     ]
 
 
-def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> Report:
+def fuzz(chosen: list[Case], before_case: Callable[[Case], None] = lambda _: None) -> Report:
     """Try these cases, each on a lab as it was left by a refused call, or on a new one."""
     report, annotated = Report(), public_callables()
     os.environ["HF_HUB_OFFLINE"] = "1"  # a text may be the name of a model: nothing is downloaded
@@ -86,7 +86,7 @@ def fuzz(chosen: list[Case], seen: Callable[[Case], None] = lambda _: None) -> R
     desk = Desk()
     try:
         for case in chosen:
-            seen(case)
+            before_case(case)
             os.chdir(desk.folder)
             if not _tried(case, desk, annotated[case.call], report):
                 os.chdir(home)
@@ -106,9 +106,11 @@ def _parameters(function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report) -> bool:
-    """Whether the lab is as it was, so that it serves the next case."""
-    call, given = EXAMPLES[case.call](desk)
-    rest = [name for name, one in parameters(function).items() if one.kind is one.VAR_POSITIONAL]
+    """Try a case; return whether the lab is unchanged, so that it serves the next case."""
+    call, arguments = EXAMPLES[case.call](desk)
+    rest = [
+        name for name, value in parameters(function).items() if value.kind is value.VAR_POSITIONAL
+    ]
     before = _state(desk)
     junk = JUNK[case.junk]()
     report.calls += 1
@@ -120,10 +122,10 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
         ):
             warnings.simplefilter("ignore")
             if case.parameter in rest:
-                made = call(*given.values(), junk)
+                answer = call(*arguments.values(), junk)
             else:
-                made = call(**{**given, case.parameter: junk})
-            _end(made)
+                answer = call(**{**arguments, case.parameter: junk})
+            _end(answer)
     except memlab.MemlabError as error:
         report.refused += 1
         with contextlib.suppress(MemoryError):
@@ -131,7 +133,7 @@ def _tried(case: Case, desk: Desk, function: Callable[..., Any], report: Report)
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:  # noqa: BLE001 - Polars panics with a BaseException: this is what is looked for
-        report.raw[_place(error)].append(case)
+        report.raw[_position_of(error)].append(case)
         return False
     else:
         report.accepted += 1
@@ -149,30 +151,32 @@ def _state(desk: Desk) -> tuple[Any, ...]:
     return lab.log.height, lab.memories.hash_rows().sum(), lab.edges.height, lab.policies.pack.hash
 
 
-def _end(made: Any) -> None:
-    """What runs in the background is ended, and what is lazy is computed."""
+def _end(result: Any) -> None:
+    """Close results that run in the background, and compute lazy ones."""
     for verb in ("stop", "close"):
-        end = getattr(made, verb, None)
-        if callable(end) and not isinstance(made, memlab.Slates):
+        end = getattr(result, verb, None)
+        if callable(end) and not isinstance(result, memlab.Slates):
             end()
             return
-    if isinstance(made, memlab.Slates):
-        made.collect()
-    if isinstance(getattr(made, "lab", None), memlab.Lab) and not isinstance(made, memlab.Slates):
-        made.lab.close()
+    if isinstance(result, memlab.Slates):
+        result.collect()
+    if isinstance(getattr(result, "lab", None), memlab.Lab) and not isinstance(
+        result, memlab.Slates
+    ):
+        result.lab.close()
 
 
-def _place(error: BaseException) -> str:
+def _position_of(error: BaseException) -> str:
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if "/memlab/" in frame.filename
     ]
     last = frames[-1] if frames else None
     where = f"{last.filename.rpartition('/memlab/')[2]}:{last.lineno} {last.name}" if last else "?"
     try:
-        told = " ".join(str(error).split())[:80]
+        message = " ".join(str(error).split())[:80]
     except Exception:  # noqa: BLE001 - an error may be as spiteful as what raised it
-        told = ""
-    return f"{type(error).__name__} in {where}: {told}"
+        message = ""
+    return f"{type(error).__name__} in {where}: {message}"
 
 
 # -- what must not be accepted ----------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ _KINDS = {
         if "expression" in name or "column" in name or name == "a number for true"
     },
 }
-"""What may be accepted where an annotation says no more than this: told anew here, without asking the rules."""
+"""Types that are accepted where an annotation is too general; stated here without the rules of the library."""
 
 _NEVER = {
     "object()",
@@ -235,8 +239,8 @@ def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
     parameter = inspect.signature(function).parameters.get(case.parameter)
     if parameter is None:
         return case.junk in _NEVER
-    told = str(parameter.annotation)
-    kinds = [kind.strip() for kind in told.split("|")]
+    text = str(parameter.annotation)
+    kinds = [kind.strip() for kind in text.split("|")]
     if parameter.kind is not parameter.VAR_POSITIONAL and all(
         kind in _KINDS or kind == "None" for kind in kinds
     ):
@@ -246,14 +250,14 @@ def _is_nonsense(case: Case, function: Callable[..., Any]) -> bool:
 
 
 def sampled(count: int, seed: int) -> list[Case]:
-    """So many cases, drawn evenly over callables first: those with few parameters are tried as much as others."""
+    """Draw ``count`` cases evenly over callables, so that those with few parameters are tried as often as others."""
     by_call: dict[str, list[Case]] = collections.defaultdict(list)
     for case in cases():
         by_call[case.call].append(case)
     dice = random.Random(seed)
-    for found in by_call.values():
-        dice.shuffle(found)
+    for value in by_call.values():
+        dice.shuffle(value)
     drawn: list[Case] = []
     while len(drawn) < count and any(by_call.values()):
-        drawn += [found.pop() for found in by_call.values() if found]
+        drawn += [cases_of_call.pop() for cases_of_call in by_call.values() if cases_of_call]
     return drawn[:count]

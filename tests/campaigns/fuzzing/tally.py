@@ -11,7 +11,7 @@ __all__ = ["Finding", "Tally", "kind_of"]
 
 @dataclass
 class Finding:
-    """Something that must not be: ``what`` it is, in a word; ``detail``; the text and the slot that it was given to."""
+    """A fault: ``what`` names its kind; with ``detail``, the text, and the slot of the text."""
 
     what: str
     detail: str
@@ -20,7 +20,7 @@ class Finding:
 
 
 def kind_of(finding: Finding) -> str:
-    """What makes two findings one: the place of a crash, the operation that disagrees."""
+    """Return the key by which findings are the same: the position of a crash, or the operation that disagrees."""
     return f"{finding.what} {re.sub(r'[0-9.e+-]{3,}|0x[0-9a-f]+', 'N', finding.detail)[:160]}"
 
 
@@ -47,8 +47,8 @@ class Tally:
         self.errors.update(other.errors)
         self.kinds.update(other.kinds)
         self.valid_kinds.update(other.valid_kinds)
-        for kind, found in other.slowest.items():
-            self.time(kind, *found)
+        for kind, value in other.slowest.items():
+            self.time(kind, *value)
         self.slow = sorted([*self.slow, *other.slow], reverse=True)[:200]
         self.findings += other.findings
 

@@ -49,7 +49,7 @@ _BESIDE = ("snapshots", "slates", "neighbours", "backups")
 
 @dataclass(frozen=True)
 class Trouble:
-    """What went wrong. ``kind``: unopenable, differs, raw, purge (it changed what it should not), hung."""
+    """A failure. Its ``kind`` is unopenable, differs, raw, purge (changed too much) or hung."""
 
     kind: str
     what: str
@@ -57,7 +57,7 @@ class Trouble:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The same for the same fault, mostly."""
+        """Return a key that is mostly equal for equal faults."""
         return self.kind, "".join(c for c in self.what if not c.isdigit())[:60]
 
 
@@ -86,15 +86,15 @@ class _Unlike(Exception):
 def live(
     seed: str, steps: Sequence[int], *, without: Iterable[str] = (), folder: Path | None = None
 ) -> Lived:
-    """Live the steps of a seed, each with dice of its own, so that any of them may be left out. Stops at a trouble."""
+    """Run the steps of a seed, each with its own random numbers, so that any can be left out; stop at a trouble."""
     lived = Lived(seed, tuple(steps))
     with (
-        tempfile.TemporaryDirectory(prefix="memlab-life-") as made,
+        tempfile.TemporaryDirectory(prefix="memlab-life-") as temporary,
         warnings.catch_warnings(),
         _hanging(),
     ):
         warnings.simplefilter("ignore")
-        life = _Life(lived, Path(made) if folder is None else folder, frozenset(without))
+        life = _Life(lived, Path(temporary) if folder is None else folder, frozenset(without))
         number: int | None = None
         try:
             for number in steps:
@@ -214,7 +214,7 @@ class _Life:
         self.lived.killed += child.exitcode == -signal.SIGKILL
         self.lab = self.open_again()
 
-    # -- opened anew ----------------------------------------------------------------------------------------------
+    # -- opening from the journal ---------------------------------------------------------------------------------
 
     def open_again(self) -> memlab.Lab:
         try:
@@ -228,11 +228,11 @@ class _Life:
         self.lab.close()
         self.lab = self.open_again()
         self.same(was, content_of(self.lab), "opened again")
-        with tempfile.TemporaryDirectory(prefix="memlab-fold-") as made:
-            copy = Path(made) / self.path.name
+        with tempfile.TemporaryDirectory(prefix="memlab-fold-") as temporary:
+            copy = Path(temporary) / self.path.name
             shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns(*_BESIDE, "*.lock"))
-            with self.opened(copy) as anew:
-                self.same(was, content_of(anew), "folded anew")
+            with self.opened(copy) as rebuilt:
+                self.same(was, content_of(rebuilt), "folded from the journal")
         checked = self.lab.io.check()
         if not getattr(checked, "sound", getattr(checked, "ok", True)):
             raise _Unlike("differs", f"check: {checked!r}")
@@ -250,18 +250,18 @@ class _Life:
 
     @staticmethod
     def same(was: dict[str, Any], now: dict[str, Any], when: str) -> None:
-        for name, one in was.items():
+        for name, value in was.items():
             other = now[name]
-            alike = one.equals(other) if isinstance(one, pl.DataFrame) else one == other
+            alike = value.equals(other) if isinstance(value, pl.DataFrame) else value == other
             if not alike:
-                raise _Unlike("differs", f"{name}, {when}: {_unlike(one, other)}")
+                raise _Unlike("differs", f"{name}, {when}: {_unlike(value, other)}")
 
 
 def content_of(lab: memlab.Lab) -> dict[str, Any]:
-    """Everything that a lab tells: what its readers show, and what is folded beside."""
+    """Return everything that a lab reports: the results of its readers and its folded registers."""
     lab.graph.link_waiting()
     slates, state = lab.slates(), lab.io.store.state
-    shown: dict[str, Any] = {
+    content: dict[str, Any] = {
         "memories": lab.memories,
         "edges": lab.edges,
         "entities": lab.facts.entities.frame(),
@@ -275,33 +275,35 @@ def content_of(lab: memlab.Lab) -> dict[str, Any]:
         "pins": {slot: version.hash for slot, version in lab.policies.pins.items()},
         "log": lab.log,
     }
-    shown |= {
+    content |= {
         name: getattr(slates, name).collect() for name in ("decisions", "candidates", "feedback")
     }
-    shown |= {
-        f"register {name}": msgspec.msgpack.encode(one.dump())
-        for name, one in state.projections.items()
+    content |= {
+        f"register {name}": msgspec.msgpack.encode(value.dump())
+        for name, value in state.projections.items()
     }
     rows = np.arange(len(state))
-    shown["uses"] = state.uses.values.tolist()
-    shown["vectors"] = state.vectors.take(rows).tobytes()
-    shown["words"] = state.words.lengths.tolist()
-    return shown
+    content["uses"] = state.uses.values.tolist()
+    content["vectors"] = state.vectors.take(rows).tobytes()
+    content["words"] = state.words.lengths.tolist()
+    return content
 
 
-def _unlike(one: Any, other: Any) -> str:
-    if not isinstance(one, pl.DataFrame):
-        return f"{str(one)[:200]} and {str(other)[:200]}"
-    if one.shape != other.shape:
-        return f"{one.shape} and {other.shape}"
-    columns = [name for name in one.columns if not one[name].equals(other[name])]
+def _unlike(first: Any, second: Any) -> str:
+    if not isinstance(first, pl.DataFrame):
+        return f"{str(first)[:200]} and {str(second)[:200]}"
+    if first.shape != second.shape:
+        return f"{first.shape} and {second.shape}"
+    columns = [name for name in first.columns if not first[name].equals(second[name])]
     column = columns[0]
     rows = [
         row
-        for row in range(one.height)
-        if not one[column][row : row + 1].equals(other[column][row : row + 1])
+        for row in range(first.height)
+        if not first[column][row : row + 1].equals(second[column][row : row + 1])
     ]
-    return f"{columns} in rows {rows[:5]}: {one[column][rows[0]]!r} and {other[column][rows[0]]!r}"
+    return (
+        f"{columns} in rows {rows[:5]}: {first[column][rows[0]]!r} and {second[column][rows[0]]!r}"
+    )
 
 
 # -- ends at a line ---------------------------------------------------------------------------------------------------
@@ -339,7 +341,7 @@ def _kill() -> None:
 
 
 def _die(path: Path, files: Path, seed: str, verb: str, state: Any, now: int, lines: int) -> None:
-    """In a child: do it, and be killed at a line or before it is closed."""
+    """Run a step in a child, which is killed at a line or before it closes the lab."""
     faulthandler.disable()
     warnings.simplefilter("ignore")
     dice = random.Random()
@@ -356,7 +358,7 @@ def _die(path: Path, files: Path, seed: str, verb: str, state: Any, now: int, li
 
 @contextmanager
 def _hanging() -> Iterator[None]:
-    """A step that takes too long raises TimeoutError."""
+    """Raise TimeoutError in a step that takes too long."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"still at it after {_LONGEST:g} s")

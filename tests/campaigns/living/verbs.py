@@ -47,28 +47,28 @@ def _ids(lab: memlab.Lab, dice: random.Random) -> list[int]:
 
 
 def _fields(dice: random.Random, words: Words) -> dict[str, Any]:
-    """Some fields of a memory, of every storage."""
-    one = lambda: words.one(dice)  # noqa: E731
+    """Return some fields of a memory, of every type of storage."""
+    word = lambda: words.one(dice)  # noqa: E731
     every = {
         "tags": lambda: words.some(dice),
         "project": lambda: dice.choice(words.all[:2]),
         "session": lambda: dice.choice(words.all[:3]),
-        "speaker": one,
-        "branch": one,
-        "creator": one,
-        "subject": one,
-        "predicate": lambda: dice.choice(["lives-in", "likes", one()]),
-        "object": one,
-        "value": one,
-        "title": one,
-        "season": one,
+        "speaker": word,
+        "branch": word,
+        "creator": word,
+        "subject": word,
+        "predicate": lambda: dice.choice(["lives-in", "likes", word()]),
+        "object": word,
+        "value": word,
+        "title": word,
+        "season": word,
         "files": lambda: words.some(dice),
         "triggers": lambda: words.some(dice),
         "steps": lambda: words.some(dice),
         "summary": lambda: words.text(dice),
         "context": lambda: words.text(dice),
         "reason": lambda: words.text(dice),
-        "ref": one,
+        "ref": word,
         "kind": lambda: dice.choice(memlab.KINDS),
         "importance": dice.random,
         "ttl_days": lambda: dice.uniform(0, 40),
@@ -138,8 +138,8 @@ def entity(lab, dice, words, folder):
 
 
 def _name(lab: memlab.Lab, dice: random.Random, words: Words) -> str:
-    known = lab.facts.entities.frame()["name"].to_list()
-    return dice.choice(known) if known and dice.random() < 0.8 else words.one(dice)
+    names = lab.facts.entities.frame()["name"].to_list()
+    return dice.choice(names) if names and dice.random() < 0.8 else words.one(dice)
 
 
 @verb(2)
@@ -218,10 +218,10 @@ def recall(lab, dice, words, folder):
 @verb(3)
 def feedback(lab, dice, words, folder):
     hits = list(lab.recall(words.text(dice)))
-    shown = dice.choice(hits) if hits else _id(lab, dice)
+    target = dice.choice(hits) if hits else _id(lab, dice)
     agent = words.one(dice) if dice.random() < 0.4 else None
     return lab.feedback(
-        shown, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)])
+        target, dice.choice(OUTCOMES), agent=agent, source=dice.choice(["user", words.one(dice)])
     )
 
 
@@ -245,7 +245,7 @@ def conversation(lab, dice, words, folder):
 
 @verb(1)
 def agent(lab, dice, words, folder):
-    one = lab.agents(
+    agent = lab.agents(
         dice.choice(["tutor", "coach"]),
         project=dice.choice([None, words.all[0]]),
         session=words.all[0],
@@ -255,16 +255,20 @@ def agent(lab, dice, words, folder):
         for name, value in _fields(dice, words).items()
         if name not in ("creator", "project")
     }
-    made = one.remember(words.text(dice), **fields)
-    hits = one.recall(words.text(dice))
+    result = agent.remember(words.text(dice), **fields)
+    hits = agent.recall(words.text(dice))
     if hits and dice.random() < 0.5:
-        one.feedback(hits[0], dice.choice(OUTCOMES))
-    return one.forget(made) if dice.random() < 0.3 else one.edit(made, importance=dice.random())
+        agent.feedback(hits[0], dice.choice(OUTCOMES))
+    return (
+        agent.forget(result)
+        if dice.random() < 0.3
+        else agent.edit(result, importance=dice.random())
+    )
 
 
 @verb(0.5)
 def switch(lab, dice, words, folder):
-    """Off and on again, so that a life goes on; a project may stay off for a while."""
+    """Switch memory off and on again, so that a life continues; sometimes leave a project off for a while."""
     project = dice.choice([None, words.all[0], words.all[1]])
     lab.agents.switch_off(project, reason=words.text(dice).strip())
     lab.recall(words.text(dice))
@@ -312,8 +316,8 @@ def consolidate(lab, dice, words, folder):
 
 @verb(1)
 def unconsolidate(lab, dice, words, folder):
-    made = lab.upkeep.consolidation.frame()["memory_id"].to_list()
-    return lab.upkeep.consolidation.undo(dice.choice(made) if made else _id(lab, dice))
+    result = lab.upkeep.consolidation.frame()["memory_id"].to_list()
+    return lab.upkeep.consolidation.undo(dice.choice(result) if result else _id(lab, dice))
 
 
 # -- policies ---------------------------------------------------------------------------------------------------------
@@ -348,7 +352,7 @@ def pin(lab, dice, words, folder):
 
 @verb(1)
 def load(lab, dice, words, folder):
-    """A small lab of the same words, which has been purged, merged and clustered, is added to this one."""
+    """Load a small lab of the same words, purged, merged and clustered, into this one."""
     target = folder / f"other.{dice.choice(['jsonl', 'parquet'])}"
     with memlab.open(embedder=letters, clock=memlab.ManualClock("2026-02-01")) as other:
         for _ in range(dice.randint(1, 12)):
@@ -374,7 +378,7 @@ def load(lab, dice, words, folder):
 
 @verb(0.5)
 def load_itself(lab, dice, words, folder):
-    """Its own export adds nothing, whatever was purged since."""
+    """Load the lab's own export, which must add nothing, whatever was purged since."""
     return lab.load(lab.io.export(folder / "own.jsonl", overwrite=True))
 
 
@@ -402,13 +406,13 @@ def replay(lab, dice, words, folder):
 
 @verb(0.5)
 def mirror(lab, dice, words, folder):
-    made = lab.io.mirror(folder / "mirror")
-    made.update()
+    result = lab.io.mirror(folder / "mirror")
+    result.update()
 
 
 @verb(1)
 def look(lab, dice, words, folder):
-    """Readers raise nothing of their own, whatever was purged."""
+    """Call readers, which must raise no error of their own, whatever was purged."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if len(lab):

@@ -52,17 +52,24 @@ class Words:
     def __init__(self, dice: random.Random) -> None:
         short, stems, tails = dice.sample(_SHORT, 4), dice.sample(_STEMS, 2), dice.sample(_TAILS, 3)
         grown = [f"{stem} {tail}" for stem in stems for tail in tails]
-        grown += [f"{one} {tail}" for one in grown[:2] for tail in tails[:2]]
+        grown += [f"{item} {tail}" for item in grown[:2] for tail in tails[:2]]
         self.all = tuple(dict.fromkeys([*short, *stems, *grown]))
 
     def one(self, dice: random.Random) -> str:
         return dice.choice(self.all)
 
     def text(self, dice: random.Random) -> str:
-        """A whole word, what begins with one, what holds one, or several."""
-        one, two = self.one(dice), self.one(dice)
+        """Return a whole word, a text that begins with a word, one that contains a word, or several words."""
+        first, second = self.one(dice), self.one(dice)
         return dice.choice(
-            [one, one, f"{one} {two}", f"so {one}. {two}", f"{one}\u2026", f" {one}  {two} "]
+            [
+                first,
+                first,
+                f"{first} {second}",
+                f"so {first}. {second}",
+                f"{first}\u2026",
+                f" {first}  {second} ",
+            ]
         )
 
     def some(self, dice: random.Random) -> list[str]:
@@ -80,5 +87,5 @@ def _vector(text: str) -> bytes:
 
 
 def letters(texts: Sequence[str]) -> np.ndarray:
-    """Hashed trigrams: near where texts share letters."""
+    """Embed texts by hashed trigrams, so that texts that share letters are near."""
     return np.array([np.frombuffer(_vector(text)) for text in texts]).reshape(len(texts), 16)

@@ -55,7 +55,7 @@ def printed(source: str) -> str:
         ("(fn [x] (* 2 x))", "(fn [x y] (* 2 x))", [("added", None, "y")]),
     ],
 )
-def test_what_changed(
+def test_the_changed_parts_are_listed(
     before: str, after: str, changes: list[tuple[str, str | None, str | None]]
 ) -> None:
     assert [
@@ -92,38 +92,38 @@ def test_parameters_helpers_and_slots_of_packs() -> None:
     (change,) = diff_policies(left, right).changes
     assert (change.place, change.kind, change.after) == ("recall-score, helper f", "changed", "3")
     old_pack, new_pack = load_pack("memlab"), load_pack("cascade")
-    found = diff_packs(old_pack, new_pack)
-    assert {"settings", "recall-score"} <= set(found.frame["place"])
+    result = diff_packs(old_pack, new_pack)
+    assert {"settings", "recall-score"} <= set(result.frame["place"])
     assert not diff_packs(old_pack, old_pack)
-    assert {c.name for c in found.changes if c.kind == "setting"} == {
+    assert {c.name for c in result.changes if c.kind == "setting"} == {
         name for name in old_pack.settings if old_pack.settings[name] != new_pack.settings[name]
     }
-    assert "spread" in html_of(found)
+    assert "spread" in html_of(result)
 
 
 def test_how_it_reads() -> None:
-    found = diff("(fn [x y] (+ (* 0.4 x) y 1 2 3))", "(fn [x y] (+ (* 0.5 x) (tanh y) 1 2 3))")
-    assert repr(found).splitlines()[1:] == [
+    difference = diff("(fn [x y] (+ (* 0.4 x) y 1 2 3))", "(fn [x y] (+ (* 0.5 x) (tanh y) 1 2 3))")
+    assert repr(difference).splitlines()[1:] == [
         "  recall-score:2  ~ 0.4 -> 0.5",
         "  recall-score:2  + (tanh)",
     ]
-    assert "(+ (* [-0.4-]{+0.5+} x) {+(tanh+} y{+)+} 1 2 3))" in found.text()
-    assert "\x1b[" not in found.text()
-    assert "0.40.5 x) (tanh y) 1" in re.sub(r"\x1b\[[0-9;]*m", "", found.text(color=True))
+    assert "(+ (* [-0.4-]{+0.5+} x) {+(tanh+} y{+)+} 1 2 3))" in difference.text()
+    assert "\x1b[" not in difference.text()
+    assert "0.40.5 x) (tanh y) 1" in re.sub(r"\x1b\[[0-9;]*m", "", difference.text(color=True))
 
 
-def test_what_is_mostly_new_stands_beside_what_it_was() -> None:
-    found = diff(
+def test_mostly_new_expressions_are_shown_next_to_the_old_ones() -> None:
+    difference = diff(
         "(+ (* 0.5 x) (* 0.3 y) (* 0.2 z))",
         '(if (= kind "fact") (sqrt (max 0 z)) (clamp (- 1 (log z)) 0 1))',
     )
-    (change,) = found.changes
+    (change,) = difference.changes
     assert (change.kind, change.line) == ("changed", None)
-    left, right = found.text().splitlines()[4].split(" | ")
+    left, right = difference.text().splitlines()[4].split(" | ")
     assert left.strip() == "(+ (* 0.5 x) (* 0.3 y) (* 0.2 z)))"
     assert right.startswith('  (if (= kind "fact")')
-    assert "[-" not in found.text()
-    assert html_of(found).count("<pre") == 2
+    assert "[-" not in difference.text()
+    assert html_of(difference).count("<pre") == 2
 
 
 def test_html_is_escaped_and_marks_both_sides() -> None:
@@ -135,18 +135,18 @@ def test_html_is_escaped_and_marks_both_sides() -> None:
 
 
 def test_a_terminal_is_not_steered_by_a_source() -> None:
-    found = diff('(if (= kind "a") x y)', '(if (= kind "\x1b[2J") x y)')
-    assert "\x1b" not in found.text()
-    assert "\x1b[2J" not in found.text(color=True)
+    difference = diff('(if (= kind "a") x y)', '(if (= kind "\x1b[2J") x y)')
+    assert "\x1b" not in difference.text()
+    assert "\x1b[2J" not in difference.text(color=True)
 
 
 @QUICK
 @given(program("num", 2, inexact=True), program("num", 2, inexact=True))
 def test_the_marked_text_holds_both_prints(before: str, after: str) -> None:
     old, new = (f"(fn [{ARGUMENTS}] {body})" for body in (before, after))
-    found = diff_policies(policy(old, NUM), policy(new, NUM))
-    assert bool(found) or printed(old) == printed(new)
-    for block in found._blocks:
+    result = diff_policies(policy(old, NUM), policy(new, NUM))
+    assert bool(result) or printed(old) == printed(new)
+    for block in result._blocks:
         pieces = list(block.pieces())
         assert "".join(piece.text for piece in pieces if piece.kind != "del") == printed(new)
         older = "".join(piece.text for piece in pieces if piece.kind != "ins")

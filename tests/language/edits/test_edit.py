@@ -45,8 +45,8 @@ TIDY = """(defpolicy recall-score [x kind]   ; what counts
 
 
 def test_subtrees_are_the_expressions_in_the_order_of_the_text() -> None:
-    found = [(tree.path, tree.source, tree.type) for tree in subtrees(policy(TIDY))]
-    assert found[1:8] == [
+    rows = [(tree.path, tree.source, tree.type) for tree in subtrees(policy(TIDY))]
+    assert rows[1:8] == [
         ((1, 1), "(* 0.7 x)", "num"),
         ((1, 1, 1), "0.7", "num"),
         ((1, 1, 2), "x", "num"),
@@ -80,18 +80,18 @@ def test_syntax_is_no_expression(body: str, no_expression: set[str]) -> None:
 
 
 def test_null_has_the_type_of_its_surroundings() -> None:
-    found = {
+    result = {
         tree.source: tree.type for tree in subtrees(policy("(fn [x pinned] (if pinned x null))"))
     }
-    assert found["null"] == "num"
+    assert result["null"] == "num"
 
 
 def test_a_record_has_its_expressions() -> None:
-    found = {
+    result = {
         tree.source: tree.type
         for tree in subtrees(policy("(fn [x y] (update :x (+ x 1) :y y))", RECORD))
     }
-    assert found == {
+    assert result == {
         "(update :x (+ x 1) :y y)": "record",
         "(+ x 1)": "num",
         "x": "num",
@@ -101,8 +101,8 @@ def test_a_record_has_its_expressions() -> None:
 
 
 def test_the_body_of_a_helper_is_not_the_policys() -> None:
-    found = subtrees(policy("(defn twice [a] (* 2 a)) (fn [x] (twice x))"))
-    assert [tree.source for tree in found] == ["(twice x)", "x"]
+    trees = subtrees(policy("(defn twice [a] (* 2 a)) (fn [x] (twice x))"))
+    assert [tree.source for tree in trees] == ["(twice x)", "x"]
 
 
 def test_a_replacement_keeps_layout_and_comments() -> None:
@@ -163,7 +163,7 @@ def test_an_error_points_into_the_new_text() -> None:
     assert '(+ x (* 2 "two"))' in str(caught.value)
 
 
-def test_one_field_of_a_record_has_no_text_of_its_own() -> None:
+def test_a_single_field_of_a_record_has_no_text_of_its_own() -> None:
     with pytest.raises(InputError, match="one field of a record"):
         subtrees(policy("(fn [x y] (update :x 1 :y 2))", RECORD).field("x"))
 
@@ -176,9 +176,9 @@ def test_one_field_of_a_record_has_no_text_of_its_own() -> None:
 )
 def test_a_subtree_replaced_by_itself_is_the_same_policy(case: tuple[str, str]) -> None:
     old = policy(f"(fn [{ARGUMENTS}] {case[1]})", SLOTS[case[0]])
-    found = subtrees(old)
-    assert found[0].source == case[1]
-    for tree in found:
+    trees = subtrees(old)
+    assert trees[0].source == case[1]
+    for tree in trees:
         assert replace(old, tree, tree.source) == old
         assert tree.type in ("num", "bool", "str") or "null" in case[1]
 
@@ -193,7 +193,7 @@ def test_a_subtree_replaced_by_one_of_its_type_compiles(body: str, data: st.Data
     try:
         changed = replace(old, tree, new)
     except PolicyError:
-        # what stands in the way is a name that let has bound with another type
+        # the obstacle is a name that let has bound with another type
         if "let" not in body:
             raise
         return
@@ -257,7 +257,7 @@ def test_several_at_once_and_two_that_share_a_name() -> None:
         ("", None, None, "no valid name"),
     ],
 )
-def test_what_no_parameter_can_be(
+def test_values_that_a_parameter_cannot_have(
     name: str, low: float | None, high: float | None, message: str
 ) -> None:
     old = policy("(fn [x] (* 0.4 x))")

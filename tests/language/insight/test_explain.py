@@ -43,14 +43,14 @@ def explained(body: str, **row: object) -> Explanation:
     ],
 )
 def test_terms(body: str, terms: dict[str, float]) -> None:
-    found = explained(body)
-    assert {t.text: t.value for t in found.terms} == pytest.approx(terms)
-    assert sum(t.value for t in found.terms) == pytest.approx(found.value)
+    result = explained(body)
+    assert {t.text: t.value for t in result.terms} == pytest.approx(terms)
+    assert sum(t.value for t in result.terms) == pytest.approx(result.value)
 
 
 def test_branches_say_which_tests_chose() -> None:
-    found = explained('(if (and (!= kind "event") (>= y 3)) (if pinned 1 2) 3)')
-    assert [(b.text, b.taken) for b in found.branches] == [
+    result = explained('(if (and (!= kind "event") (>= y 3)) (if pinned 1 2) 3)')
+    assert [(b.text, b.taken) for b in result.branches] == [
         ('(and (!= kind "event") (>= y 3))', True),
         ("pinned", False),
     ]
@@ -65,10 +65,10 @@ def test_null_and_words_have_no_terms() -> None:
     assert policy.explain({"pinned": None}).terms == ()
 
 
-def test_what_doubles_at_every_level_is_opened_once() -> None:
+def test_a_term_that_doubles_at_every_level_is_expanded_once() -> None:
     lets = " ".join(f"a{i + 1} (+ a{i} a{i})" for i in range(90))
-    found = explained(f"(let [a0 (* x y) {lets}] a90)")
-    assert [(t.text, t.value) for t in found.terms] == [
+    result = explained(f"(let [a0 (* x y) {lets}] a90)")
+    assert [(t.text, t.value) for t in result.terms] == [
         ("(* 1.2379400392853803e+27 (* x y))", 6.0 * 2.0**90)
     ]
 
@@ -83,10 +83,10 @@ def test_a_shortened_text_is_short_and_says_so() -> None:
 def test_the_largest_policy_is_explained_at_once() -> None:
     """A bound against hanging, not a benchmark: 1,900 operations, each of which uses the two before it twice."""
     lines = [f"a{i} (+ (* a{i - 1} a{i - 2}) (- a{i - 1} a{i - 2}))" for i in range(2, 45)]
-    found = explained(f"(let [a0 x a1 y {' '.join(lines)}] a44)", x=0.3, y=0.4)
-    assert sum(t.value for t in found.terms) == pytest.approx(found.value)
-    assert len(repr(found.tree).splitlines()) < 70
-    assert found.tree.frame.height < 400
+    result = explained(f"(let [a0 x a1 y {' '.join(lines)}] a44)", x=0.3, y=0.4)
+    assert sum(t.value for t in result.terms) == pytest.approx(result.value)
+    assert len(repr(result.tree).splitlines()) < 70
+    assert result.tree.frame.height < 400
 
 
 def test_aggregates_come_from_the_slate() -> None:
@@ -94,6 +94,6 @@ def test_aggregates_come_from_the_slate() -> None:
 
     policy = compile_policy("(fn [x y] (+ (* 0.5 (min-max x)) y))", SLOT)
     frame = pl.DataFrame({"x": [1.0, 3.0, 2.0], "y": [0.0, 0.0, 1.0], "memory_id": [1, 2, 3]})
-    found = policy.aggregates(frame)
-    explanation = policy.explain(frame.row(2, named=True), aggregates=found.row(2, named=True))
+    result = policy.aggregates(frame)
+    explanation = policy.explain(frame.row(2, named=True), aggregates=result.row(2, named=True))
     assert {t.text: t.value for t in explanation.terms} == {"(* 0.5 (min-max x))": 0.25, "y": 1.0}

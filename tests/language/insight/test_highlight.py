@@ -24,10 +24,10 @@ def kinds(source: str, *features: str) -> dict[str, str]:
     return {text: kind for kind, text in read_tokens(source, frozenset(features))}
 
 
-def test_what_is_what() -> None:
-    found = kinds(SOURCE, "similarity", "age-days")
+def test_kinds_of_tokens() -> None:
+    result = kinds(SOURCE, "similarity", "age-days")
     assert {
-        word: found[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")
+        word: result[word] for word in ("defpolicy", "if", "*", "weeks", ":low", "0.4", "null")
     } == {
         "defpolicy": "keyword",
         "if": "keyword",
@@ -37,14 +37,14 @@ def test_what_is_what() -> None:
         "0.4": "number",
         "null": "number",
     }
-    assert found["age-days"] == found["age_days"] == found["similarity"] == "feature"
-    assert found["; by nearness"] == "comment"
-    assert found['"What is near, and new."'] == "string"
+    assert result["age-days"] == result["age_days"] == result["similarity"] == "feature"
+    assert result["; by nearness"] == "comment"
+    assert result['"What is near, and new."'] == "string"
 
 
 def test_a_name_that_only_begins_like_a_form_is_none() -> None:
-    found = kinds("(letter iffy -x 2nd (minimal 1))")
-    assert {found[word] for word in ("letter", "iffy", "-x", "minimal")} == {""}
+    result = kinds("(letter iffy -x 2nd (minimal 1))")
+    assert {result[word] for word in ("letter", "iffy", "-x", "minimal")} == {""}
 
 
 @pytest.mark.parametrize("name", pack_names())
@@ -69,9 +69,9 @@ def test_any_text_comes_through(source: str) -> None:
 
 @given(st.text())
 def test_a_terminal_is_not_steered(source: str) -> None:
-    shown = ANSI.sub("", highlight(source, "terminal"))
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
-    assert len(shown) == len(source)
+    text = ANSI.sub("", highlight(source, "terminal"))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert len(text) == len(source)
 
 
 def test_arguments_are_features_and_more_can_be_given() -> None:

@@ -75,13 +75,13 @@ def test_strings_and_nulls_have_no_number() -> None:
 
 
 def test_a_shared_node_is_opened_once_and_where_it_lives() -> None:
-    found = [
+    rows = [
         (n.text, n.live, n.elsewhere)
         for _, n in tree("(let [a (+ x y)] (if pinned (* a a) (* a 2)))").walk()
     ]
-    assert found.count(("x", True, False)) == 1
-    assert ("(+ x y)", False, True) in found
-    assert ("(+ x y)", True, False) in found
+    assert rows.count(("x", True, False)) == 1
+    assert ("(+ x y)", False, True) in rows
+    assert ("(+ x y)", True, False) in rows
 
 
 def test_a_chain_is_one_node_and_constants_say_themselves() -> None:
@@ -104,12 +104,12 @@ def test_branches_not_taken_open_on_demand() -> None:
 @pytest.mark.parametrize(
     "step", ["(+ a{0} a{0})", "(* (exp a{0}) a{0})", "(if (< a{0} 1) (- a{0} 1) a{0})"]
 )
-def test_what_doubles_at_every_level_stays_small(step: str) -> None:
+def test_a_tree_that_doubles_at_every_level_stays_small(step: str) -> None:
     lets = " ".join(f"a{i + 1} {step.format(f'{i}')}" for i in range(40))
-    found = tree(f"(let [a0 x {lets}] a40)", x=0.001)
-    assert len(repr(found)) < 20_000
-    assert len(html_of(found)) < 400_000
-    assert found.frame.height < 1_000
+    root = tree(f"(let [a0 x {lets}] a40)", x=0.001)
+    assert len(repr(root)) < 20_000
+    assert len(html_of(root)) < 400_000
+    assert root.frame.height < 1_000
 
 
 class Page(HTMLParser):

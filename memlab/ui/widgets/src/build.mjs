@@ -1,6 +1,6 @@
-// Bundles each folder with an index.tsx into ../static/<folder>.js, a module, and hosts/page.ts and hosts/app.ts into
-// scripts: a page that is opened from a disk, or in a host of MCP Apps, may load no module.
-// With --check it writes nothing, and fails where a byte of what is there differs.
+// Bundles each folder with an index.tsx into the module ../static/<folder>.js. hosts/page.ts and hosts/app.ts become
+// scripts, because a page on a disk or in a host of MCP Apps may load no module.
+// With --check it writes nothing, and fails if a byte of a committed bundle differs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -37,7 +37,7 @@ const settings = {
   banner: { js: "/* Built from memlab/ui/widgets/src. Licences of what is bundled: NOTICE. */" },
   logLevel: "warning",
 };
-const made = await Promise.all([
+const results = await Promise.all([
   build({ ...settings, entryPoints: entries, format: "esm" }),
   build({
     ...settings,
@@ -45,7 +45,7 @@ const made = await Promise.all([
     format: "iife",
   }),
 ]);
-const outputFiles = made.flatMap((one) => one.outputFiles);
+const outputFiles = results.flatMap((result) => result.outputFiles);
 
 mkdirSync(out, { recursive: true });
 const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));
@@ -58,7 +58,7 @@ if (process.argv.includes("--check")) {
   );
   const wrong = [...differ.map(([path]) => path), ...stale];
   if (wrong.length) {
-    console.error(`Not what "npm run build" makes: ${wrong.join(", ")}`);
+    console.error(`These bundles are out of date; run "npm run build": ${wrong.join(", ")}`);
     process.exit(1);
   }
 } else {

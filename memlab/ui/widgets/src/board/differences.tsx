@@ -1,20 +1,21 @@
-/** The recalls on which two policies differ most, with the five that either would put first. */
-import { num, Said, visible } from "../shared/text";
+/** The recalls on which two policies differ most, with the top five results of each. */
+import { num, plural, UserText, visible } from "../shared/text";
 import { useTrait } from "../shared/widget";
-import type { Differences as Found, Item } from "./types";
+import type { Differences as Disagreements, Item } from "./types";
 
+// Recalls that are open at first: enough to see the pattern without scrolling.
 const OPEN = 2;
 
 export function Differences({
   policies,
   choose,
-  still,
+  offline,
 }: {
   policies: string[];
   choose: (pair: string[]) => void;
-  still: string;
+  offline: string;
 }) {
-  const [found] = useTrait<Found>("_differences");
+  const [disagreements] = useTrait<Disagreements>("_differences");
   const [pair] = useTrait<string[]>("pair");
   const pick = (side: number, name: string) => {
     const next = [...pair];
@@ -26,10 +27,10 @@ export function Differences({
       <div class="controls">
         {[0, 1].map((side) => (
           <label key={side}>
-            {side ? "against" : "compare"}
+            {side ? "with" : "compare"}
             <select
               value={pair[side] ?? ""}
-              disabled={!!still}
+              disabled={!!offline}
               onChange={(event) => pick(side, event.currentTarget.value)}
             >
               {policies.map((name) => (
@@ -41,20 +42,20 @@ export function Differences({
           </label>
         ))}
       </div>
-      {found.recalls?.length === 0 && (
-        <p class="note">Both put the same memories first in every recall.</p>
+      {disagreements.recalls?.length === 0 && (
+        <p class="note">Both policies return the same top results in every recall.</p>
       )}
-      {found.recalls?.map((one, place) => (
-        <details key={one.decision} class="recall" open={place < OPEN}>
+      {disagreements.recalls?.map((recall, index) => (
+        <details key={recall.decision} class="recall" open={index < OPEN}>
           <summary>
-            <Said text={one.query ?? "a question that was not kept"} />{" "}
-            <span class="note">{`recall ${one.decision}, ${one.shared} in common`}</span>
+            <UserText text={recall.query ?? "(text not in the log)"} />{" "}
+            <span class="note">{`recall ${recall.decision}, ${plural(recall.shared, "shared result")}`}</span>
           </summary>
           <div class="heads">
-            {one.heads.map((items, side) => (
+            {recall.heads.map((items, side) => (
               <div key={side}>
                 <p class="note">
-                  <code>{visible(side ? found.b : found.a)}</code>
+                  <code>{visible(side ? disagreements.b : disagreements.a)}</code>
                 </p>
                 <ol>
                   {items.map((item) => (
@@ -72,21 +73,21 @@ export function Differences({
 
 function Line({ item }: { item: Item }) {
   const moved =
-    item.other === null ? "only here" : item.other === item.rank ? "" : `${item.other} there`;
-  const earned =
+    item.other === null ? "only here" : item.other === item.rank ? "" : `rank ${item.other} there`;
+  const outcome =
     item.reward === null
       ? item.shown
-        ? "shown, not judged"
-        : "never shown"
-      : `earned ${num(item.reward, item.reward % 1 ? 2 : 0)}`;
+        ? "shown, no feedback"
+        : "not shown"
+      : `reward ${num(item.reward, item.reward % 1 ? 2 : 0)}`;
   return (
     <li class={item.other === null ? "only" : ""}>
       <span class="rank number">{item.rank}</span>
-      <Said text={item.text ?? `memory ${item.memory}`} />
+      <UserText text={item.text ?? `memory ${item.memory}`} />
       <span class="marks">
         {moved && <span class="note">{moved}</span>}
         <span class={`tag ${item.reward === null ? "" : item.reward > 0 ? "good" : "bad"}`}>
-          {earned}
+          {outcome}
         </span>
       </span>
     </li>

@@ -1,7 +1,7 @@
 /** Evaluation board: policies on a log, their gates and disagreements, a planner, and how a challenge stands. */
 import { useEffect, useState } from "preact/hooks";
 import { plural, visible } from "../shared/text";
-import { useStill, useTrait, widget } from "../shared/widget";
+import { useOfflineReason, useTrait, widget } from "../shared/widget";
 import { useWorking } from "../shared/working";
 import css from "./board.css";
 import { Differences } from "./differences";
@@ -10,15 +10,15 @@ import { Planner } from "./planner";
 import { Sequence } from "./sequence";
 import type { About, Challenge, Evaluation, Plan } from "./types";
 
-const SILENCE: [string, string][] = [
-  ["", "not set"],
-  ["zero", "a reward of 0"],
+const MISSING_FEEDBACK: [string, string][] = [
+  ["", "not chosen"],
+  ["zero", "reward 0"],
   ["censor", "unknown, ignored"],
   ["inverse", "unknown, reweighted"],
   ["bounds", "unknown, bounded"],
 ];
-const SPANS: [string, string][] = [
-  ["", "none"],
+const HORIZONS: [string, string][] = [
+  ["", "no limit"],
   ["12h", "12 hours"],
   ["1d", "1 day"],
   ["7d", "7 days"],
@@ -26,9 +26,9 @@ const SPANS: [string, string][] = [
 ];
 const CLUSTERS: [string, string][] = [
   ["", "as logged"],
-  ["session", "sessions"],
-  ["day", "days"],
-  ["decision", "recalls"],
+  ["session", "session"],
+  ["day", "day"],
+  ["decision", "no group"],
 ];
 const PARTS: [string, string][] = [
   ["differences", "Disagreements"],
@@ -37,40 +37,46 @@ const PARTS: [string, string][] = [
 ];
 
 function Board() {
-  const still = useStill();
+  const offline = useOfflineReason();
   const [about] = useTrait<About>("_about");
   const [policies, setPolicies] = useTrait<string[]>("policies");
   const [missing, setMissing] = useTrait<string>("missing");
   const [horizon, setHorizon] = useTrait<string>("horizon");
   const [cluster, setCluster] = useTrait<string>("cluster");
-  const [found] = useTrait<Evaluation>("_evaluation");
-  const [planned] = useTrait<Plan>("_plan");
+  const [evaluation] = useTrait<Evaluation>("_evaluation");
+  const [plan] = useTrait<Plan>("_plan");
   const [challenge] = useTrait<Challenge>("_challenge");
   const [, setPair] = useTrait<string[]>("pair");
   const [part, setPart] = useState("differences");
-  const [begin, now] = useWorking();
+  const [begin, working] = useWorking();
 
   const key = JSON.stringify([policies, missing, horizon, cluster]);
-  const fresh = (one: { key?: unknown }) => JSON.stringify(one.key) === key;
+  const isCurrent = (result: { key?: unknown }) => JSON.stringify(result.key) === key;
   useEffect(() => {
-    if (!still && about.judged && policies.length && !fresh(found) && (about.atOnce || found.rows))
+    if (
+      !offline &&
+      about.judged &&
+      policies.length &&
+      !isCurrent(evaluation) &&
+      (about.atOnce || evaluation.rows)
+    )
       void begin("begin", { part: "evaluation" });
   }, [key]);
   useEffect(() => {
-    if (still || !found.rows) return;
-    if (part === "plan" && !fresh(planned)) void begin("begin", { part });
-    if (part === "challenge" && about.challenged && !fresh(challenge))
+    if (offline || !evaluation.rows) return;
+    if (part === "plan" && !isCurrent(plan)) void begin("begin", { part });
+    if (part === "challenge" && about.challenged && !isCurrent(challenge))
       void begin("begin", { part });
-  }, [part, found]);
+  }, [part, evaluation]);
   const toggle = (name: string) =>
     setPolicies(
-      policies.includes(name) ? policies.filter((one) => one !== name) : [...policies, name],
+      policies.includes(name) ? policies.filter((other) => other !== name) : [...policies, name],
     );
 
   return (
     <div class="board">
       <div class="controls">
-        <fieldset class="policies" disabled={!!still}>
+        <fieldset class="policies" disabled={!!offline}>
           <legend>Policies</legend>
           {about.known.map((name) => (
             <button
@@ -86,45 +92,45 @@ function Board() {
         <Choice
           label="Missing feedback counts as"
           value={missing}
-          options={SILENCE}
+          options={MISSING_FEEDBACK}
           set={setMissing}
-          still={still}
+          offline={offline}
         />
         <Choice
-          label="Time to earn"
+          label="Wait for feedback"
           value={horizon}
-          options={SPANS}
+          options={HORIZONS}
           set={setHorizon}
-          still={still}
+          offline={offline}
         />
         <Choice
-          label="Independent are"
+          label="Group recalls by"
           value={cluster}
           options={CLUSTERS}
           set={setCluster}
-          still={still}
+          offline={offline}
         />
         <button
           class="primary"
           type="button"
-          disabled={!!still || !!now || !policies.length || !about.judged}
+          disabled={!!offline || !!working || !policies.length || !about.judged}
           onClick={() => void begin("begin", { part: "evaluation" })}
         >
           Evaluate
         </button>
       </div>
       <p class="note status" aria-live="polite">
-        {still ||
-          (now
-            ? `At work for ${now.seconds.toFixed(0)} s: ${now.work} …`
+        {offline ||
+          (working
+            ? `Working for ${working.seconds.toFixed(0)} s: ${working.work} …`
             : `${plural(about.recalls, "recall")} logged, ${plural(about.judged, "judgement")}`)}
-        {now && <span class="working" aria-hidden="true" />}
+        {working && <span class="working" aria-hidden="true" />}
       </p>
-      {!about.judged && <p class="empty">{empty(about)}</p>}
-      {found.rows && <Leaderboard found={found} />}
-      {found.rows && (
+      {!about.judged && <p class="empty">{describeEmpty(about)}</p>}
+      {evaluation.rows && <Leaderboard evaluation={evaluation} />}
+      {evaluation.rows && (
         <>
-          <div class="parts" role="group" aria-label="More about it">
+          <div class="parts" role="group" aria-label="Details of the evaluation">
             {PARTS.map(([name, title]) => (
               <button
                 key={name}
@@ -138,8 +144,8 @@ function Board() {
           </div>
           {part === "differences" && (
             <Differences
-              still={still}
-              policies={found.rows.map((row) => row.policy)}
+              offline={offline}
+              policies={evaluation.rows.map((row) => row.policy)}
               choose={(pair) => {
                 setPair(pair);
                 void begin("begin", { part: "differences" });
@@ -159,18 +165,23 @@ type ChoiceProps = {
   value: string;
   options: [string, string][];
   set: (value: string) => void;
-  still: string;
+  offline: string;
 };
 
-function Choice({ label, value, options, set, still }: ChoiceProps) {
-  const known = options.some(([name]) => name === value)
+function Choice({ label, value, options, set, offline }: ChoiceProps) {
+  // A value that was set from Python may not be one of the options.
+  const choices = options.some(([name]) => name === value)
     ? options
     : [...options, [value, visible(value)] as [string, string]];
   return (
     <label>
       {label}
-      <select value={value} disabled={!!still} onChange={(event) => set(event.currentTarget.value)}>
-        {known.map(([name, text]) => (
+      <select
+        value={value}
+        disabled={!!offline}
+        onChange={(event) => set(event.currentTarget.value)}
+      >
+        {choices.map(([name, text]) => (
           <option key={name} value={name}>
             {text}
           </option>
@@ -180,10 +191,10 @@ function Choice({ label, value, options, set, still }: ChoiceProps) {
   );
 }
 
-function empty(about: About): string {
+function describeEmpty(about: About): string {
   if (!about.recalls)
-    return "No recall is logged yet. Recalls that an agent asks are; then feedback says how they did.";
-  return `${plural(about.recalls, "recall")} and no feedback: a log tells what a policy is worth by what people made of what it showed. lab.feedback(hit, "success") judges one; lab.attribute reads rewards from answers.`;
+    return "No recalls logged yet. Query with lab.recall(…), then record feedback on the results.";
+  return `${plural(about.recalls, "recall")} and no feedback, so policies cannot be compared yet. Record feedback with lab.feedback(hit, "success"), or derive rewards from answers with lab.attribute.`;
 }
 
 export default widget("Evaluation board", Board, css);

@@ -1,14 +1,14 @@
-/** The policies on one scale, each with its interval, its verdict and its gates. */
+/** The policies on one scale, each with its confidence interval, its verdict and its gates. */
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import { type Scale, scale } from "../shared/scale";
 import { num, visible } from "../shared/text";
 import type { Evaluation, Gate, Row } from "./types";
 
-export function Leaderboard({ found }: { found: Evaluation }) {
-  const rows = found.rows!;
+export function Leaderboard({ evaluation }: { evaluation: Evaluation }) {
+  const rows = evaluation.rows!;
   const [open, setOpen] = useState<string | null>(null);
-  const base = rows.find((row) => row.policy === found.baseline)?.value ?? null;
+  const base = rows.find((row) => row.policy === evaluation.baseline)?.value ?? null;
   const on = scale(
     rows.flatMap((row) =>
       row.value === null ? [row.lower, row.upper] : [row.value, row.low, row.high],
@@ -16,8 +16,8 @@ export function Leaderboard({ found }: { found: Evaluation }) {
   );
   return (
     <section aria-label="Leaderboard">
-      <h3 class="headline">{visible(found.headline)}</h3>
-      {found.next && <p class="next">{visible(found.next)}</p>}
+      <h3 class="headline">{visible(evaluation.headline)}</h3>
+      {evaluation.next && <p class="next">{visible(evaluation.next)}</p>}
       <table class="leaders">
         <thead>
           <tr>
@@ -28,7 +28,7 @@ export function Leaderboard({ found }: { found: Evaluation }) {
             <th scope="col" class="number">
               value
             </th>
-            <th scope="col" class="number">{`to ${visible(found.baseline)}`}</th>
+            <th scope="col" class="number">{`minus ${visible(evaluation.baseline)}`}</th>
             <th scope="col" class="number">
               p
             </th>
@@ -39,7 +39,7 @@ export function Leaderboard({ found }: { found: Evaluation }) {
         <tbody>
           {rows.map((row) => (
             <Fragment key={row.policy}>
-              <tr class={row.policy === found.baseline ? "base" : ""}>
+              <tr class={row.policy === evaluation.baseline ? "base" : ""}>
                 <th scope="row">
                   <code>{visible(row.policy)}</code>
                 </th>
@@ -75,7 +75,7 @@ export function Leaderboard({ found }: { found: Evaluation }) {
                   </button>
                 </td>
                 <td>
-                  <Finding row={row} base={found.baseline} />
+                  <Finding row={row} base={evaluation.baseline} />
                 </td>
               </tr>
               {open === row.policy && (
@@ -87,13 +87,13 @@ export function Leaderboard({ found }: { found: Evaluation }) {
               )}
             </Fragment>
           ))}
-          {found.refusals.map((one) => (
-            <tr key={one.policy}>
+          {evaluation.refusals.map((refusal) => (
+            <tr key={refusal.policy}>
               <th scope="row">
-                <code>{visible(one.policy)}</code>
+                <code>{visible(refusal.policy)}</code>
               </th>
               <td colSpan={5} class="note">
-                {visible(one.reason)}
+                {visible(refusal.reason)}
               </td>
               <td>
                 <span class="tag withheld">✕ refused</span>
@@ -104,13 +104,13 @@ export function Leaderboard({ found }: { found: Evaluation }) {
       </table>
       <Waiting rows={rows} />
       <details class="method">
-        <summary>How these numbers were made</summary>
+        <summary>Method</summary>
         <p>
-          {visible(found.method)}. Dots are values, lines their intervals, pale bars what the value
-          may be, sampling error left aside. p-values are Holm-adjusted.
+          {visible(evaluation.method)}. Dots are estimates, lines their confidence intervals. Pale
+          bars are the bounds of the value without sampling error. p-values are Holm-adjusted.
         </p>
-        {found.notes.map((one) => (
-          <p key={one}>{visible(one)}</p>
+        {evaluation.notes.map((note) => (
+          <p key={note}>{visible(note)}</p>
         ))}
       </details>
     </section>
@@ -130,21 +130,29 @@ function Axis({ on, label }: { on: Scale; label: string }) {
 }
 
 function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }) {
-  const at = (value: number) => Math.min(100, Math.max(0, 100 * on.place(value)));
+  const toPercent = (value: number) => Math.min(100, Math.max(0, 100 * on.place(value)));
   const bar = (low: number | null, high: number | null) =>
     low === null || high === null
       ? undefined
-      : { left: `${at(low)}%`, width: `${Math.max(0.3, at(high) - at(low))}%` };
-  const said =
+      : {
+          left: `${toPercent(low)}%`,
+          width: `${Math.max(0.3, toPercent(high) - toPercent(low))}%`,
+        };
+  const description =
     row.value === null
-      ? `no value; between ${num(row.lower, 3)} and ${num(row.upper, 3)} by what is known`
+      ? `no estimate; the bounds are ${num(row.lower, 3)} and ${num(row.upper, 3)}`
       : `${num(row.value, 3)}, interval ${span(row.low, row.high)}`;
   return (
-    <div class="whisker" role="img" aria-label={`${visible(row.policy)}: ${said}`} title={said}>
+    <div
+      class="whisker"
+      role="img"
+      aria-label={`${visible(row.policy)}: ${description}`}
+      title={description}
+    >
       {on.ticks.map((tick) => (
-        <s key={tick} style={{ left: `${at(tick)}%` }} />
+        <s key={tick} style={{ left: `${toPercent(tick)}%` }} />
       ))}
-      {base !== null && <b class="baseline" style={{ left: `${at(base)}%` }} />}
+      {base !== null && <b class="baseline" style={{ left: `${toPercent(base)}%` }} />}
       {bar(row.lower, row.upper) && (
         <i
           class={row.value === null ? "bounds alone" : "bounds"}
@@ -154,9 +162,14 @@ function Whisker({ row, on, base }: { row: Row; on: Scale; base: number | null }
       {row.value !== null && bar(row.low, row.high) && (
         <i class="line" style={bar(row.low, row.high)} />
       )}
-      {row.value !== null && <i class={`dot ${tone(row)}`} style={{ left: `${at(row.value)}%` }} />}
+      {row.value !== null && (
+        <i class={`dot ${tone(row)}`} style={{ left: `${toPercent(row.value)}%` }} />
+      )}
       {row.value === null && (
-        <span class="withheld" style={{ left: `${row.upper === null ? 0 : at(row.upper) + 1}%` }}>
+        <span
+          class="withheld"
+          style={{ left: `${row.upper === null ? 0 : toPercent(row.upper) + 1}%` }}
+        >
           withheld
         </span>
       )}
@@ -189,10 +202,10 @@ function Gates({ row }: { row: Row }) {
       <thead>
         <tr>
           <th scope="col">gate</th>
-          <th scope="col">is</th>
-          <th scope="col">asked for</th>
+          <th scope="col">measured</th>
+          <th scope="col">required</th>
           <th scope="col">state</th>
-          <th scope="col">what would open it</th>
+          <th scope="col">how to open it</th>
         </tr>
       </thead>
       <tbody>
@@ -216,7 +229,7 @@ function Gates({ row }: { row: Row }) {
   );
 }
 
-/** What would open the gates that are closed or untested, without a click. */
+/** The findings and the advice of the gates that are closed or untested, visible without a click. */
 function Waiting({ rows }: { rows: Row[] }) {
   const shared = new Map<string, { gate: Gate; policies: string[] }>();
   for (const row of rows)
@@ -227,7 +240,7 @@ function Waiting({ rows }: { rows: Row[] }) {
     }
   if (!shared.size) return null;
   return (
-    <ul class="waiting" aria-label="Closed and untested gates, and what would open them">
+    <ul class="waiting" aria-label="Closed and untested gates, and how to open them">
       {[...shared].map(([text, { gate, policies }]) => (
         <li key={text}>
           <span
@@ -261,7 +274,7 @@ function states(gates: Gate[]): string {
   });
   return parts.length
     ? parts.join("; ")
-    : `all ${gates.filter((gate) => gate.state === "open").length} that are needed open`;
+    : `all ${gates.filter((gate) => gate.state === "open").length} required gates are open`;
 }
 
 export function span(low: number | null, high: number | null, signed = false): string {

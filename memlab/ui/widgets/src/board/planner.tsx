@@ -1,14 +1,15 @@
-/** What would tell a policy from the baseline, and when: sliders for the design, the rate and the traffic. */
+/** The planner: how long each design takes to detect a difference from the baseline, by rate and traffic. */
 import { useState } from "preact/hooks";
 import { num, plural, visible } from "../shared/text";
 import { useAsk, useReadOnly, useTrait } from "../shared/widget";
 import type { About, Design, Plan } from "./types";
 
+// Days of a year; the axis ends after two.
 const YEAR = 365;
 const DESIGNS = {
-  extra: "extra items beside the head",
-  lot: "by lot, none more",
-  ab: "A/B, one whole head",
+  extra: "extra items after the results",
+  lot: "random items, none extra",
+  ab: "A/B, one list per recall",
 };
 type Kind = keyof typeof DESIGNS;
 
@@ -17,28 +18,27 @@ export function Planner({ about }: { about: About }) {
   const readOnly = useReadOnly();
   const [plan] = useTrait<Plan>("_plan");
   const [kind, setKind] = useState<Kind>("extra");
-  const [extra, setExtra] = useState(1); // items beside the head
+  const [extra, setExtra] = useState(1); // Items after the results.
   const [rate, setRate] = useState(1);
   const [daily, setDaily] = useState(Math.max(1, Math.round(about.daily ?? 20)));
   const [picked, setPicked] = useState("");
   const [reason, setReason] = useState("");
   if (!plan.designs) return <p class="note">…</p>;
-  const names = [...new Set(plan.designs.map((one) => one.policy))];
+  const names = [...new Set(plan.designs.map((design) => design.policy))];
   const policy = names.includes(picked) ? picked : names[0];
-  if (!policy)
-    return <p class="note">There is no policy to plan for: choose another than the baseline.</p>;
+  if (!policy) return <p class="note">Choose a policy other than the baseline to plan for.</p>;
   const label = {
     extra: `challenge, ${extra} extra`,
     lot: "challenge by lot",
     ab: "A/B by recall",
   }[kind];
   const designs = plan.designs
-    .filter((one) => one.policy === policy)
-    .map((one) => ({
-      ...one,
-      share: one.design.startsWith("challenge") || one.design.startsWith("A/B") ? rate : 1,
+    .filter((design) => design.policy === policy)
+    .map((design) => ({
+      ...design,
+      share: design.design.startsWith("challenge") || design.design.startsWith("A/B") ? rate : 1,
     }));
-  const chosen = designs.find((one) => one.design === label)!;
+  const chosen = designs.find((design) => design.design === label)!;
   const longest = 2 * YEAR;
   return (
     <section aria-label="Planner" class="planner">
@@ -56,9 +56,9 @@ export function Planner({ about }: { about: About }) {
         <label>
           design
           <select value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
-            {Object.entries(DESIGNS).map(([name, said]) => (
+            {Object.entries(DESIGNS).map(([name, title]) => (
               <option key={name} value={name}>
-                {said}
+                {title}
               </option>
             ))}
           </select>
@@ -94,7 +94,7 @@ export function Planner({ about }: { about: About }) {
         />
       </div>
       <p class="answer" aria-live="polite">
-        {sentence(chosen, rate, daily, plan.baseline)}
+        {summarize(chosen, rate, daily, plan.baseline)}
       </p>
       <table class="designs">
         <thead>
@@ -103,81 +103,84 @@ export function Planner({ about }: { about: About }) {
             <th scope="col" class="drawing">
               <div class="axis" aria-hidden="true">
                 {[1, 7, 30, 90, 365].map((day) => (
-                  <span key={day} style={{ left: `${place(day, longest)}%` }}>
+                  <span key={day} style={{ left: `${placeDay(day, longest)}%` }}>
                     {day === 1 ? "1 day" : day === 365 ? "1 year" : `${day}`}
                   </span>
                 ))}
               </div>
             </th>
             <th scope="col" class="number">
-              one planned look
+              fixed-sample test
             </th>
             <th scope="col" class="number">
-              at every look
+              anytime-valid test
             </th>
             <th scope="col" class="number">
-              extra a recall
+              extra items
             </th>
             <th scope="col" class="number">
-              never shown
+              unsupported
             </th>
           </tr>
         </thead>
         <tbody>
-          {designs.map((one) => {
-            const [once, every] = [
-              days(one.one_look, one.share, daily),
-              days(one.every_look, one.share, daily),
+          {designs.map((design) => {
+            const [fixed, anytime] = [
+              days(design.one_look, design.share, daily),
+              days(design.every_look, design.share, daily),
             ];
             return (
               <tr
-                key={one.design}
-                class={one === chosen ? "chosen" : ""}
-                aria-current={one === chosen}
+                key={design.design}
+                class={design === chosen ? "chosen" : ""}
+                aria-current={design === chosen}
               >
                 <td>
-                  {one === chosen ? "▸ " : ""}
-                  {one.design}
+                  {design === chosen ? "▸ " : ""}
+                  {design.design}
                 </td>
                 <td class="drawing">
                   <div
                     class="whisker"
                     role="img"
-                    aria-label={`${one.design}: ${once === null ? "no verdict" : `${long(once)} for one look, ${every === null ? "more than can be planned" : long(every)} at every look`}`}
+                    aria-label={`${design.design}: ${fixed === null ? "no verdict" : `${formatDuration(fixed)} for a fixed-sample test, ${anytime === null ? "more than can be planned" : formatDuration(anytime)} for an anytime-valid test`}`}
                   >
-                    {once !== null && every !== null && (
+                    {fixed !== null && anytime !== null && (
                       <i
                         class="line moves"
                         style={{
-                          left: `${place(once, longest)}%`,
-                          width: `${place(every, longest) - place(once, longest)}%`,
+                          left: `${placeDay(fixed, longest)}%`,
+                          width: `${placeDay(anytime, longest) - placeDay(fixed, longest)}%`,
                         }}
                       />
                     )}
-                    {once !== null && (
-                      <i class="dot hollow moves" style={{ left: `${place(once, longest)}%` }} />
+                    {fixed !== null && (
+                      <i
+                        class="dot hollow moves"
+                        style={{ left: `${placeDay(fixed, longest)}%` }}
+                      />
                     )}
-                    {every !== null && (
-                      <i class="dot moves" style={{ left: `${place(every, longest)}%` }} />
+                    {anytime !== null && (
+                      <i class="dot moves" style={{ left: `${placeDay(anytime, longest)}%` }} />
                     )}
-                    {once === null && <span class="withheld">no verdict</span>}
+                    {fixed === null && <span class="withheld">no verdict</span>}
                   </div>
                 </td>
-                <td class="number">{count(one.one_look, one.share)}</td>
-                <td class="number">{count(one.every_look, one.share)}</td>
-                <td class="number">{num(one.extra * one.share, 2)}</td>
-                <td class="number">{`${Math.round(100 * one.unsupported)}%`}</td>
+                <td class="number">{formatCount(design.one_look, design.share)}</td>
+                <td class="number">{formatCount(design.every_look, design.share)}</td>
+                <td class="number">{num(design.extra * design.share, 2)}</td>
+                <td class="number">{`${Math.round(100 * design.unsupported)}%`}</td>
               </tr>
             );
           })}
         </tbody>
       </table>
       <p class="note">
-        {`Recalls for a verdict four times of five, by a model of rewards on ${plural(plan.recalls, "recall")}; ○ one planned look, ● looked at every day. At a rate of r a verdict takes 1/r times the recalls.`}
+        {`Recalls needed for a verdict with 80% power, by a model of the rewards of ${plural(plan.recalls, "recall")}: ○ fixed-sample test, ● anytime-valid test. A rate of 50% needs twice the recalls.`}
       </p>
-      {plan.notes.map((one) => (
-        <p key={one} class="note">
-          {visible(one)}
+      {plan.notes.map((note) => (
+        <p key={note} class="note">
+          {visible(note)}
         </p>
       ))}
       {about.lab && (
@@ -196,7 +199,7 @@ export function Planner({ about }: { about: About }) {
               type="text"
               value={reason}
               disabled={!!readOnly}
-              placeholder="Why is it compared?"
+              placeholder="Why do you compare it?"
               onInput={(event) => setReason(event.currentTarget.value)}
             />
           </label>
@@ -204,10 +207,10 @@ export function Planner({ about }: { about: About }) {
             type="submit"
             class="primary"
             disabled={!!readOnly || about.challengers.includes(policy)}
-            title={readOnly || "Logged; ends with lab.policies.end_challenge"}
+            title={readOnly || "Starts a challenge; lab.policies.end_challenge ends it"}
           >
             {about.challengers.includes(policy)
-              ? "Is a challenger"
+              ? "Challenge is running"
               : `Challenge with ${visible(policy)}`}
           </button>
           {readOnly && <p class="note">{readOnly}</p>}
@@ -251,36 +254,37 @@ function days(recalls: number | null, rate: number, daily: number): number | nul
   return recalls === null ? null : recalls / rate / daily;
 }
 
-/** A place in per cent on a logarithmic axis from half a day on. */
-function place(day: number, longest: number): number {
+/** Return the position in per cent on a logarithmic axis that begins at half a day. */
+export function placeDay(day: number, longest: number): number {
   const share = Math.log(Math.max(day, 0.5) / 0.5) / Math.log(longest / 0.5);
   return Math.min(100, Math.max(0, 100 * share));
 }
 
-/** Two digits, as anything more would promise what an extrapolation cannot keep. */
-function rounded(value: number): string {
+/** Round up to two digits, because an extrapolation is no more precise. */
+export function roundUp(value: number): string {
   if (value < 100) return String(Math.max(1, Math.ceil(value)));
   const size = 10 ** (Math.floor(Math.log10(value)) - 1);
   return (Math.ceil(value / size) * size).toLocaleString("en");
 }
 
-function count(recalls: number | null, rate: number): string {
-  return recalls === null ? "–" : rounded(recalls / rate);
+function formatCount(recalls: number | null, rate: number): string {
+  return recalls === null ? "–" : roundUp(recalls / rate);
 }
 
-function long(day: number): string {
+/** Return a time in days as words. */
+export function formatDuration(day: number): string {
   if (day < 1.5) return "about a day";
   if (day < 60) return `about ${Math.ceil(day)} days`;
   return day < 2 * YEAR ? `about ${Math.round(day / 30)} months` : "more than two years";
 }
 
-function sentence(one: Design, rate: number, daily: number, baseline: string): string {
-  const gap = `${visible(one.policy)} is expected to earn ${num(one.difference, 2, true)} a recall against ${visible(baseline)}`;
-  if (one.every_look === null)
-    return `${gap}: too little for a verdict in reasonable time by this design.`;
-  const once =
-    one.one_look === null
+function summarize(design: Design, rate: number, daily: number, baseline: string): string {
+  const gap = `${visible(design.policy)} is expected to score ${num(design.difference, 2, true)} per recall relative to ${visible(baseline)}`;
+  if (design.every_look === null)
+    return `${gap}. This design cannot detect that in reasonable time.`;
+  const fixed =
+    design.one_look === null
       ? ""
-      : `; one planned look would do after ${rounded(one.one_look / rate)}`;
-  return `${gap}. A verdict takes about ${rounded(one.every_look / rate)} recalls, ${long(days(one.every_look, rate, daily)!)}${once}.`;
+      : ` A fixed-sample test needs ${roundUp(design.one_look / rate)}.`;
+  return `${gap}. A verdict takes about ${roundUp(design.every_look / rate)} recalls, ${formatDuration(days(design.every_look, rate, daily)!)}.${fixed}`;
 }

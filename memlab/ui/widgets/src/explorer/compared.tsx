@@ -1,19 +1,22 @@
-/** Why one of two pinned hits stands above the other. */
+/** The comparison of two pinned results: which terms put one of them above the other. */
 import { useEffect, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
 import { num, visible } from "../shared/text";
 import { useAsk } from "../shared/widget";
-import { colour, type Key } from "./terms";
+import { ExpressionToggle, Swatch, TermName } from "./labels";
+import { colour, identifyPart, type Palette } from "./terms";
 
 type Gap = {
   term: string;
+  label?: string;
+  group?: string;
   a: number;
   b: number;
   difference: number;
   branch: string;
   decides: boolean;
 };
-type Answer = {
+type Comparison = {
   verdict: string;
   names: [string, string];
   partings: [string, boolean, boolean][];
@@ -22,41 +25,43 @@ type Answer = {
 
 export function Compared({
   ids: [a, b],
-  keys,
+  palette,
   version,
 }: {
   ids: [number, number];
-  keys: Map<string, Key>;
+  palette: Palette;
   version: unknown;
 }) {
   const ask = useAsk();
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [comparison, setComparison] = useState<Comparison | null>(null);
+  const [expressions, setExpressions] = useState(false);
   useEffect(() => {
-    void ask<Answer>("why", { a, b }).then((found) => found && setAnswer(found));
+    void ask<Comparison>("why", { a, b }).then((answer) => answer && setComparison(answer));
   }, [a, b, version]);
-  if (!answer) return null;
-  const gaps = rows<Gap>(answer.terms);
-  const top =
+  if (!comparison) return null;
+  const gaps = rows<Gap>(comparison.terms);
+  const partOf = (gap: Gap) => palette.get(identifyPart({ ...gap, value: gap.difference }));
+  const largest =
     Math.max(...gaps.map((gap) => Math.abs(gap.difference)).filter(Number.isFinite), 0) || 1;
   return (
-    <section class="compared" aria-label="Comparison of the two pinned hits">
-      <h3>{visible(answer.verdict)}</h3>
+    <section class="compared" aria-label="Comparison of the two pinned results">
+      <h3>{visible(comparison.verdict)}</h3>
       {gaps.length > 0 && (
         <table>
           <thead>
             <tr>
               <th scope="col">term</th>
               <th scope="col" class="number">
-                {answer.names[0]}
+                {comparison.names[0]}
               </th>
               <th scope="col" class="number">
-                {answer.names[1]}
+                {comparison.names[1]}
               </th>
               <th scope="col" class="number">
                 difference
               </th>
               <th scope="col">
-                <span class="hidden">difference drawn</span>
+                <span class="hidden">chart of the difference</span>
               </th>
             </tr>
           </thead>
@@ -64,10 +69,8 @@ export function Compared({
             {gaps.map((gap) => (
               <tr key={gap.term} class={gap.decides ? "decides" : ""}>
                 <td>
-                  <b class="swatch" style={{ background: colour(keys.get(gap.term)) }}>
-                    {keys.get(gap.term)?.letter}
-                  </b>{" "}
-                  <code>{visible(gap.term)}</code>
+                  <Swatch part={partOf(gap)} />{" "}
+                  <TermName term={{ ...gap, value: gap.difference }} expressions={expressions} />
                 </td>
                 <td class="number">{gap.branch === "b" ? "" : num(gap.a)}</td>
                 <td class="number">{gap.branch === "a" ? "" : num(gap.b)}</td>
@@ -76,8 +79,8 @@ export function Compared({
                   <i
                     style={{
                       [gap.difference < 0 ? "right" : "left"]: "50%",
-                      width: `${(50 * Math.abs(gap.difference)) / top}%`,
-                      background: colour(keys.get(gap.term)),
+                      width: `${(50 * Math.abs(gap.difference)) / largest}%`,
+                      background: colour(partOf(gap)),
                     }}
                   />
                 </td>
@@ -86,13 +89,18 @@ export function Compared({
           </tbody>
         </table>
       )}
-      {gaps.some((gap) => gap.decides) && (
-        <p class="note">* without this term the order would turn</p>
+      {gaps.some((gap) => gap.label) && (
+        <p>
+          <ExpressionToggle on={expressions} set={setExpressions} />
+        </p>
       )}
-      {answer.partings.map(([text, first, second]) => (
+      {gaps.some((gap) => gap.decides) && (
+        <p class="note">* Without this term, the order would be reversed.</p>
+      )}
+      {comparison.partings.map(([text, first, second]) => (
         <p key={text} class="note">
-          branches part at <code>{visible(text)}</code>
-          {`: ${first} | ${second}`}
+          The two results take different branches at <code>{visible(text)}</code>
+          {`: ${first} and ${second}`}
         </p>
       ))}
     </section>

@@ -1,12 +1,21 @@
-/** Why a hit has its score: its terms, what they read, and the whole computation. */
+/** The explanation of a score: its terms by group, the features that it reads, and the whole computation. */
 import { useEffect, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { num, visible } from "../shared/text";
+import { num, plural, visible } from "../shared/text";
 import { useAsk } from "../shared/widget";
-import { colour, type Key, keyed, type Term } from "./terms";
+import { ExpressionToggle, Swatch, TermName } from "./labels";
+import {
+  buildPalette,
+  groupTerms,
+  isNegligible,
+  type Palette,
+  type Part,
+  sumTerms,
+  type Term,
+} from "./terms";
 
 type Node = { depth: number; role: string; source: string; shown: string; live: boolean };
-type Answer = {
+type Explanation = {
   score: number;
   policy: string;
   hash: string;
@@ -15,24 +24,25 @@ type Answer = {
   tree: Table;
 };
 
-/** `keys` are the colours of a legend; without one, the terms have their own. */
+/** The explanation of a memory's score. Without a `palette`, the terms get colours of their own. */
 export function Explained({
   memory,
-  keys: given,
+  palette: shared,
   version,
 }: {
   memory: number;
-  keys?: Map<string, Key>;
+  palette?: Palette;
   version: unknown;
 }) {
   const ask = useAsk();
-  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [explanation, setExplanation] = useState<Explanation | null>(null);
+  const [expressions, setExpressions] = useState(false);
   useEffect(() => {
-    void ask<Answer>("explain", { memory }).then((found) => found && setAnswer(found));
+    void ask<Explanation>("explain", { memory }).then((answer) => answer && setExplanation(answer));
   }, [memory, version]);
-  if (!answer) return <p class="note">…</p>;
-  const terms = rows<Term>(answer.terms);
-  const keys = given ?? keyed(terms);
+  if (!explanation) return <p class="note">…</p>;
+  const terms = rows<Term>(explanation.terms);
+  const parts = groupTerms(terms, shared ?? buildPalette(terms));
   return (
     <div class="explained">
       <table>
@@ -41,44 +51,41 @@ export function Explained({
           <tr>
             <th scope="col">term</th>
             <th scope="col" class="number">
-              value
+              contribution
             </th>
           </tr>
         </thead>
         <tbody>
-          {terms.map((term) => (
-            <tr key={term.term}>
-              <td>
-                <b class="swatch" style={{ background: colour(keys.get(term.term)) }}>
-                  {keys.get(term.term)?.letter}
-                </b>{" "}
-                <code>{visible(term.term)}</code>
-              </td>
-              <td class="number">{num(term.value, 4, true)}</td>
-            </tr>
+          {parts.map(([part, members]) => (
+            <PartRows key={part.id} part={part} terms={members} expressions={expressions} />
           ))}
           <tr class="total">
-            <td>{`score, by ${visible(answer.policy)} [${answer.hash}]`}</td>
-            <td class="number">{num(answer.score)}</td>
+            <td>{`score, by ${visible(explanation.policy)} [${explanation.hash}]`}</td>
+            <td class="number">{num(explanation.score)}</td>
           </tr>
         </tbody>
       </table>
-      <dl class="features" aria-label="Features that the policy reads">
-        {answer.features.map(([name, value]) => (
-          <div key={name}>
-            <dt>
-              <code>{name}</code>
-            </dt>
-            <dd class="number">{visible(value)}</dd>
-          </div>
-        ))}
-      </dl>
+      {terms.some((term) => term.label) && (
+        <p>
+          <ExpressionToggle on={expressions} set={setExpressions} />
+        </p>
+      )}
       <details open={terms.length < 2}>
-        <summary>Step by step</summary>
+        <summary>Features and computation</summary>
+        <dl class="features" aria-label="Features that the policy reads">
+          {explanation.features.map(([name, value]) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd class="number">{visible(value)}</dd>
+            </div>
+          ))}
+        </dl>
         <ul class="tree" aria-label="The computation">
-          {rows<Node>(answer.tree).map((node, place) => (
+          {rows<Node>(explanation.tree).map((node, index) => (
             <li
-              key={place}
+              key={index}
               class={node.live ? "" : "dead"}
               style={{ paddingLeft: `${node.depth * 16}px` }}
             >
@@ -86,11 +93,72 @@ export function Explained({
                 {node.role && <span class="role">{node.role} </span>}
                 {visible(node.source)}
               </code>
-              <span class="number">{node.live ? visible(node.shown) : "not taken"}</span>
+              <span class="number">{node.live ? visible(node.shown) : "not evaluated"}</span>
             </li>
           ))}
         </ul>
       </details>
     </div>
+  );
+}
+
+/** The rows of one part: a group with its sum, which opens to its terms, or a single term. */
+function PartRows({
+  part,
+  terms,
+  expressions,
+}: {
+  part: Part;
+  terms: Term[];
+  expressions: boolean;
+}) {
+  const [isOpen, setOpen] = useState(false);
+  const hidden = terms.filter(isNegligible).length;
+  if (!part.isGroup)
+    return (
+      <>
+        {terms.map((term) => (
+          <tr key={term.term}>
+            <td>
+              <Swatch part={part} /> <TermName term={term} expressions={expressions} />
+            </td>
+            <td class="number">{num(term.value, 4, true)}</td>
+          </tr>
+        ))}
+      </>
+    );
+  const showTerms = isOpen || expressions;
+  return (
+    <>
+      <tr class="group">
+        <td>
+          <button
+            type="button"
+            class="plain"
+            aria-expanded={showTerms}
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Swatch part={part} /> {visible(part.name)}
+          </button>
+        </td>
+        <td class="number">{num(sumTerms(terms), 4, true)}</td>
+      </tr>
+      {showTerms &&
+        terms
+          .filter((term) => !isNegligible(term))
+          .map((term) => (
+            <tr key={term.term} class="member">
+              <td>
+                <TermName term={term} expressions={expressions} />
+              </td>
+              <td class="number">{num(term.value, 4, true)}</td>
+            </tr>
+          ))}
+      {showTerms && hidden > 0 && (
+        <tr class="member">
+          <td colSpan={2} class="note">{`${plural(hidden, "term")} contributed nothing`}</td>
+        </tr>
+      )}
+    </>
   );
 }

@@ -1,12 +1,30 @@
-/** Recall explorer: a question, hits with stacked bars of their terms, explanations, comparisons, feedback. */
+/** Recall explorer: a query, results with stacked bars of their terms, explanations, comparisons and feedback. */
 import { useId, useMemo, useState } from "preact/hooks";
-import { num, plural, Said, visible } from "../shared/text";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
+import { num, plural, UserText, visible } from "../shared/text";
+import {
+  useAsk,
+  useForm,
+  useLatest,
+  useOfflineReason,
+  useRows,
+  useTrait,
+  widget,
+} from "../shared/widget";
 import { Compared } from "./compared";
 import { Explained } from "./explained";
 import explained from "./explained.css";
 import css from "./explorer.css";
-import { colour, type Key, keyed, type Term } from "./terms";
+import { Swatch, TermName } from "./labels";
+import {
+  buildPalette,
+  colour,
+  measureExtent,
+  nameTerm,
+  type Palette,
+  type Segment,
+  splitScore,
+  type Term,
+} from "./terms";
 
 type Hit = {
   rank: number;
@@ -35,7 +53,7 @@ type About = {
 
 function Explorer() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const [question] = useTrait<string>("question");
   const [limit] = useTrait<number>("limit");
   const [pack] = useTrait<string>("pack");
@@ -46,24 +64,44 @@ function Explorer() {
   const hits = useRows<Hit>("_hits");
   const terms = useRows<Term & { id: number }>("_terms");
   const [open, setOpen] = useState<number | null>(null);
+  const [openParts, setOpenParts] = useState(new Set<string>());
 
   const [form, setForm] = useForm({ question, limit, pack, at });
-  const recall = useLatest((given: typeof form, log: boolean) => ask("recall", { ...given, log }));
+  const recall = useLatest((values: typeof form, log: boolean) =>
+    ask("recall", { ...values, log }),
+  );
   const change = (part: Partial<typeof form>, log = false) => {
     const next = { ...form, ...part };
     setForm(next);
     recall(next, log);
   };
 
-  const keys = useMemo(() => keyed(terms), [terms]);
-  const byHit = useMemo(() => {
-    const found = new Map<number, Term[]>();
-    for (const term of terms) found.set(term.id, [...(found.get(term.id) ?? []), term]);
-    return found;
-  }, [terms]);
-  const scale = useMemo(() => extent([...byHit.values()]), [byHit]);
+  const palette = useMemo(() => buildPalette(terms), [terms]);
+  const bars = useMemo(() => {
+    const byHit = new Map<number, Segment[]>();
+    for (const { id, score } of hits)
+      byHit.set(
+        id,
+        about.sums
+          ? splitScore(
+              terms.filter((term) => term.id === id),
+              palette,
+              openParts,
+            )
+          : [{ key: "score", name: "score", value: score, part: undefined }],
+      );
+    return byHit;
+  }, [hits, terms, palette, openParts, about.sums]);
+  const scale = useMemo(() => measureExtent([...bars.values()]), [bars]);
+  const togglePart = (id: string) => {
+    const next = new Set(openParts);
+    if (!next.delete(id)) next.add(id);
+    setOpenParts(next);
+  };
   const pin = (id: number) =>
-    setPinned(pinned.includes(id) ? pinned.filter((one) => one !== id) : [...pinned, id].slice(-2));
+    setPinned(
+      pinned.includes(id) ? pinned.filter((other) => other !== id) : [...pinned, id].slice(-2),
+    );
   const live = about.live ?? "";
 
   return (
@@ -76,17 +114,17 @@ function Explorer() {
         }}
       >
         <label class="question">
-          Question
+          Query
           <input
             type="text"
             dir="auto"
             value={form.question}
-            disabled={!!still}
+            disabled={!!offline}
             placeholder="What would you ask this memory?"
             onInput={(event) => change({ question: event.currentTarget.value })}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.isComposing) return;
-              event.preventDefault(); // JupyterLab submits no form on Enter
+              event.preventDefault(); // JupyterLab does not submit a form on Enter.
               if (about.loggable && form.question.trim()) change({}, true);
             }}
           />
@@ -94,10 +132,10 @@ function Explorer() {
         <button
           type="submit"
           class="primary"
-          disabled={!!still || !about.loggable || !form.question.trim()}
-          title={logs(about)}
+          disabled={!!offline || !about.loggable || !form.question.trim()}
+          title={explainLogging(about)}
         >
-          Ask and log
+          Search and log
         </button>
         <span class="break" />
         <label>
@@ -108,7 +146,7 @@ function Explorer() {
               min={1}
               max={Math.max(20, limit)}
               value={form.limit}
-              disabled={!!still}
+              disabled={!!offline}
               onInput={(event) => change({ limit: Number(event.currentTarget.value) })}
             />
             <output class="number">{form.limit}</output>
@@ -118,10 +156,10 @@ function Explorer() {
           Pack
           <select
             value={form.pack}
-            disabled={!!still}
+            disabled={!!offline}
             onChange={(event) => change({ pack: event.currentTarget.value })}
           >
-            <option value="">{`live: ${visible(live)}`}</option>
+            <option value="">{`active: ${visible(live)}`}</option>
             {(about.packs ?? []).map((name) => (
               <option key={name} value={name}>
                 {visible(name)}
@@ -134,37 +172,42 @@ function Explorer() {
           <span class="instant">
             <input
               type="datetime-local"
-              value={local(form.at)}
-              disabled={!!still}
-              onChange={(event) => change({ at: utc(event.currentTarget.value) })}
+              value={toLocalTime(form.at)}
+              disabled={!!offline}
+              onChange={(event) => change({ at: toUtc(event.currentTarget.value) })}
             />
-            <button type="button" disabled={!form.at || !!still} onClick={() => change({ at: "" })}>
+            <button
+              type="button"
+              disabled={!form.at || !!offline}
+              onClick={() => change({ at: "" })}
+            >
               Now
             </button>
           </span>
         </label>
       </form>
-      {still && <p class="note">{still}</p>}
+      {offline && <p class="note">{offline}</p>}
       <p class="note about" aria-live="polite">
-        {summary(about, hits.length, form)}
+        {summarize(about, hits.length, form)}
       </p>
-      {hits.length > 0 && about.known != null && <p class="note known">{sureness(about)}</p>}
+      {hits.length > 0 && about.known != null && (
+        <p class="note known">{describeConfidence(about)}</p>
+      )}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
-          The score of this pack is no sum of several terms, so there is no stacked bar: bars show
-          the whole score. Click a hit for its computation as a tree.
+          The score of this pack is not a sum of terms, so each bar shows the whole score. Click a
+          result to see its computation.
         </p>
       )}
-      {about.sums && <Legend keys={keys} />}
-      <ol class="hits" aria-label="Hits, best first">
+      {about.sums && <Legend palette={palette} open={openParts} toggle={togglePart} />}
+      <ol class="hits" aria-label="Results, best first">
         {hits.map((hit) => (
           <Row
             key={hit.id}
             hit={hit}
-            keys={keys}
+            palette={palette}
             scale={scale}
-            sums={about.sums}
-            terms={byHit.get(hit.id) ?? []}
+            segments={bars.get(hit.id) ?? []}
             open={open === hit.id}
             toggle={() => setOpen(open === hit.id ? null : hit.id)}
             pinned={pinned.includes(hit.id)}
@@ -172,19 +215,19 @@ function Explorer() {
             outcome={judged[hit.id]}
             judge={(outcome) => ask("feedback", { memory: hit.id, outcome })}
             blocked={
-              still ||
+              offline ||
               (about.decision === null
-                ? "Feedback belongs to a logged recall: press Enter in the question first."
+                ? "Only a logged recall accepts feedback. Press Enter in the query first."
                 : "")
             }
             version={terms}
           />
         ))}
       </ol>
-      {!hits.length && <p class="empty">{empty(about, form.question)}</p>}
-      {pinned.length === 1 && <p class="note">Pin a second hit to compare the two.</p>}
+      {!hits.length && <p class="empty">{describeEmpty(about, form.question)}</p>}
+      {pinned.length === 1 && <p class="note">Pin a second result to compare the two.</p>}
       {pinned.length === 2 && (
-        <Compared ids={pinned as [number, number]} keys={keys} version={terms} />
+        <Compared ids={pinned as [number, number]} palette={palette} version={terms} />
       )}
     </div>
   );
@@ -192,10 +235,9 @@ function Explorer() {
 
 type RowProps = {
   hit: Hit;
-  terms: Term[];
-  keys: Map<string, Key>;
+  segments: Segment[];
+  palette: Palette;
   scale: [number, number];
-  sums: boolean;
   open: boolean;
   toggle: () => void;
   pinned: boolean;
@@ -208,10 +250,9 @@ type RowProps = {
 
 function Row({
   hit,
-  terms,
-  keys,
+  segments,
+  palette,
   scale,
-  sums,
   open,
   toggle,
   pinned,
@@ -236,30 +277,25 @@ function Row({
           aria-controls={id}
           onClick={toggle}
         >
-          <Said text={hit.text} />
+          <UserText text={hit.text} />
         </button>
         <p class="note">
           {hit.probe && (
-            <span class="probe" title="Shown to learn about it, from below the best">
-              ◆ probe
+            <span class="probe" title="Drawn from lower ranks to collect feedback">
+              ◆ exploration item
             </span>
           )}
           {`#${hit.id} · ${visible(hit.kind)}`}
           {hit.speaker && (
             <>
               {" "}
-              · <Said text={hit.speaker} />
+              · <UserText text={hit.speaker} />
             </>
           )}
-          {hit.also > 0 && ` · and ${hit.also} like it`}
+          {hit.also > 0 && ` · ${plural(hit.also, "near-duplicate")}`}
         </p>
       </div>
-      <Bar
-        terms={sums ? terms : [{ term: "score", value: hit.score }]}
-        keys={keys}
-        scale={scale}
-        score={hit.score}
-      />
+      <Bar segments={segments} scale={scale} score={hit.score} />
       <span class="score number">{num(hit.score)}</span>
       <span class="actions">
         <button
@@ -271,53 +307,78 @@ function Row({
         >
           Pin
         </button>
-        {(["success", "fail"] as const).map((one) => (
+        {(["success", "fail"] as const).map((choice) => (
           <button
-            key={one}
+            key={choice}
             type="button"
-            class={one}
-            aria-pressed={outcome === one}
+            class={choice}
+            aria-pressed={outcome === choice}
             disabled={!!blocked}
-            aria-label={one === "success" ? `${name} helped` : `${name} did not help`}
+            aria-label={choice === "success" ? `${name} helped` : `${name} did not help`}
             title={
               blocked ||
-              (one === "success"
-                ? "It helped: logged as feedback"
-                : "It did not help: logged as feedback")
+              (choice === "success"
+                ? "This memory helped: record feedback"
+                : "This memory did not help: record feedback")
             }
-            onClick={() => judge(one)}
+            onClick={() => judge(choice)}
           >
-            {one === "success" ? "👍" : "👎"}
+            {choice === "success" ? "✓" : "✕"}
           </button>
         ))}
       </span>
       {open && (
         <div class="below" id={id}>
-          <Explained memory={hit.id} keys={keys} version={version} />
+          <Explained memory={hit.id} palette={palette} version={version} />
         </div>
       )}
     </li>
   );
 }
 
-function Legend({ keys }: { keys: Map<string, Key> }) {
-  const shown = [...keys.values()].filter((key) => key.place >= 0);
+/** The parts of the scores. A click on a group splits it into its terms, here and in the bars. */
+function Legend({
+  palette,
+  open,
+  toggle,
+}: {
+  palette: Palette;
+  open: Set<string>;
+  toggle: (id: string) => void;
+}) {
+  const coloured = [...palette.values()].filter((part) => part.colour >= 0);
   return (
-    <ul class="legend" aria-label="Terms of the score">
-      {shown.map((key) => (
-        <li key={key.letter}>
-          <b class="swatch" style={{ background: colour(key) }}>
-            {key.letter}
-          </b>
-          <code>{visible(key.text)}</code>
+    <ul class="legend" aria-label="Parts of the score">
+      {coloured.map((part) => (
+        <li key={part.id} class={open.has(part.id) ? "open" : ""}>
+          {part.isGroup ? (
+            <button
+              type="button"
+              class="plain"
+              aria-expanded={open.has(part.id)}
+              title={open.has(part.id) ? "Show one bar for the group" : "Split into terms"}
+              onClick={() => toggle(part.id)}
+            >
+              <Swatch part={part} /> {visible(part.name)}
+            </button>
+          ) : (
+            <>
+              <Swatch part={part} /> <TermName term={part.terms[0]!} expressions={false} />
+            </>
+          )}
+          {part.isGroup && open.has(part.id) && (
+            <span class="note">
+              {part.terms.map((term) => visible(nameTerm(term))).join(" · ")}
+            </span>
+          )}
         </li>
       ))}
-      {keys.size > shown.length && (
+      {palette.size > coloured.length && (
         <li>
           <b class="swatch" style={{ background: "var(--rest)" }}>
             …
           </b>
-          {plural(keys.size - shown.length, "smaller term")}
+          {plural(palette.size - coloured.length, "smaller term")}
         </li>
       )}
     </ul>
@@ -325,47 +386,40 @@ function Legend({ keys }: { keys: Map<string, Key> }) {
 }
 
 function Bar({
-  terms,
-  keys,
-  scale,
+  segments,
+  scale: [low, high],
   score,
 }: {
-  terms: Term[];
-  keys: Map<string, Key>;
+  segments: Segment[];
   scale: [number, number];
   score: number;
 }) {
-  const [low, high] = scale;
   const width = high - low || 1;
   let up = 0;
   let down = 0;
-  const parts = terms
-    .filter((term) => Number.isFinite(term.value) && term.value !== 0)
-    .sort((a, b) => (keys.get(a.term)?.order ?? 0) - (keys.get(b.term)?.order ?? 0))
-    .map((term) => {
-      if (term.value < 0) down += term.value;
-      const from = term.value > 0 ? up : down;
-      if (term.value > 0) up += term.value;
-      return {
-        term,
-        key: keys.get(term.term),
-        left: (100 * (from - low)) / width,
-        size: (100 * Math.abs(term.value)) / width,
-      };
-    });
-  const said = parts
-    .map(({ term, key }) => `${key?.letter ?? ""} ${num(term.value, 4, true)}`)
+  const pieces = segments.map((segment) => {
+    if (segment.value < 0) down += segment.value;
+    const from = segment.value > 0 ? up : down;
+    if (segment.value > 0) up += segment.value;
+    return {
+      segment,
+      left: (100 * (from - low)) / width,
+      size: (100 * Math.abs(segment.value)) / width,
+    };
+  });
+  const description = segments
+    .map(({ name, value }) => `${visible(name)} ${num(value, 4, true)}`)
     .join(", ");
   return (
-    <div class="bar" role="img" aria-label={`score ${num(score)}: ${said}`}>
-      {parts.map(({ term, key, left, size }) => (
+    <div class="bar" role="img" aria-label={`score ${num(score)}: ${description}`}>
+      {pieces.map(({ segment: { key, name, value, part }, left, size }) => (
         <i
-          key={term.term}
+          key={key}
           class="moves"
-          style={{ left: `${left}%`, width: `${size}%`, background: colour(key) }}
-          title={`${visible(term.term)}  ${num(term.value, 4, true)}`}
+          style={{ left: `${left}%`, width: `${size}%`, background: colour(part) }}
+          title={`${visible(name)}  ${num(value, 4, true)}`}
         >
-          {size > 7 ? key?.letter : ""}
+          {size > 7 ? part?.letter : ""}
         </i>
       ))}
       {low < 0 && <span class="zero" style={{ left: `${(100 * -low) / width}%` }} />}
@@ -373,69 +427,54 @@ function Bar({
   );
 }
 
-/** From the least sum of negative terms to the greatest of positive ones: one scale for all bars. */
-function extent(hits: Term[][]): [number, number] {
-  let low = 0;
-  let high = 0;
-  for (const terms of hits) {
-    const values = terms.map((term) => term.value).filter(Number.isFinite);
-    low = Math.min(
-      low,
-      values.filter((value) => value < 0).reduce((a, b) => a + b, 0),
-    );
-    high = Math.max(
-      high,
-      values.filter((value) => value > 0).reduce((a, b) => a + b, 0),
-    );
-  }
-  return [low, high];
-}
-
-function logs(about: About): string {
+function explainLogging(about: About): string {
   return about.loggable
-    ? "Enter does the same: the recall is logged, may show a probe, and can be judged"
-    : "Only the live pack of a writable lab, now, is logged";
+    ? "Same as Enter: logs the recall, which may add an exploration item and accepts feedback"
+    : "Only recalls of the active pack, now, in a writable lab are logged";
 }
 
-function summary(about: About, shown: number, form: { question: string }): string {
+function summarize(about: About, count: number, form: { question: string }): string {
   if (!form.question.trim())
     return `${plural(about.memories ?? 0, "memory", "memories")} · pack ${visible(about.pack ?? "")} [${about.hash}]`;
   const secrets = about.redacted
-    ? ` · ${plural(about.redacted, "secret")} redacted in the question`
+    ? ` · ${plural(about.redacted, "secret")} redacted from the query`
     : "";
   const trace =
     about.decision !== null
       ? `logged as recall ${about.decision}`
       : about.loggable
-        ? "a preview, not logged: Enter logs it"
+        ? "a preview, not logged (press Enter to log it)"
         : "not logged";
-  return `${shown} of ${plural(about.candidates, "candidate")} · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
+  return `${count} of ${plural(about.candidates, "candidate")} · pack ${visible(about.pack)} [${about.hash}] · ${trace}${secrets}`;
 }
 
-/** What the pack says of the chance that the question can be answered at all. */
-function sureness(about: About): string {
-  const fewer = about.fewer ? " That is below the pack's floor, so fewer are shown." : "";
+/** Return the chance that some memory answers the query, as the pack estimates it. */
+function describeConfidence(about: About): string {
+  const fewer = about.fewer
+    ? " Fewer results are shown because this is below the threshold of the pack."
+    : "";
   const known = about.known!;
   const share =
     known > 0.99 ? "More than 99%" : known < 0.01 ? "Less than 1%" : `${Math.round(100 * known)}%`;
-  return `${share} likely that these memories contain the answer, by the pack's policy known.${fewer}`;
+  return `${share} likely that these memories contain the answer.${fewer}`;
 }
 
-function empty(about: About, question: string): string {
+function describeEmpty(about: About, question: string): string {
   if (!about.memories) return 'This lab has no memories yet: lab.remember("…") stores one.';
   return question.trim()
-    ? "Nothing that may answer was found."
-    : "Type a question: hits change with each letter.";
+    ? "No memory matches this query."
+    : "Type a query. Results change with each letter.";
 }
 
-/** An instant as the field has it, in the reader's zone, and back. */
-function local(at: string): string {
+/** Return an instant as a field for dates shows it, in the time zone of the reader. */
+function toLocalTime(at: string): string {
   const time = at ? new Date(at) : null;
   if (!time || Number.isNaN(time.getTime())) return "";
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-function utc(value: string): string {
+/** Return the value of a field for dates as an instant in UTC. */
+function toUtc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 

@@ -1,14 +1,12 @@
-/** anywidget's model without Jupyter: over a websocket to `memlab view`, and of a state that was kept. */
-import type { Model, Still } from "../shared/model";
+/** anywidget's model without Jupyter: one over a websocket to `memlab view`, and one of a saved state. */
+import type { Listener, Model, Offline } from "../shared/model";
 
-type Callback = (...args: any[]) => void;
-
-/** Values by name, and who listens to them. */
+/** The values of traits by name, and the listeners to their changes. */
 class Traits {
-  protected state: Record<string, any> = {};
-  private callbacks = new Map<string, Set<Callback>>();
+  protected state: Record<string, unknown> = {};
+  private listeners = new Map<string, Set<Listener>>();
 
-  get(name: string): any {
+  get(name: string): unknown {
     return this.state[name];
   }
 
@@ -18,42 +16,44 @@ class Traits {
     this.emit(`change:${name}`);
   }
 
-  on(event: string, callback: Callback): void {
-    if (!this.callbacks.has(event)) this.callbacks.set(event, new Set());
-    this.callbacks.get(event)!.add(callback);
+  on(event: string, listener: Listener): void {
+    if (!this.listeners.has(event)) this.listeners.set(event, new Set());
+    this.listeners.get(event)!.add(listener);
   }
 
-  off(event: string, callback: Callback): void {
-    this.callbacks.get(event)?.delete(callback);
+  off(event: string, listener: Listener): void {
+    this.listeners.get(event)?.delete(listener);
   }
 
-  protected emit(event: string, ...args: any[]): void {
-    for (const callback of [...(this.callbacks.get(event) ?? [])]) callback(...args);
+  protected emit(event: string, ...values: unknown[]): void {
+    for (const listener of [...(this.listeners.get(event) ?? [])]) listener(...(values as never[]));
   }
 }
 
-/** A message of Python: `update` with what a widget's traits are now, or `custom` with an answer. */
+/** A message of Python: `update` with the values of traits, or `custom` with an answer. */
 type Message = {
   method?: string;
-  state?: Record<string, any>;
-  buffer_paths?: (string | number)[][];
-  content?: any;
+  state?: Record<string, unknown>;
+  buffer_paths?: string[][];
+  content?: unknown;
 };
 
-/** Traits of a widget that Python has: what is set here is sent there, and what it sends is set here. */
+/** The traits of a widget whose other half is in Python: changes are sent in both directions. */
 abstract class Live extends Traits {
-  private dirty = new Set<string>();
+  private changedNames = new Set<string>();
 
   override set(name: string, value: unknown): void {
     if (this.state[name] === value) return;
-    this.dirty.add(name);
+    this.changedNames.add(name);
     super.set(name, value);
   }
 
-  /** What was set since it was asked for last. */
-  protected taken(): Record<string, unknown> {
-    const state = Object.fromEntries([...this.dirty].map((name) => [name, this.state[name]]));
-    this.dirty.clear();
+  /** Return the traits that were set since the last call. */
+  protected takeChanges(): Record<string, unknown> {
+    const state = Object.fromEntries(
+      [...this.changedNames].map((name) => [name, this.state[name]]),
+    );
+    this.changedNames.clear();
     return state;
   }
 
@@ -61,17 +61,17 @@ abstract class Live extends Traits {
     if (message.method === "custom") this.emit("msg:custom", message.content, buffers);
     if (message.method !== "update") return;
     const state = message.state!;
-    for (const [place, path] of message.buffer_paths!.entries()) {
-      let inside = state;
-      for (const step of path.slice(0, -1)) inside = inside[step];
-      inside[path.at(-1)!] = buffers[place];
+    for (const [index, path] of message.buffer_paths!.entries()) {
+      let parent = state;
+      for (const key of path.slice(0, -1)) parent = parent[key] as Record<string, unknown>;
+      parent[path.at(-1)!] = buffers[index];
     }
     Object.assign(this.state, state);
     for (const name of Object.keys(state)) this.emit(`change:${name}`);
   }
 }
 
-/** Over a websocket. Frames are described in memlab/ui/widgets/view.py. */
+/** A model over a websocket, whose frames are described in memlab/ui/widgets/view.py. */
 export class SocketModel extends Live implements Model {
   private socket: WebSocket;
   /** Resolves with the first state; rejects with a sentence where Python refuses the widget. */
@@ -91,11 +91,11 @@ export class SocketModel extends Live implements Model {
         const why = event.code === 1008 && event.reason;
         reject(
           new Error(
-            why || "memlab does not answer: start it again, and open the address that it prints.",
+            why || "memlab does not answer. Start it again and open the address that it prints.",
           ),
         );
         this.state.fault =
-          "The connection to memlab has ended. Start it again, and open the address that it prints.";
+          "The connection to memlab has ended. Start it again and open the address that it prints.";
         this.emit("change:fault");
         this.ended();
       };
@@ -103,7 +103,7 @@ export class SocketModel extends Live implements Model {
   }
 
   save_changes(): void {
-    this.post({ method: "update", state: this.taken(), buffer_paths: [] });
+    this.post({ method: "update", state: this.takeChanges(), buffer_paths: [] });
   }
 
   send(content: unknown): void {
@@ -116,40 +116,44 @@ export class SocketModel extends Live implements Model {
   }
 
   private unpack(frame: ArrayBuffer): void {
-    const head = new DataView(frame).getUint32(0);
-    const { data, sizes } = JSON.parse(new TextDecoder().decode(new Uint8Array(frame, 4, head)));
-    let at = 4 + head;
+    const headerSize = new DataView(frame).getUint32(0);
+    const header = new TextDecoder().decode(new Uint8Array(frame, 4, headerSize));
+    const { data, sizes } = JSON.parse(header);
+    let offset = 4 + headerSize;
     const buffers: DataView[] = (sizes as number[]).map((size) => {
-      const view = new DataView(frame, at, size);
-      at += size;
+      const view = new DataView(frame, offset, size);
+      offset += size;
       return view;
     });
     this.receive(data, buffers);
   }
 }
 
-function bytes(text: string): DataView {
-  return new DataView(Uint8Array.from(atob(text), (one) => one.charCodeAt(0)).buffer);
+function decodeBase64(text: string): DataView {
+  return new DataView(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer);
 }
 
-export type Kept = { values: Record<string, any>; tables: Record<string, string> };
+/** The saved traits of a widget: values as JSON, tables as Arrow in base64. */
+export type SavedState = { values: Record<string, unknown>; tables: Record<string, string> };
 
-/** A state that was kept: what is set stays in the page, and nothing can be asked. */
-export class KeptModel extends Traits implements Model, Still {
+/** A model of a saved state: what is set stays in the page, and no request is answered. */
+export class SavedModel extends Traits implements Model, Offline {
   constructor(
-    { values, tables }: Kept,
-    readonly still: string,
+    { values, tables }: SavedState,
+    readonly offline: string,
   ) {
     super();
     this.state = {
       ...values,
-      ...Object.fromEntries(Object.entries(tables).map(([name, text]) => [name, bytes(text)])),
+      ...Object.fromEntries(
+        Object.entries(tables).map(([name, text]) => [name, decodeBase64(text)]),
+      ),
     };
   }
 
   save_changes(): void {}
 
   send(): void {
-    throw new Error(this.still);
+    throw new Error(this.offline);
   }
 }

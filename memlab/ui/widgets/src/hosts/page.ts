@@ -2,14 +2,14 @@
 import { visible } from "../shared/text";
 import { followTheme } from "../shared/theme";
 import theme from "../shared/theme.css";
-import { type Kept, KeptModel, SocketModel } from "./models";
+import { SavedModel, type SavedState, SocketModel } from "./models";
 import css from "./page.css";
 
 type About = { tabs: Record<string, string>; title: string; note: string; still?: string };
-type Bundle = { default: { render: (given: { model: unknown; el: HTMLElement }) => () => void } };
+type Bundle = { default: { render: (host: { model: unknown; el: HTMLElement }) => () => void } };
 const here = (document.currentScript as HTMLScriptElement).src;
-const kept = globalThis as unknown as {
-  memlabState?: Record<string, Kept>;
+const saved = globalThis as unknown as {
+  memlabState?: Record<string, SavedState>;
   memlabBundles?: Record<string, string>;
 };
 
@@ -17,30 +17,30 @@ const about: About = JSON.parse(document.getElementById("memlab")!.textContent!)
 const main = document.querySelector("main")!;
 const names = Object.keys(about.tabs);
 
-/** A bundle as a module. A page of a disk may import no file beside it, but a text that a script has brought. */
-async function load(name: string): Promise<Bundle> {
+/** Import a bundle as a module. A page on a disk may import no file, so its bundles are texts in a script. */
+async function loadBundle(name: string): Promise<Bundle> {
   if (location.protocol !== "file:") return import(new URL(`./${name}.js`, here).href);
-  if (!kept.memlabBundles) await script(new URL("../bundles.js", here).href);
+  if (!saved.memlabBundles) await loadScript(new URL("../bundles.js", here).href);
   const url = URL.createObjectURL(
-    new Blob([kept.memlabBundles![name]!], { type: "text/javascript" }),
+    new Blob([saved.memlabBundles![name]!], { type: "text/javascript" }),
   );
   return import(url).finally(() => URL.revokeObjectURL(url));
 }
 
-function script(src: string): Promise<unknown> {
-  const made = document.createElement("script");
-  made.src = src;
-  document.head.append(made);
+function loadScript(src: string): Promise<unknown> {
+  const element = document.createElement("script");
+  element.src = src;
+  document.head.append(element);
   return new Promise((resolve, reject) =>
-    Object.assign(made, { onload: resolve, onerror: reject }),
+    Object.assign(element, { onload: resolve, onerror: reject }),
   );
 }
 
-async function show(name: string, el: HTMLElement): Promise<void> {
+async function showWidget(name: string, el: HTMLElement): Promise<void> {
   try {
-    const loading = load(name);
-    let model: KeptModel | SocketModel;
-    if (kept.memlabState) model = new KeptModel(kept.memlabState[name]!, about.still ?? "");
+    const loading = loadBundle(name);
+    let model: SavedModel | SocketModel;
+    if (saved.memlabState) model = new SavedModel(saved.memlabState[name]!, about.still ?? "");
     else {
       model = new SocketModel(`ws://${location.host}/live/${name}${location.search}`);
       model.ended = () => badge?.replaceChildren("ended");
@@ -56,19 +56,19 @@ async function show(name: string, el: HTMLElement): Promise<void> {
 }
 
 let badge: HTMLElement | undefined;
-if (names.length === 1 && !about.still) void show(names[0]!, main);
-else tabs();
+if (names.length === 1 && !about.still) void showWidget(names[0]!, main);
+else showTabs();
 
-function tabs(): void {
+function showTabs(): void {
   const make = <Tag extends keyof HTMLElementTagNameMap>(
     tag: Tag,
     name: string,
     ...inside: (Node | string)[]
   ) => {
-    const made = document.createElement(tag);
-    made.className = name;
-    made.append(...inside);
-    return made;
+    const element = document.createElement(tag);
+    element.className = name;
+    element.append(...inside);
+    return element;
   };
   const style = make("style", "", theme, css);
   badge = make("span", "badge", about.note);
@@ -85,15 +85,15 @@ function tabs(): void {
   );
   document.body.prepend(style, bar);
   followTheme(bar);
-  const begun = new Set<string>();
+  const loaded = new Set<string>();
   const panels = new Map<string, HTMLElement>();
   const buttons = new Map<string, HTMLButtonElement>();
 
   const open = (wanted: string) => {
     const chosen = names.includes(wanted) ? wanted : names[0]!;
-    if (!begun.has(chosen)) {
-      begun.add(chosen);
-      void show(chosen, panels.get(chosen)!);
+    if (!loaded.has(chosen)) {
+      loaded.add(chosen);
+      void showWidget(chosen, panels.get(chosen)!);
     }
     for (const [name, button] of buttons) {
       button.setAttribute("aria-selected", String(name === chosen));

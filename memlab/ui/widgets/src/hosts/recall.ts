@@ -1,6 +1,6 @@
-/** Why a recall showed what it showed, and two buttons on each memory by which the user judges it. */
+/** The explanation of a recall, with two buttons on each memory that record feedback. */
 import { visible } from "../shared/text";
-import type { Answer, Bridge } from "./bridge";
+import type { Bridge, ToolResult } from "./bridge";
 
 type Memory = {
   id: number;
@@ -11,7 +11,9 @@ type Memory = {
   speaker?: string;
   probe?: boolean;
 };
-type Term = { term: string; value: number };
+/** The structured content of the tool `recall`; `recall` is the number of the logged recall. */
+export type Recalled = { recall: number | null; memories: Memory[] };
+type Term = { term: string; value: number; label?: string; group?: string };
 type Why = {
   query: string;
   policy: string;
@@ -19,8 +21,8 @@ type Why = {
   memories: { id: number; terms: Term[] }[];
 };
 
-/** An element with a text, never with HTML: what a memory says is data. */
-export function made<Tag extends keyof HTMLElementTagNameMap>(
+/** Create an element with a text, never with HTML: the text of a memory is data. */
+export function createElement<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   text = "",
   kind = "",
@@ -33,90 +35,103 @@ export function made<Tag extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Draw the answer of `recall` into an element. */
-export async function showRecall(bridge: Bridge, answer: Answer, into: HTMLElement): Promise<void> {
-  const said = answer?.structuredContent;
-  if (answer?.isError || !said)
-    throw new Error(answer?.content?.[0]?.text ?? "There is nothing to show.");
-  const memories: Memory[] = said.memories;
+/** Show the result of the tool `recall` in an element. */
+export async function showRecall(
+  bridge: Bridge,
+  result: ToolResult<Recalled>,
+  into: HTMLElement,
+): Promise<void> {
+  if (result?.isError || !result?.structuredContent)
+    throw new Error(result?.content?.[0]?.text ?? "There is nothing to show.");
+  const { recall, memories } = result.structuredContent;
   const why: Why | null =
-    said.recall !== null && memories.length
-      ? JSON.parse(await bridge.read(`memlab://terms/${said.recall}`))
+    recall !== null && memories.length
+      ? JSON.parse(await bridge.read(`memlab://terms/${recall}`))
       : null;
-  const head = why ? `Recall ${said.recall}: ${why.query}` : "What memlab recalled";
+  const title = why ? `Recall ${recall}: ${why.query}` : "What memlab recalled";
   const note = why
     ? `${memories.length} memories, by ${why.policy} [${why.hash.slice(0, 12)}]`
     : memories.length
-      ? "It is not logged, so it has no terms."
-      : "Nothing that is remembered answers this.";
-  const list = made("ol", "", "", ...memories.map((one) => row(bridge, one, said.recall, why)));
-  into.replaceChildren(made("h1", head), made("p", note, "said"), list);
+      ? "This recall is not logged, so its terms are unknown."
+      : "No memory matches this query.";
+  const list = createElement(
+    "ol",
+    "",
+    "",
+    ...memories.map((memory) => createRow(bridge, memory, recall, why)),
+  );
+  into.replaceChildren(createElement("h1", title), createElement("p", note, "said"), list);
 }
 
-function row(bridge: Bridge, memory: Memory, recall: number | null, why: Why | null): HTMLElement {
+function createRow(
+  bridge: Bridge,
+  memory: Memory,
+  recall: number | null,
+  why: Why | null,
+): HTMLElement {
   const about = [`#${memory.id}`, memory.kind, memory.created, `score ${memory.score.toFixed(4)}`];
   if (memory.speaker) about.splice(2, 0, memory.speaker);
-  if (memory.probe) about.push("a probe: shown to learn about it");
-  const node = made(
+  if (memory.probe) about.push("exploration item");
+  const node = createElement(
     "li",
     "",
     "",
-    made("p", memory.text, "text"),
-    made("p", about.join(" · "), "about"),
+    createElement("p", memory.text, "text"),
+    createElement("p", about.join(" · "), "about"),
   );
-  const terms = why?.memories.find((one) => one.id === memory.id)?.terms ?? [];
-  if (terms.length) node.append(bars(terms));
-  if (recall !== null) node.append(judged(bridge, memory.id, recall));
+  const terms = why?.memories.find((entry) => entry.id === memory.id)?.terms ?? [];
+  if (terms.length) node.append(createBars(terms));
+  if (recall !== null) node.append(createFeedback(bridge, memory.id, recall));
   return node;
 }
 
-function bars(terms: Term[]): HTMLElement {
-  const most = Math.max(...terms.map((one) => Math.abs(one.value)), 1e-9);
-  const table = made("table");
-  for (const { term, value } of terms) {
-    const bar = made("div", "", value < 0 ? "bar less" : "bar");
-    bar.style.width = `${(100 * Math.abs(value)) / most}%`;
+function createBars(terms: Term[]): HTMLElement {
+  const largest = Math.max(...terms.map((term) => Math.abs(term.value)), 1e-9);
+  const table = createElement("table");
+  for (const { term, value, label, group } of terms) {
+    const bar = createElement("div", "", value < 0 ? "bar less" : "bar");
+    bar.style.width = `${(100 * Math.abs(value)) / largest}%`;
     const number = `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(4)}`;
     table.append(
-      made(
+      createElement(
         "tr",
         "",
         "",
-        made("td", term, "term"),
-        made("td", number, "value"),
-        made("td", "", "drawn", bar),
+        createElement("td", label ? [group, label].filter(Boolean).join(": ") : term, "term"),
+        createElement("td", number, "value"),
+        createElement("td", "", "drawn", bar),
       ),
     );
   }
-  return made(
+  return createElement(
     "details",
     "",
     "",
-    made("summary", `Why: ${terms.length} terms that sum to the score`),
+    createElement("summary", `Why: the score is the sum of ${terms.length} terms`),
     table,
   );
 }
 
-function judged(bridge: Bridge, id: number, recall: number): HTMLElement {
-  const state = made("span", "", "said");
+function createFeedback(bridge: Bridge, id: number, recall: number): HTMLElement {
+  const state = createElement("span", "", "said");
   state.setAttribute("role", "status");
   const buttons = (["success", "fail"] as const).map((outcome) => {
     const text = outcome === "success" ? "It helped" : "It misled";
-    const button = made("button", text);
+    const button = createElement("button", text);
     button.type = "button";
     button.setAttribute("aria-label", `${text}: memory ${id}`);
     button.addEventListener("click", async (event) => {
-      if (!event.isTrusted) return; // written is what the user clicked, and nothing else
-      for (const one of buttons) one.disabled = true;
+      if (!event.isTrusted) return; // Only a click of the user records feedback.
+      for (const other of buttons) other.disabled = true;
       try {
         const answer = await bridge.call("feedback", { recall, memories: [id], outcome });
         state.textContent = answer.content?.[0]?.text ?? "";
       } catch (error) {
         state.textContent = (error as Error).message;
-        for (const one of buttons) one.disabled = false;
+        for (const other of buttons) other.disabled = false;
       }
     });
     return button;
   });
-  return made("div", "", "", ...buttons, state);
+  return createElement("div", "", "", ...buttons, state);
 }

@@ -1,8 +1,8 @@
 /**
- * Points on a canvas: by WebGL, 100,000 of them and more at each frame, or on a plain canvas where there is none.
+ * Points on a canvas: with WebGL, which draws 100,000 points at each frame, or without it.
  *
- * Each point has a colour, a shape (so that no colour stands alone) and a size; those that are not selected grow pale
- * where others are. A view is the centre and the scale of what is seen of the square -1..1.
+ * Each point has a colour, a shape (for readers who do not see colours) and a size. Unselected points are pale when
+ * others are selected. A view is a centre and a scale in the square from -1 to 1.
  */
 export type View = { x: number; y: number; scale: number };
 export type Cloud = {
@@ -26,8 +26,10 @@ export type Drawer = {
   close(): void;
 };
 
+// Points that are drawn without WebGL: more would drop frames.
 export const MOST_PLAIN = 5_000;
-const OTHERS = 7; // a small dot, as those without any value are smaller dots
+// The code of all words without a colour of their own, drawn as small dots.
+const OTHERS = 7;
 
 const VERTEX = `
 attribute vec2 at; attribute vec3 tint; attribute vec3 look; // shape, size, whether it is picked
@@ -56,7 +58,7 @@ void main() {
   if (shown < 0.02) discard;
   gl_FragColor = vec4(ink * shown, shown);
 }`;
-/** The shapes as the legend writes them, in the shader's order. */
+/** The shapes in the legend, in the order of the shader. */
 export const SHAPES = ["●", "■", "▲", "◆", "✚", "○", "▼", "•"];
 
 export function drawer(canvas: HTMLCanvasElement): Drawer {
@@ -65,11 +67,11 @@ export function drawer(canvas: HTMLCanvasElement): Drawer {
     premultipliedAlpha: true,
     preserveDrawingBuffer: true,
   });
-  return gl ? onCard(canvas, gl) : plainly(canvas);
+  return gl ? drawWithWebGL(canvas, gl) : drawPlainly(canvas);
 }
 
-/** Of each point its colour, shape and size. */
-function looks(cloud: Cloud, ink: Ink) {
+/** Return the colours of all points, and their shapes, sizes and selection. */
+export function computeLooks(cloud: Cloud, ink: Ink) {
   const count = cloud.x.length;
   const tints = new Float32Array(3 * count);
   const looks = new Float32Array(3 * count);
@@ -94,7 +96,7 @@ function looks(cloud: Cloud, ink: Ink) {
   return { tints, looks };
 }
 
-/** How large a point is, in pixels: the fewer there are, and the nearer one looks, the larger. */
+/** Return the size of a point in pixels, which grows with the zoom and shrinks with the count. */
 function pointSize(count: number, view: View): number {
   return (
     Math.max(3, Math.min(16, (26 / Math.max(1, count) ** 0.2) * Math.sqrt(view.scale))) *
@@ -102,7 +104,7 @@ function pointSize(count: number, view: View): number {
   );
 }
 
-function onCard(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
+function drawWithWebGL(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
   const program = gl.createProgram()!;
   for (const [kind, source] of [
     [gl.VERTEX_SHADER, VERTEX],
@@ -144,7 +146,7 @@ function onCard(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
       some = cloud.some;
       const places = new Float32Array(2 * count);
       for (let at = 0; at < count; at++) places.set([cloud.x[at]!, cloud.y[at]!], 2 * at);
-      const { tints, looks: look } = looks(cloud, ink);
+      const { tints, looks: look } = computeLooks(cloud, ink);
       fill("at", 2, places);
       fill("tint", 3, tints);
       fill("look", 3, look);
@@ -160,23 +162,23 @@ function onCard(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Drawer {
       if (count) gl.drawArrays(gl.POINTS, 0, count);
     },
     close() {
-      for (const one of Object.values(buffers)) gl.deleteBuffer(one);
+      for (const buffer of Object.values(buffers)) gl.deleteBuffer(buffer);
       gl.deleteProgram(program);
-      gl.getExtension("WEBGL_lose_context")?.loseContext(); // a page may have few of them
+      gl.getExtension("WEBGL_lose_context")?.loseContext(); // Browsers limit the contexts of a page.
     },
   };
 }
 
-function plainly(canvas: HTMLCanvasElement): Drawer {
+function drawPlainly(canvas: HTMLCanvasElement): Drawer {
   const pen = canvas.getContext("2d")!;
   let cloud: Cloud | null = null;
   let tints = new Float32Array(0);
   let look = new Float32Array(0);
   return {
     kind: "canvas",
-    load(given, ink) {
-      cloud = given;
-      ({ tints, looks: look } = looks(given, ink));
+    load(points, ink) {
+      cloud = points;
+      ({ tints, looks: look } = computeLooks(points, ink));
     },
     draw(view) {
       pen.clearRect(0, 0, canvas.width, canvas.height);

@@ -1,4 +1,4 @@
-/** The neighbourhood of a memory, or of a question's hits, by forces on a canvas; nodes have shapes by what they are. */
+/** The graph around a memory, or around the results of a query. Nodes have shapes by their kind. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clip, visible } from "../shared/text";
 import { Force, type Net } from "./force";
@@ -6,7 +6,7 @@ import { Force, type Net } from "./force";
 export type Node = { kind: string; id: number; name: string; hops: number };
 export type Edge = { source: number; target: number; relation: string; weight: number };
 const MARKS: Record<string, string> = { memory: "●", tag: "■", cluster: "◆", entity: "▲" };
-const DRAWN = 340; // steps until it stands still
+const DRAWN = 340; // Steps after which the layout no longer moves.
 
 export function Graph({
   nodes,
@@ -36,7 +36,7 @@ export function Graph({
   }, [nodes, edges]);
   const state = useRef({ hover, active });
   state.current = { hover, active };
-  const seen = useRef({ scale: 1, x: 0, y: 0 });
+  const viewport = useRef({ scale: 1, x: 0, y: 0 });
 
   const draw = () => {
     const el = canvas.current;
@@ -49,19 +49,19 @@ export function Graph({
     const pen = el.getContext("2d")!;
     const [left, top, right, bottom] = force.box();
     const scale = Math.min(2, (width - 60) / (right - left), (height - 40) / (bottom - top));
-    seen.current = {
+    viewport.current = {
       scale,
       x: width / 2 - ((left + right) / 2) * scale,
       y: height / 2 - ((top + bottom) / 2) * scale,
     };
-    const at = (node: number): [number, number] => [
-      force.x[node]! * scale + seen.current.x,
-      force.y[node]! * scale + seen.current.y,
+    const toScreen = (node: number): [number, number] => [
+      force.x[node]! * scale + viewport.current.x,
+      force.y[node]! * scale + viewport.current.y,
     ];
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, width, height);
     const drawEdges = (
-      kept: (edge: Edge) => boolean,
+      isDrawn: (edge: Edge) => boolean,
       stroke: string,
       dash: number[],
       alpha: number,
@@ -69,9 +69,9 @@ export function Graph({
     ) => {
       pen.beginPath();
       for (const edge of edges) {
-        if (!kept(edge)) continue;
-        pen.moveTo(...at(edge.source));
-        pen.lineTo(...at(edge.target));
+        if (!isDrawn(edge)) continue;
+        pen.moveTo(...toScreen(edge.source));
+        pen.lineTo(...toScreen(edge.target));
       }
       pen.strokeStyle = stroke;
       pen.globalAlpha = alpha;
@@ -103,7 +103,7 @@ export function Graph({
     };
     const small = nodes.length > 400 ? 0.6 : 1;
     nodes.forEach((node, index) => {
-      const [x, y] = at(index);
+      const [x, y] = toScreen(index);
       const amount = now?.get(index) ?? 0;
       const radius =
         small * (now ? 3 + 9 * Math.sqrt(Math.min(1, amount)) : seeds.has(index) ? 8 : 5);
@@ -132,7 +132,7 @@ export function Graph({
     const crowded = nodes.filter((node) => node.kind !== "memory").length > 14;
     nodes.forEach((node, index) => {
       if (index !== over && !seeds.has(index) && (node.kind === "memory" || crowded)) return;
-      const [x, y] = at(index);
+      const [x, y] = toScreen(index);
       const text = clip(visible(node.name).replaceAll("\n", " "), index === over ? 60 : 26);
       const half = pen.measureText(text).width / 2;
       const middle = Math.max(half + 4, Math.min(width - half - 4, x));
@@ -161,13 +161,13 @@ export function Graph({
 
   const find = (event: PointerEvent) => {
     const corner = canvas.current!.getBoundingClientRect();
-    const { scale, x, y } = seen.current;
-    let [best, least] = [-1, 144];
+    const { scale, x, y } = viewport.current;
+    let [best, smallest] = [-1, 144]; // A click within 12 pixels of a node selects it.
     for (let node = 0; node < nodes.length; node++) {
       const square =
         (force.x[node]! * scale + x - event.clientX + corner.left) ** 2 +
         (force.y[node]! * scale + y - event.clientY + corner.top) ** 2;
-      if (square < least) [best, least] = [node, square];
+      if (square < smallest) [best, smallest] = [node, square];
     }
     return best;
   };
@@ -178,7 +178,7 @@ export function Graph({
         class="graph"
         role="img"
         data-rate={rate}
-        aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; its nearest are listed below`}
+        aria-label={`Graph of ${nodes.length} nodes and ${edges.length} edges; the nearest are listed below`}
         onPointerMove={(event) => setHover(find(event))}
         onPointerLeave={() => setHover(-1)}
         onClick={(event) => {
@@ -194,7 +194,7 @@ export function Graph({
         ))}
         {edges.some((edge) => edge.relation === "near") && (
           <span>
-            <b>┄</b> near by meaning{" "}
+            <b>┄</b> similar{" "}
           </span>
         )}
         {edges.some((edge) => edge.relation === "contradicts") && (

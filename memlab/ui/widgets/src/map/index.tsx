@@ -1,8 +1,8 @@
-/** Memory map: memories as points by meaning, a lasso, the neighbourhood of one, and the spreading of a question. */
+/** Memory map: memories as points by meaning, a lasso, the neighbourhood of a memory, and spreading activation. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { clip, num, plural, Said, visible } from "../shared/text";
-import { useAsk, useLatest, useStill, useTable, useTrait, widget } from "../shared/widget";
+import { clip, num, plural, UserText, visible } from "../shared/text";
+import { useAsk, useLatest, useOfflineReason, useTable, useTrait, widget } from "../shared/widget";
 import { SHAPES } from "./draw";
 import { type Edge, Graph, type Node } from "./graph";
 import css from "./map.css";
@@ -23,12 +23,23 @@ type About = {
   event: number;
   colours: string[];
 };
-type Near = {
+type Activation = { step: number; node: number; activation: number };
+/** The answer to a request for a graph; the last three values belong to spreading activation. */
+type GraphAnswer = {
+  nodes: Table;
+  edges: Table;
+  cut: boolean;
+  active: Table;
+  seeds: number[];
+  beyond: number;
+};
+/** A graph around a memory, or around the results of a query with their activation. */
+type Neighbourhood = {
   nodes: Node[];
   edges: Edge[];
   cut: boolean;
   seeds: number[];
-  active?: { step: number; node: number; activation: number }[];
+  active?: Activation[];
   beyond?: number;
   question?: string;
 };
@@ -42,15 +53,15 @@ const NAMES: Record<string, string> = {
 
 function MemoryMap() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const points = useTable("_points");
   const shades = useTable("_shades");
   const [about] = useTrait<About>("_about");
   const [colour, setColour] = useTrait<string>("colour");
   const [ids, setIds] = useTrait<number[]>("ids");
   const [focus, setFocus] = useTrait<number>("focus");
-  const [near, setNear] = useState<Near | null>(null);
-  const [seen, setSeen] = useState<Seen | null>(null);
+  const [neighbourhood, setNeighbourhood] = useState<Neighbourhood | null>(null);
+  const [details, setDetails] = useState<Seen | null>(null);
   const [most, setMost] = useState(60);
   const [question, setQuestion] = useState("");
   const [step, setStep] = useState(0);
@@ -60,86 +71,90 @@ function MemoryMap() {
 
   const look = useLatest(async (memory: number, most: number) => {
     if (!memory) {
-      setSeen(null);
-      return setNear((now) => (now?.question ? now : null));
+      setDetails(null);
+      return setNeighbourhood((now) => (now?.question ? now : null));
     }
-    const [told, found] = await Promise.all([
+    const [details, graph] = await Promise.all([
       ask<{ rows: Table }>("look", { memories: [memory] }),
-      ask<{ nodes: Table; edges: Table; cut: boolean }>("graph", { seeds: memory, most }),
+      ask<GraphAnswer>("graph", { seeds: memory, most }),
     ]);
-    setSeen(rows<Seen>(told?.rows)[0] ?? null);
-    if (found)
-      setNear({
-        nodes: rows<Node>(found.nodes),
-        edges: rows<Edge>(found.edges),
-        cut: found.cut,
+    setDetails(rows<Seen>(details?.rows)[0] ?? null);
+    if (graph)
+      setNeighbourhood({
+        nodes: rows<Node>(graph.nodes),
+        edges: rows<Edge>(graph.edges),
+        cut: graph.cut,
         seeds: [memory],
       });
   });
   useEffect(() => {
-    if (!still) look(focus, most);
+    if (!offline) look(focus, most);
   }, [focus, most, about.event]);
   const spread = async () => {
-    const found = await ask<any>("spread", { question, most });
-    if (!found) return;
-    setSeen(null);
+    const answer = await ask<GraphAnswer>("spread", { question, most });
+    if (!answer) return;
+    setDetails(null);
     setFocus(0);
     setStep(0);
-    setNear({
-      ...found,
-      nodes: rows<Node>(found.nodes),
-      edges: rows<Edge>(found.edges),
-      active: rows(found.active),
+    setNeighbourhood({
+      ...answer,
+      nodes: rows<Node>(answer.nodes),
+      edges: rows<Edge>(answer.edges),
+      active: rows<Activation>(answer.active),
       question,
     });
   };
 
   const active = useMemo(() => {
-    if (!near?.active) return null;
+    if (!neighbourhood?.active) return null;
     return new Map(
-      near.active.filter((one) => one.step === step).map((one) => [one.node, one.activation]),
+      neighbourhood.active
+        .filter((wave) => wave.step === step)
+        .map((wave) => [wave.node, wave.activation]),
     );
-  }, [near, step]);
+  }, [neighbourhood, step]);
   const seeds = useMemo(
     () =>
       new Set(
-        near?.seeds.map((id) =>
-          near.nodes.findIndex((node) => node.kind === "memory" && node.id === id),
+        neighbourhood?.seeds.map((id) =>
+          neighbourhood.nodes.findIndex((node) => node.kind === "memory" && node.id === id),
         ),
       ),
-    [near],
+    [neighbourhood],
   );
   const marks = useMemo<Mark[]>(() => {
     const top = Math.max(...(active?.values() ?? []), 1e-9);
-    return near && active
+    return neighbourhood && active
       ? [...active]
-          .filter(([node]) => near.nodes[node]!.kind === "memory")
-          .map(([node, amount]) => ({ id: near.nodes[node]!.id, amount: amount / top }))
+          .filter(([node]) => neighbourhood.nodes[node]!.kind === "memory")
+          .map(([node, amount]) => ({ id: neighbourhood.nodes[node]!.id, amount: amount / top }))
       : [];
-  }, [near, active]);
+  }, [neighbourhood, active]);
   const joined = useMemo<[number, number][]>(() => {
-    if (!near) return [];
+    if (!neighbourhood) return [];
     const memory = (node: Node | undefined) => node?.kind === "memory";
-    return near.edges
+    return neighbourhood.edges
       .filter(
         (edge) =>
-          memory(near.nodes[edge.source]) &&
-          memory(near.nodes[edge.target]) &&
-          (near.question || seeds.has(edge.source) || seeds.has(edge.target)),
+          memory(neighbourhood.nodes[edge.source]) &&
+          memory(neighbourhood.nodes[edge.target]) &&
+          (neighbourhood.question || seeds.has(edge.source) || seeds.has(edge.target)),
       )
-      .map((edge) => [near.nodes[edge.source]!.id, near.nodes[edge.target]!.id]);
-  }, [near, seeds]);
+      .map((edge) => [neighbourhood.nodes[edge.source]!.id, neighbourhood.nodes[edge.target]!.id]);
+  }, [neighbourhood, seeds]);
   const labels = useMemo(
     () =>
       legend.colour === "cluster" ? (legend.words ?? []).slice(0, 7).map(([word]) => word) : [],
     [legend],
   );
-  const pickWord = (place: number) => {
-    const places = shades?.getChild("place").toArray() as ArrayLike<number>;
+  const selectWord = (code: number) => {
+    const codes = shades?.getChild("place").toArray() as ArrayLike<number>;
     const all = points?.getChild("id").toArray() as ArrayLike<number>;
-    setIds(Array.from(all).filter((_, at) => places[at] === place));
+    setIds(Array.from(all).filter((_, index) => codes[index] === code));
   };
-  const steps = near?.active ? Math.max(...near.active.map((one) => one.step)) : 0;
+  const steps = neighbourhood?.active
+    ? Math.max(...neighbourhood.active.map((wave) => wave.step))
+    : 0;
 
   return (
     <div class="map" ref={root}>
@@ -148,12 +163,12 @@ function MemoryMap() {
           Colour
           <select
             value={colour}
-            disabled={!!still}
+            disabled={!!offline}
             onChange={(event) => setColour(event.currentTarget.value)}
           >
-            {(about.colours ?? []).map((one) => (
-              <option key={one} value={one}>
-                {NAMES[one]}
+            {(about.colours ?? []).map((name) => (
+              <option key={name} value={name}>
+                {NAMES[name]}
               </option>
             ))}
           </select>
@@ -166,38 +181,38 @@ function MemoryMap() {
           }}
         >
           <label>
-            Spread a question
+            Trace spreading activation
             <input
               type="text"
               dir="auto"
               value={question}
-              disabled={!!still}
-              placeholder="What activates what?"
+              disabled={!!offline}
+              placeholder="Enter a query"
               onInput={(event) => setQuestion(event.currentTarget.value)}
               onKeyDown={(event) => {
                 if (event.key !== "Enter" || event.isComposing) return;
-                event.preventDefault(); // JupyterLab submits no form on Enter
+                event.preventDefault(); // JupyterLab does not submit a form on Enter.
                 if (question.trim()) void spread();
               }}
             />
           </label>
-          <button type="submit" class="primary" disabled={!!still || !question.trim()}>
-            Spread
+          <button type="submit" class="primary" disabled={!!offline || !question.trim()}>
+            Trace
           </button>
         </form>
         <button
           type="button"
-          aria-label="Read the lab again"
-          title="Read the lab again"
-          disabled={!!still}
+          aria-label="Refresh"
+          title="Refresh"
+          disabled={!!offline}
           onClick={() => ask("refresh")}
         >
           ↻
         </button>
       </div>
-      {still && <p class="note">{still}</p>}
+      {offline && <p class="note">{offline}</p>}
       <p class="note about" aria-live="polite">
-        {summary(about)}
+        {summarize(about)}
         {ids.length > 0 && (
           <button
             type="button"
@@ -207,7 +222,7 @@ function MemoryMap() {
         )}
       </p>
       {about.shown > 0 ? (
-        <div class={near ? "both" : "alone"}>
+        <div class={neighbourhood ? "both" : "alone"}>
           <div class="left">
             <Scatter
               points={points}
@@ -221,45 +236,53 @@ function MemoryMap() {
               labels={labels}
               theme={theme}
             />
-            <Key legend={legend} pick={pickWord} />
+            <Key legend={legend} pick={selectWord} />
           </div>
-          {near && (
+          {neighbourhood && (
             <section class="near" aria-label="Neighbourhood">
-              {seen && !near.question && (
+              {details && !neighbourhood.question && (
                 <div class="focus">
-                  <Said text={seen.text} />
-                  <p class="note">{`#${seen.id} · ${visible(seen.kind)} · ${seen.status} · ${seen.created}`}</p>
+                  <UserText text={details.text} />
+                  <p class="note">{`#${details.id} · ${visible(details.kind)} · ${details.status} · ${details.created}`}</p>
                 </div>
               )}
-              {near.question && (
-                <Steps near={near} step={step} steps={steps} setStep={setStep} active={active!} />
+              {neighbourhood.question && (
+                <Steps
+                  neighbourhood={neighbourhood}
+                  step={step}
+                  steps={steps}
+                  setStep={setStep}
+                  active={active!}
+                />
               )}
               <Graph
-                nodes={near.nodes}
-                edges={near.edges}
+                nodes={neighbourhood.nodes}
+                edges={neighbourhood.edges}
                 active={active}
                 seeds={seeds}
                 look={setFocus}
               />
               <label class="most">
-                {`At most ${most.toLocaleString("en")} nodes${near.cut ? " (there are more)" : ""}`}
+                {`At most ${most.toLocaleString("en")} nodes${neighbourhood.cut ? " (more exist)" : ""}`}
                 <input
                   type="range"
                   min={20}
                   max={2000}
                   step={20}
                   value={most}
-                  disabled={!!still}
+                  disabled={!!offline}
                   onInput={(event) => setMost(Number(event.currentTarget.value))}
                 />
               </label>
-              {!near.question && <Neighbours near={near} look={setFocus} />}
+              {!neighbourhood.question && (
+                <Neighbours neighbourhood={neighbourhood} look={setFocus} />
+              )}
               <button
                 type="button"
                 class="plain close"
                 aria-label="Close the neighbourhood"
                 onClick={() => {
-                  setNear(null);
+                  setNeighbourhood(null);
                   setFocus(0);
                 }}
               >
@@ -275,18 +298,18 @@ function MemoryMap() {
   );
 }
 
-function Key({ legend, pick }: { legend: Legend; pick: (place: number) => void }) {
+function Key({ legend, pick }: { legend: Legend; pick: (code: number) => void }) {
   return (
     <div class="legend" role="group" aria-label="Legend">
-      {legend.words?.map(([word, count], place) => (
+      {legend.words?.map(([word, count], code) => (
         <button
           key={word}
           type="button"
           class="plain"
-          title="Select these"
-          onClick={() => pick(place)}
+          title="Select these memories"
+          onClick={() => pick(code)}
         >
-          <b style={{ color: place < 7 ? `var(--c${place})` : "var(--rest)" }}>{SHAPES[place]}</b>
+          <b style={{ color: code < 7 ? `var(--c${code})` : "var(--rest)" }}>{SHAPES[code]}</b>
           <span>{clip(visible(word), 30)}</span>{" "}
           <span class="note">{count.toLocaleString("en")}</span>
         </button>
@@ -303,20 +326,20 @@ function Key({ legend, pick }: { legend: Legend; pick: (place: number) => void }
         </span>
       )}
       {legend.colour === "cluster" && !legend.words?.length && (
-        <span class="note">No clusters were found yet: lab.clusters.find() looks for them.</span>
+        <span class="note">No clusters yet. Run lab.graph.clusters.find() to compute them.</span>
       )}
     </div>
   );
 }
 
 function Steps({
-  near,
+  neighbourhood,
   step,
   steps,
   setStep,
   active,
 }: {
-  near: Near;
+  neighbourhood: Neighbourhood;
   step: number;
   steps: number;
   setStep: (step: number) => void;
@@ -326,7 +349,7 @@ function Steps({
   return (
     <div class="steps">
       <label>
-        {`Step ${step} of ${steps}: ${step ? `${plural(active.size, "node")} active here` : "the hits of the question"}`}
+        {`Step ${step} of ${steps}: ${step ? `${plural(active.size, "active node")} in this graph` : "the results of the query"}`}
         <input
           type="range"
           min={0}
@@ -339,36 +362,46 @@ function Steps({
         {best.map(([node, amount]) => (
           <li key={node}>
             <span class="number">{num(amount, 2)}</span>{" "}
-            <Said text={clip(near.nodes[node]!.name, 46)} />
+            <UserText text={clip(neighbourhood.nodes[node]!.name, 46)} />
           </li>
         ))}
       </ol>
-      {near.beyond! > 0 && step === steps && (
-        <p class="note">{`${plural(near.beyond!, "active node")} more lie outside of this picture.`}</p>
+      {neighbourhood.beyond! > 0 && step === steps && (
+        <p class="note">{`${plural(neighbourhood.beyond!, "more active node")} outside this graph.`}</p>
       )}
     </div>
   );
 }
 
-/** What the graph draws, as a list: the same for whom no picture helps. */
-function Neighbours({ near, look }: { near: Near; look: (id: number) => void }) {
-  const [seed] = near.seeds;
-  const own = near.nodes.findIndex((node) => node.kind === "memory" && node.id === seed);
-  const beside = near.edges.filter((edge) => edge.source === own || edge.target === own);
+/** The neighbours in the graph as a list, which a screen reader can read. */
+function Neighbours({
+  neighbourhood,
+  look,
+}: {
+  neighbourhood: Neighbourhood;
+  look: (id: number) => void;
+}) {
+  const [seed] = neighbourhood.seeds;
+  const seedIndex = neighbourhood.nodes.findIndex(
+    (node) => node.kind === "memory" && node.id === seed,
+  );
+  const joined = neighbourhood.edges.filter(
+    (edge) => edge.source === seedIndex || edge.target === seedIndex,
+  );
   return (
-    <ul class="beside" aria-label="Joined to it">
-      {beside.slice(0, 12).map((edge, at) => {
-        const node = near.nodes[edge.source === own ? edge.target : edge.source]!;
-        const arrow = edge.relation === "near" ? "" : edge.source === own ? " →" : " ←";
+    <ul class="beside" aria-label="Neighbours">
+      {joined.slice(0, 12).map((edge, index) => {
+        const node = neighbourhood.nodes[edge.source === seedIndex ? edge.target : edge.source]!;
+        const arrow = edge.relation === "near" ? "" : edge.source === seedIndex ? " →" : " ←";
         return (
-          <li key={at}>
+          <li key={index}>
             <span class="note">{`${edge.relation}${arrow} ${num(edge.weight, 2)}`}</span>{" "}
             {node.kind === "memory" ? (
               <button type="button" class="plain" onClick={() => look(node.id)}>
-                <Said text={clip(node.name, 60)} />
+                <UserText text={clip(node.name, 60)} />
               </button>
             ) : (
-              <Said text={clip(node.name, 60)} />
+              <UserText text={clip(node.name, 60)} />
             )}
           </li>
         );
@@ -377,31 +410,31 @@ function Neighbours({ near, look }: { near: Near; look: (id: number) => void }) 
   );
 }
 
-/** The theme of the widget, so that what is drawn follows it. */
+/** Return the theme of the widget, so that the canvas is drawn again when it changes. */
 function useTheme(root: { current: HTMLElement | null }): string {
   const [theme, setTheme] = useState("");
   useEffect(() => {
     const frame = root.current!.closest<HTMLElement>(".memlab")!;
     const follow = () => setTheme(frame.dataset.theme ?? "");
-    const watch = new MutationObserver(follow);
-    watch.observe(frame, { attributes: true, attributeFilter: ["data-theme"] });
+    const observer = new MutationObserver(follow);
+    observer.observe(frame, { attributes: true, attributeFilter: ["data-theme"] });
     follow();
-    return () => watch.disconnect();
+    return () => observer.disconnect();
   }, []);
   return theme;
 }
 
-function summary(about: About): string {
+function summarize(about: About): string {
   const all = plural(about.memories, "memory", "memories");
   const part =
     about.shown < about.memories
       ? `an even sample of ${about.shown.toLocaleString("en")} of ${all}`
       : all;
-  const kept =
+  const explanation =
     about.kept === null || about.kept === undefined
-      ? "nearby points have similar meanings; distances across the map mean little"
+      ? "nearby points are similar; long distances are not meaningful"
       : `PCA, ${Math.round(100 * about.kept)}% of variance explained`;
-  return `${part} · ${kept}`;
+  return `${part} · ${explanation}`;
 }
 
 export default widget("Memory map", MemoryMap, css);

@@ -1,21 +1,21 @@
-/** Which points are meant: the nearest, and those within a lasso. */
-type At = { id: Int32Array; x: Float32Array; y: Float32Array };
+/** The points that a user selects: the nearest one, and those within a lasso. */
+type Points = { id: Int32Array; x: Float32Array; y: Float32Array };
 
-/** The place of the point nearest to (x, y) within a distance; -1 if there is none. */
-export function nearest(at: At, x: number, y: number, within: number): number {
+/** Return the index of the point nearest to (x, y) within a distance; -1 if there is none. */
+export function nearest(points: Points, x: number, y: number, within: number): number {
   let best = -1;
-  let least = within * within;
-  for (let index = 0; index < at.x.length; index++) {
-    const dx = at.x[index]! - x;
-    const dy = at.y[index]! - y;
+  let smallest = within * within;
+  for (let index = 0; index < points.x.length; index++) {
+    const dx = points.x[index]! - x;
+    const dy = points.y[index]! - y;
     const square = dx * dx + dy * dy;
-    if (square < least) [best, least] = [index, square];
+    if (square < smallest) [best, smallest] = [index, square];
   }
   return best;
 }
 
-/** The ids of the points within a closed path, by counting the sides that a ray crosses. */
-export function lassoed(at: At, path: [number, number][]): number[] {
+/** Return the ids of the points within a closed path: a ray from a point inside crosses an odd number of sides. */
+export function selectWithin(points: Points, path: [number, number][]): number[] {
   const xs = path.map(([x]) => x);
   const ys = path.map(([, y]) => y);
   const [left, right, low, high] = [
@@ -24,10 +24,10 @@ export function lassoed(at: At, path: [number, number][]): number[] {
     Math.min(...ys),
     Math.max(...ys),
   ];
-  const found: number[] = [];
-  for (let index = 0; index < at.x.length; index++) {
-    const x = at.x[index]!;
-    const y = at.y[index]!;
+  const ids: number[] = [];
+  for (let index = 0; index < points.x.length; index++) {
+    const x = points.x[index]!;
+    const y = points.y[index]!;
     if (x < left || x > right || y < low || y > high) continue;
     let inside = false;
     for (let a = 0, b = path.length - 1; a < path.length; b = a++) {
@@ -37,13 +37,13 @@ export function lassoed(at: At, path: [number, number][]): number[] {
       )
         inside = !inside;
     }
-    if (inside) found.push(at.id[index]!);
+    if (inside) ids.push(points.id[index]!);
   }
-  return found;
+  return ids;
 }
 
-/** `#3f73b5` as three numbers from 0 to 1. */
-export function rgb(css: string): [number, number, number] {
+/** Return a colour such as `#3f73b5` as three numbers from 0 to 1. */
+export function parseColour(css: string): [number, number, number] {
   const hex = css.trim().replace("#", "");
   return [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255) as [
     number,

@@ -1,10 +1,10 @@
-/** The map: points to pan, zoom, look at and lasso; over them what is selected, its edges, and what is active. */
+/** The map: points to pan, zoom, inspect and lasso, with the selection, its edges and the activation above them. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { clip, Said, visible } from "../shared/text";
-import { useAsk, useLatest, useStill } from "../shared/widget";
+import { clip, UserText, visible } from "../shared/text";
+import { useAsk, useLatest, useOfflineReason } from "../shared/widget";
 import { type Cloud, type Drawer, drawer, type Ink, MOST_PLAIN, type View } from "./draw";
-import { lassoed, nearest, rgb } from "./places";
+import { nearest, parseColour, selectWithin } from "./places";
 
 export type Seen = {
   id: number;
@@ -42,7 +42,7 @@ export function Scatter({
   theme,
 }: Props) {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const base = useRef<HTMLCanvasElement>(null);
   const over = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
@@ -53,9 +53,9 @@ export function Scatter({
   const [lassoing, setLassoing] = useState(false);
   const [path, setPath] = useState<[number, number][] | null>(null);
   const [hover, setHover] = useState<{ seen: Seen; x: number; y: number } | null>(null);
-  const held = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
+  const dragStart = useRef<{ x: number; y: number; view: View; moved: boolean } | null>(null);
 
-  const at = useMemo(
+  const coordinates = useMemo(
     () => ({
       id: (points?.getChild("id")?.toArray() ?? new Int32Array(0)) as Int32Array,
       x: (points?.getChild("x")?.toArray() ?? new Float32Array(0)) as Float32Array,
@@ -63,15 +63,18 @@ export function Scatter({
     }),
     [points],
   );
-  const place = useMemo(() => new Map(Array.from(at.id, (id, index) => [id, index])), [at]);
+  const indexOf = useMemo(
+    () => new Map(Array.from(coordinates.id, (id, index) => [id, index])),
+    [coordinates],
+  );
   const cloud = useMemo<Cloud>(() => {
-    const count = at.id.length;
+    const count = coordinates.id.length;
     const fits = shades?.numRows === count;
     const picked = new Uint8Array(count);
-    for (const id of ids) if (place.has(id)) picked[place.get(id)!] = 1;
+    for (const id of ids) if (indexOf.has(id)) picked[indexOf.get(id)!] = 1;
     return {
-      x: at.x,
-      y: at.y,
+      x: coordinates.x,
+      y: coordinates.y,
       picked,
       some: ids.length > 0,
       place: fits
@@ -81,13 +84,13 @@ export function Scatter({
         ? Float32Array.from(shades!.getChild("value").toArray() as ArrayLike<number>)
         : new Float32Array(count).fill(NaN),
     };
-  }, [at, shades, ids]);
+  }, [coordinates, shades, ids]);
 
   useEffect(() => {
     try {
       drawn.current = drawer(base.current!);
     } catch {
-      // a card that compiles no shader: the canvas was given to it, so another one is needed
+      // The graphics card compiles no shader. Its context stays with the canvas, so another canvas is needed.
       const plain = base.current!.cloneNode() as HTMLCanvasElement;
       plain.getContext("2d");
       base.current!.replaceWith(plain);
@@ -95,12 +98,12 @@ export function Scatter({
       drawn.current = drawer(plain);
     }
     setKind(drawn.current.kind);
-    const seen = new ResizeObserver(([entry]) =>
+    const observer = new ResizeObserver(([entry]) =>
       setSize([entry!.contentRect.width, entry!.contentRect.height]),
     );
-    seen.observe(box.current!);
+    observer.observe(box.current!);
     return () => {
-      seen.disconnect();
+      observer.disconnect();
       drawn.current?.close();
     };
   }, []);
@@ -109,11 +112,11 @@ export function Scatter({
     const css = getComputedStyle(box.current!);
     const ink: Ink = {
       places: [0, 1, 2, 3, 4, 5, 6]
-        .map((one) => rgb(css.getPropertyValue(`--c${one}`)))
-        .concat([rgb(css.getPropertyValue("--rest"))]),
-      low: rgb(css.getPropertyValue("--low")),
-      high: rgb(css.getPropertyValue("--high")),
-      none: rgb(css.getPropertyValue("--rest")),
+        .map((index) => parseColour(css.getPropertyValue(`--c${index}`)))
+        .concat([parseColour(css.getPropertyValue("--rest"))]),
+      low: parseColour(css.getPropertyValue("--low")),
+      high: parseColour(css.getPropertyValue("--high")),
+      none: parseColour(css.getPropertyValue("--rest")),
     };
     drawn.current!.load(cloud, ink);
   }, [cloud, kind, theme]);
@@ -122,7 +125,10 @@ export function Scatter({
     const frame = requestAnimationFrame(() => {
       const ratio = devicePixelRatio;
       for (const canvas of [base.current!, over.current!]) {
-        const [width, height] = size.map((one) => Math.round(one * ratio)) as [number, number];
+        const [width, height] = size.map((length) => Math.round(length * ratio)) as [
+          number,
+          number,
+        ];
         if (canvas.width !== width || canvas.height !== height)
           [canvas.width, canvas.height] = [width, height];
       }
@@ -152,11 +158,11 @@ export function Scatter({
     pen.strokeStyle = ink;
     pen.globalAlpha = 0.5;
     for (const [a, b] of joined) {
-      const [from, to] = [place.get(a), place.get(b)];
+      const [from, to] = [indexOf.get(a), indexOf.get(b)];
       if (from === undefined || to === undefined) continue;
       pen.beginPath();
-      pen.moveTo(...onto(at.x[from]!, at.y[from]!));
-      pen.lineTo(...onto(at.x[to]!, at.y[to]!));
+      pen.moveTo(...onto(coordinates.x[from]!, coordinates.y[from]!));
+      pen.lineTo(...onto(coordinates.x[to]!, coordinates.y[to]!));
       pen.stroke();
     }
     pen.globalAlpha = 0.95;
@@ -165,7 +171,7 @@ export function Scatter({
       ring(id, 5 + 13 * Math.sqrt(amount), css.getPropertyValue("--warm"));
     if (focus) ring(focus, 9, ink);
     pen.globalAlpha = 1;
-    name(pen, ink, css.getPropertyValue("--card"));
+    drawLabels(pen, ink, css.getPropertyValue("--card"));
     if (path) {
       pen.lineWidth = 1.5;
       pen.setLineDash([5, 3]);
@@ -181,36 +187,36 @@ export function Scatter({
       pen.globalAlpha = 1;
     }
     function ring(id: number, radius: number, colour: string) {
-      const index = place.get(id);
+      const index = indexOf.get(id);
       if (index === undefined) return;
       pen.beginPath();
-      pen.arc(...onto(at.x[index]!, at.y[index]!), radius, 0, 2 * Math.PI);
+      pen.arc(...onto(coordinates.x[index]!, coordinates.y[index]!), radius, 0, 2 * Math.PI);
       pen.strokeStyle = colour;
       pen.stroke();
     }
   }
 
-  /** What clusters are called, where the middle of each is. */
-  function name(pen: CanvasRenderingContext2D, ink: string, card: string) {
+  /** Write the names of clusters at their medians. */
+  function drawLabels(pen: CanvasRenderingContext2D, ink: string, card: string) {
     pen.font = "600 11px system-ui, sans-serif";
     pen.textAlign = "center";
     const taken: [number, number, number][] = [];
     labels.forEach((label, which) => {
       const members: number[] = [];
-      for (let index = 0; index < at.id.length; index++)
+      for (let index = 0; index < coordinates.id.length; index++)
         if (cloud.place[index] === which) members.push(index);
       if (!members.length) return;
       const middle = (of: Float32Array) =>
         members.map((index) => of[index]!).sort((a, b) => a - b)[members.length >> 1]!;
       const text = clip(visible(label), 34);
-      const [x, above] = onto(middle(at.x), middle(at.y));
+      const [x, above] = onto(middle(coordinates.x), middle(coordinates.y));
       const half = pen.measureText(text).width / 2;
       const free = (y: number) =>
         taken.every(
           ([tx, ty, wide]) => Math.abs(ty - y) > 14 || Math.abs(tx - x) > wide + half + 6,
         );
       const y = [above - 14, above + 22, above - 30, above + 38].find(free);
-      if (y === undefined) return; // the legend names it
+      if (y === undefined) return; // The legend contains the name.
       taken.push([x, y, half]);
       pen.lineWidth = 3;
       pen.lineJoin = "round";
@@ -222,15 +228,16 @@ export function Scatter({
   }
 
   const look = useLatest(async (id: number, x: number, y: number) => {
-    const found = await ask<{ rows: Table }>("look", { memories: [id] });
-    const [seen] = rows<Seen>(found?.rows);
+    const answer = await ask<{ rows: Table }>("look", { memories: [id] });
+    const [seen] = rows<Seen>(answer?.rows);
     if (seen) setHover({ seen, x, y });
   });
   const under = (event: PointerEvent): [number, number] => {
     const corner = box.current!.getBoundingClientRect();
     return [event.clientX - corner.left, event.clientY - corner.top];
   };
-  const hit = (x: number, y: number) => nearest(at, ...back(x, y), 14 / (view.scale * side));
+  const hit = (x: number, y: number) =>
+    nearest(coordinates, ...back(x, y), 14 / (view.scale * side));
   const zoom = (by: number, x = size[0] / 2, y = size[1] / 2) => {
     const [cx, cy] = back(x, y);
     const scale = Math.max(0.5, Math.min(200, view.scale * by));
@@ -243,9 +250,9 @@ export function Scatter({
   const wheel = useRef(zoom);
   wheel.current = zoom;
   useEffect(() => {
-    // a listener of its own: only one that is not passive may keep the page from scrolling
+    // Only a listener that is not passive may prevent the page from scrolling.
     const turned = (event: WheelEvent) => {
-      if (!event.ctrlKey && document.activeElement !== box.current) return; // the page scrolls until the map has the focus
+      if (!event.ctrlKey && document.activeElement !== box.current) return; // The page scrolls until the map has the focus.
       event.preventDefault();
       const corner = box.current!.getBoundingClientRect();
       wheel.current(
@@ -264,7 +271,7 @@ export function Scatter({
         <button
           type="button"
           aria-pressed={!lassoing}
-          title="Drag moves the map, a click looks at a point"
+          title="Drag to move the map, click to inspect a point"
           onClick={() => setLassoing(false)}
         >
           ✥ Move
@@ -284,7 +291,7 @@ export function Scatter({
           −
         </button>
         <button type="button" onClick={() => setView(WHOLE)}>
-          Whole
+          Reset view
         </button>
       </div>
       <div
@@ -293,18 +300,18 @@ export function Scatter({
         tabIndex={0}
         role="application"
         data-drawn={kind}
-        aria-label="Map of memories: arrow keys move it, plus and minus zoom, Enter looks at the point nearest to the middle"
+        aria-label="Map of memories: arrow keys move it, plus and minus zoom, Enter inspects the point nearest to the centre"
         onPointerDown={(event) => {
           const [x, y] = under(event);
           event.currentTarget.setPointerCapture(event.pointerId);
           setHover(null);
           if (lassoing || event.shiftKey) setPath([[x, y]]);
-          else held.current = { x, y, view, moved: false };
+          else dragStart.current = { x, y, view, moved: false };
         }}
         onPointerMove={(event) => {
           const [x, y] = under(event);
           if (path) return setPath([...path, [x, y]]);
-          const from = held.current;
+          const from = dragStart.current;
           if (from) {
             from.moved ||= Math.hypot(x - from.x, y - from.y) > 4;
             if (from.moved)
@@ -315,27 +322,27 @@ export function Scatter({
               });
             return;
           }
-          const found = hit(x, y);
-          if (found < 0 || still) return setHover(null);
-          if (hover?.seen.id !== at.id[found]) look(at.id[found]!, x, y);
+          const index = hit(x, y);
+          if (index < 0 || offline) return setHover(null);
+          if (hover?.seen.id !== coordinates.id[index]) look(coordinates.id[index]!, x, y);
         }}
         onPointerUp={(event) => {
           const [x, y] = under(event);
           if (path) {
             pick(
               path.length > 2
-                ? lassoed(
-                    at,
+                ? selectWithin(
+                    coordinates,
                     path.map(([px, py]) => back(px, py)),
                   )
                 : [],
             );
             return setPath(null);
           }
-          const moved = held.current?.moved;
-          held.current = null;
-          const found = hit(x, y);
-          if (!moved) setFocus(found < 0 ? 0 : at.id[found]!);
+          const moved = dragStart.current?.moved;
+          dragStart.current = null;
+          const index = hit(x, y);
+          if (!moved) setFocus(index < 0 ? 0 : coordinates.id[index]!);
         }}
         onPointerLeave={() => setHover(null)}
         onKeyDown={(event) => {
@@ -354,8 +361,8 @@ export function Scatter({
           else if (event.key === "+" || event.key === "=") zoom(1.3);
           else if (event.key === "-") zoom(1 / 1.3);
           else if (event.key === "Enter") {
-            const found = nearest(at, view.x, view.y, 4);
-            if (found >= 0) setFocus(at.id[found]!);
+            const index = nearest(coordinates, view.x, view.y, 4);
+            if (index >= 0) setFocus(coordinates.id[index]!);
           } else return;
           event.preventDefault();
         }}
@@ -370,13 +377,13 @@ export function Scatter({
               top: `${hover.y > size[1] - 110 ? hover.y - 96 : hover.y + 14}px`,
             }}
           >
-            <Said text={clip(hover.seen.text, 160)} />
+            <UserText text={clip(hover.seen.text, 160)} />
             <p class="note">{`#${hover.seen.id} · ${hover.seen.kind} · ${hover.seen.status} · ${hover.seen.created}`}</p>
           </div>
         )}
       </div>
       {kind === "canvas" && (
-        <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${at.id.length > MOST_PLAIN ? `, and an even sample of ${MOST_PLAIN.toLocaleString("en")} points or fewer is seen; a lasso selects among all` : ""}.`}</p>
+        <p class="notice">{`This browser draws no WebGL here, so the map is drawn without it${coordinates.id.length > MOST_PLAIN ? `. It shows an even sample of at most ${MOST_PLAIN.toLocaleString("en")} points; a lasso selects from all points` : ""}.`}</p>
       )}
     </div>
   );

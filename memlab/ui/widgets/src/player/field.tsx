@@ -1,6 +1,6 @@
-/** Every memory as a cell, in the order in which they came: pale where little is left, marked by its status. */
+/** Every memory as a cell in the order of creation: paler with lower retention, and marked by its status. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { plural, Said, visible } from "../shared/text";
+import { plural, UserText, visible } from "../shared/text";
 import type { About, Frame, Memory } from "./types";
 
 type Props = {
@@ -16,12 +16,12 @@ type Props = {
 };
 
 export const MARKS: Record<string, string> = {
-  active: "in use",
-  staged: "staged: hollow",
-  confirmed: "confirmed: ringed",
-  superseded: "superseded: struck",
-  consolidated: "merged: two halves",
-  gone: "let go: a dot",
+  active: "active",
+  staged: "staged (outline)",
+  confirmed: "confirmed (ring)",
+  superseded: "superseded (strike)",
+  consolidated: "merged (two halves)",
+  gone: "not recallable (dot)",
 };
 const GAP = 2;
 
@@ -75,17 +75,17 @@ export function Field({
     const sharp = devicePixelRatio || 1;
     Object.assign(canvas.current!, { width: width * sharp, height: height * sharp });
     context.scale(sharp, sharp);
-    const at = (id: number): [number, number] => {
+    const toCorner = (id: number): [number, number] => {
       const cell = place.get(id)!;
       return [(cell % columns) * (size + GAP), Math.floor(cell / columns) * (size + GAP)];
     };
     context.fillStyle = line!;
     for (const id of ids)
-      context.fillRect(at(id)[0] + size / 2 - 0.5, at(id)[1] + size / 2 - 0.5, 1, 1);
+      context.fillRect(toCorner(id)[0] + size / 2 - 0.5, toCorner(id)[1] + size / 2 - 0.5, 1, 1);
     for (let row = 0; frame && row < frame.ids.length; row++) {
       const id = frame.ids[row]!;
       if (!place.has(id)) continue;
-      const [x, y] = at(id);
+      const [x, y] = toCorner(id);
       const status = about.statuses[frame.status[side][row]!]!;
       context.clearRect(x - 1, y - 1, size + 2, size + 2);
       context.globalAlpha = 0.1 + 0.9 * (frame.keep[side][row]! / 255);
@@ -145,16 +145,17 @@ export function Field({
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const left = frame?.ids.length
-    ? Array.from(frame.keep[side]).reduce((sum, one) => sum + one, 0) / frame.ids.length / 255
+    ? Array.from(frame.keep[side]).reduce((sum, byte) => sum + byte, 0) / frame.ids.length / 255
     : null;
-  const said = [...counts].map(([word, many]) => `${many} ${word}`).join(", ") || "no memories yet";
+  const summary =
+    [...counts].map(([word, many]) => `${many} ${word}`).join(", ") || "no memories yet";
   const shown = over === null ? undefined : memories.get(over);
   const row = over === null || !frame ? -1 : Array.prototype.indexOf.call(frame.ids, over);
   return (
     <figure class="field">
       <figcaption>
         <b>{visible(title)}</b>{" "}
-        <span class="note">{`${said}${left === null ? "" : ` · ${Math.round(100 * left)}% left on average`}`}</span>
+        <span class="note">{`${summary}${left === null ? "" : ` · ${Math.round(100 * left)}% mean retention`}`}</span>
       </figcaption>
       <div>
         <canvas
@@ -162,7 +163,7 @@ export function Field({
           style={{ width: `${width}px`, height: `${height}px` }}
           role="img"
           data-theme-of={theme}
-          aria-label={`${plural(frame?.ids.length ?? 0, "memory", "memories")} under ${visible(title)}: ${said}`}
+          aria-label={`${plural(frame?.ids.length ?? 0, "memory", "memories")} under ${visible(title)}: ${summary}`}
           onMouseMove={(event) => setOver(pick(event))}
           onMouseLeave={() => setOver(null)}
           onClick={(event) => {
@@ -174,8 +175,8 @@ export function Field({
       <p class="note under">
         {shown && row >= 0 ? (
           <>
-            {`#${shown.id} ${about.statuses[frame!.status[side][row]!]}, ${Math.round((100 * frame!.keep[side][row]!) / 255)}% left: `}
-            <Said text={shown.text} />
+            {`#${shown.id} ${about.statuses[frame!.status[side][row]!]}, ${Math.round((100 * frame!.keep[side][row]!) / 255)}% retention: `}
+            <UserText text={shown.text} />
           </>
         ) : (
           " "

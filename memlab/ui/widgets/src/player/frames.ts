@@ -1,17 +1,18 @@
-/** Key frames from one table: sorted by event, then by memory. */
+/** Key frames: the state of all memories after an event, as columns of one table. */
 import type { Table } from "../shared/table";
 import type { Frame } from "./types";
 
-export function frames(from: Table | null): Frame[] {
+/** Split a table that is sorted by event and memory into its frames. */
+export function splitFrames(from: Table | null): Frame[] {
   if (!from?.numRows) return [];
   const column = (name: string) => from.getChild(name)!.toArray() as Uint8Array | Int32Array;
   const events = column("event");
-  const found: Frame[] = [];
+  const frames: Frame[] = [];
   let start = 0;
   for (let row = 1; row <= events.length; row++) {
     if (row < events.length && events[row] === events[start]) continue;
     const part = (name: string) => column(name).subarray(start, row);
-    found.push({
+    frames.push({
       event: events[start]!,
       ids: part("id"),
       status: [part("status_a"), part("status_b")],
@@ -19,12 +20,12 @@ export function frames(from: Table | null): Frame[] {
     });
     start = row;
   }
-  return found;
+  return frames;
 }
 
-/** The last frame at or before an event, or else the first. */
-export function nearest(all: Frame[], event: number): Frame | undefined {
-  let best = all[0];
-  for (const one of all) if (one.event <= event) best = one;
+/** Return the last frame at or before an event; the first if there is none. */
+export function findFrame(frames: Frame[], event: number): Frame | undefined {
+  let best = frames[0];
+  for (const frame of frames) if (frame.event <= event) best = frame;
   return best;
 }

@@ -1,21 +1,29 @@
-/** Life player: scrub through a lab, two packs side by side; what happened, who decided it, and what time will do. */
+/** Life player: the state of a lab after each event under two packs, what decided the event, and a forecast. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { rows as rowsOf, type Table } from "../shared/table";
-import { plural, Said, visible } from "../shared/text";
-import { useAsk, useLatest, useRows, useStill, useTable, useTrait, widget } from "../shared/widget";
+import { plural, UserText, visible } from "../shared/text";
+import {
+  useAsk,
+  useLatest,
+  useOfflineReason,
+  useRows,
+  useTable,
+  useTrait,
+  widget,
+} from "../shared/widget";
 import { useWorking } from "../shared/working";
 import { Curves } from "./curves";
 import { Field, MARKS } from "./field";
-import { frames, nearest } from "./frames";
+import { findFrame, splitFrames } from "./frames";
 import css from "./player.css";
 import { type Events, Timeline } from "./timeline";
 import type { About, Happened, Memory } from "./types";
 
-const STEP = 220; // milliseconds a key frame is shown while it plays
+const STEP = 220; // Milliseconds of each key frame during playback.
 
 function Player() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const [about] = useTrait<About>("_about");
   const [event, setEvent] = useTrait<number>("event");
   const [packs] = useTrait<string[]>("packs");
@@ -38,40 +46,40 @@ function Player() {
       kind: column("kind") as string[],
     };
   }, [table]);
-  const keys = useMemo(() => frames(keyTable), [keyTable]);
-  const exact = useMemo(() => frames(exactTable)[0], [exactTable]);
+  const keys = useMemo(() => splitFrames(keyTable), [keyTable]);
+  const exact = useMemo(() => splitFrames(exactTable)[0], [exactTable]);
   const memories = useMemo(
-    () => new Map(memoryRows.map((one) => [Number(one.id), one])),
+    () => new Map(memoryRows.map((memory) => [Number(memory.id), memory])),
     [memoryRows],
   );
   const ids = useMemo(() => [...memories.keys()], [memories]);
   const at = event || about.head;
-  const frame = exact?.event === at ? exact : nearest(keys, at);
-  const row = find(events.event, at);
+  const frame = exact?.event === at ? exact : findFrame(keys, at);
+  const row = findRow(events.event, at);
 
   const [happened, setHappened] = useState<(Happened & { memories: Table }) | null>(null);
   const look = useLatest(async (wanted: number) => {
     setHappened((await ask<Happened & { memories: Table }>("event", { event: wanted })) ?? null);
   });
   const draw = useLatest(
-    (wanted: number, ones: number[], day: string, values: Record<string, number>) =>
-      begin("curves", { event: wanted, chosen: ones, until: day, params: values }),
+    (wanted: number, memoryIds: number[], day: string, values: Record<string, number>) =>
+      begin("curves", { event: wanted, chosen: memoryIds, until: day, params: values }),
   );
   const settle = useMemo(() => {
     let timer: ReturnType<typeof setTimeout>;
     return (call: () => void) => {
       clearTimeout(timer);
-      timer = setTimeout(call, 180); // once the slider rests
+      timer = setTimeout(call, 180); // Wait until the slider rests.
     };
   }, []);
 
   useEffect(() => {
-    if (!still && about.memories && !keys.length) void begin("frames", { packs });
+    if (!offline && about.memories && !keys.length) void begin("frames", { packs });
   }, [about.generation, about.memories > 0]);
   useEffect(() => {
-    if (still || !about.memories || playing) return;
+    if (offline || !about.memories || playing) return;
     settle(() => {
-      if (!keys.some((one) => one.event === at)) void begin("frame", { event: at });
+      if (!keys.some((frame) => frame.event === at)) void begin("frame", { event: at });
       look(at);
       draw(at, chosen, until, tuned);
     });
@@ -80,7 +88,7 @@ function Player() {
   useEffect(() => {
     if (!playing) return;
     const timer = setInterval(() => {
-      const next = keys.find((one) => one.event > (event || about.head));
+      const next = keys.find((frame) => frame.event > (event || about.head));
       if (next) setEvent(next.event);
       else setPlaying(false);
     }, STEP);
@@ -93,7 +101,7 @@ function Player() {
   };
   const choose = (id: number) => {
     const next = chosen.includes(id)
-      ? chosen.filter((one) => one !== id)
+      ? chosen.filter((other) => other !== id)
       : [...chosen, id].slice(-6);
     draw(at, next, until, tuned);
   };
@@ -101,17 +109,13 @@ function Player() {
     () =>
       new Set(
         happened?.event === at
-          ? rowsOf<Memory>(happened.memories).map((one) => Number(one.id))
+          ? rowsOf<Memory>(happened.memories).map((memory) => Number(memory.id))
           : [],
       ),
     [happened, at],
   );
   if (!about.memories)
-    return (
-      <p class="empty">
-        This lab has no memories yet: lab.remember("…") stores one, and its life begins.
-      </p>
-    );
+    return <p class="empty">This lab has no memories yet: lab.remember("…") stores one.</p>;
   return (
     <div class="player">
       <Timeline about={about} events={events} at={at} />
@@ -127,7 +131,7 @@ function Player() {
         </button>
         <button
           type="button"
-          aria-label="The event before"
+          aria-label="Previous event"
           disabled={at <= about.first}
           onClick={() => setEvent(at - 1)}
         >
@@ -139,38 +143,38 @@ function Player() {
           min={about.first}
           max={about.head}
           value={at}
-          aria-valuetext={label(events, row, at)}
-          onInput={(one) => setEvent(Number(one.currentTarget.value))}
+          aria-valuetext={describeEvent(events, row, at)}
+          onInput={(change) => setEvent(Number(change.currentTarget.value))}
         />
         <button
           type="button"
-          aria-label="The event after"
+          aria-label="Next event"
           disabled={at >= about.head}
           onClick={() => setEvent(at + 1)}
         >
           ›
         </button>
-        <output class="when">{label(events, row, at)}</output>
+        <output class="when">{describeEvent(events, row, at)}</output>
       </div>
       <p class="note status" aria-live="polite">
-        {still ||
+        {offline ||
           (now
-            ? `At work for ${now.seconds.toFixed(0)} s: ${now.work} …`
+            ? `Working for ${now.seconds.toFixed(0)} s: ${now.work} …`
             : frame && frame.event !== at
-              ? `shown as of event ${frame.event.toLocaleString("en")}`
+              ? `nearest key frame: event ${frame.event.toLocaleString("en")}`
               : " ")}
       </p>
       <div class="fields">
         {([0, 1] as const).map((side) => (
           <div key={side}>
             <label class="pack">
-              {side ? "beside it" : "pack"}
+              {side ? "compared with" : "pack"}
               <select
                 value={packs[side]}
-                disabled={!!still}
-                onChange={(one) => {
+                disabled={!!offline}
+                onChange={(change) => {
                   const next = [...packs];
-                  next[side] = one.currentTarget.value;
+                  next[side] = change.currentTarget.value;
                   setTuned({});
                   void begin("frames", { packs: next });
                 }}
@@ -191,43 +195,43 @@ function Player() {
               ids={ids}
               chosen={chosen}
               touched={touched}
-              choose={still ? () => {} : choose}
+              choose={offline ? () => {} : choose}
             />
           </div>
         ))}
       </div>
-      <ul class="keys marks" aria-label="What a cell says">
+      <ul class="keys marks" aria-label="Legend of the cells">
         {Object.entries(MARKS).map(([name, text]) => (
           <li key={name}>
             <i class={`cell ${name}`} />
             {text}
           </li>
         ))}
-        <li class="note">the paler, the less is left</li>
+        <li class="note">paler = lower retention</li>
         {about.drawn < about.memories && (
-          <li class="note">{`${about.drawn.toLocaleString("en")} of ${plural(about.memories, "memory", "memories")}, evenly chosen`}</li>
+          <li class="note">{`${about.drawn.toLocaleString("en")} of ${plural(about.memories, "memory", "memories")}, an even sample`}</li>
         )}
       </ul>
-      <Around events={events} row={row} at={at} go={setEvent} />
+      <NearbyEvents events={events} row={row} at={at} go={setEvent} />
       {happened && <Decided happened={happened} />}
       <Curves
         about={about}
         memories={memories}
-        still={still}
+        offline={offline}
         params={tuned}
         until={until}
         change={(values, day) => {
           setTuned(values);
           draw(at, chosen, day, values);
         }}
-        choose={(ones) => draw(at, ones, until, tuned)}
+        choose={(memoryIds) => draw(at, memoryIds, until, tuned)}
       />
     </div>
   );
 }
 
-/** The events about the one that is looked at. */
-function Around({
+/** Buttons for the events around the current one. */
+function NearbyEvents({
   events,
   row,
   at,
@@ -239,14 +243,17 @@ function Around({
   go: (event: number) => void;
 }) {
   const from = Math.max(0, Math.min(row - 3, events.event.length - 7));
-  const near = Array.from({ length: Math.min(7, events.event.length) }, (_, place) => from + place);
+  const nearby = Array.from(
+    { length: Math.min(7, events.event.length) },
+    (_, index) => from + index,
+  );
   return (
-    <div class="around" role="group" aria-label="Events about it">
-      {near.map((one) => {
-        const event = Number(events.event[one]);
+    <div class="around" role="group" aria-label="Nearby events">
+      {nearby.map((row) => {
+        const event = Number(events.event[row]);
         return (
           <button key={event} type="button" aria-pressed={event === at} onClick={() => go(event)}>
-            <span class="note">{event.toLocaleString("en")}</span> {visible(events.kind[one]!)}
+            <span class="note">{event.toLocaleString("en")}</span> {visible(events.kind[row]!)}
           </button>
         );
       })}
@@ -256,14 +263,15 @@ function Around({
 
 function Decided({ happened }: { happened: Happened & { memories: Table } }) {
   const [open, setOpen] = useState<string | null>(null);
-  const shown = happened.deciders.find((one) => one.slot === open);
+  const shown = happened.deciders.find((decider) => decider.slot === open);
   return (
     <section class="decided" aria-label="What happened">
       <h3>{`Event ${happened.event.toLocaleString("en")}: ${visible(happened.kind)}${happened.what ? `, ${visible(happened.what)}` : ""}`}</h3>
       <ul>
-        {rowsOf<Memory & { status: string }>(happened.memories).map((one) => (
-          <li key={one.id}>
-            <span class="note">{`#${one.id} ${one.status}`}</span> <Said text={one.text} />
+        {rowsOf<Memory & { status: string }>(happened.memories).map((memory) => (
+          <li key={memory.id}>
+            <span class="note">{`#${memory.id} ${memory.status}`}</span>{" "}
+            <UserText text={memory.text} />
           </li>
         ))}
         {happened.count > happened.memories.numRows && (
@@ -276,17 +284,17 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
         ) : happened.pack ? (
           ""
         ) : (
-          <span class="note">No policy decided this: it was written as it came.</span>
+          <span class="note">No policy decided this event.</span>
         )}
-        {happened.deciders.map((one) => (
+        {happened.deciders.map((decider) => (
           <button
-            key={one.slot}
+            key={decider.slot}
             type="button"
             class="slot"
-            aria-expanded={open === one.slot}
-            onClick={() => setOpen(open === one.slot ? null : one.slot)}
+            aria-expanded={open === decider.slot}
+            onClick={() => setOpen(open === decider.slot ? null : decider.slot)}
           >
-            {`${one.slot} v${one.number}`} <span class="note">{`[${one.hash}]`}</span>
+            {`${decider.slot} v${decider.number}`} <span class="note">{`[${decider.hash}]`}</span>
           </button>
         ))}
       </p>
@@ -302,7 +310,8 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
   );
 }
 
-function find(events: ArrayLike<number | bigint>, wanted: number): number {
+/** Return the row of the last event at or before `wanted`, by binary search. */
+function findRow(events: ArrayLike<number | bigint>, wanted: number): number {
   let [low, high] = [0, events.length - 1];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
@@ -312,7 +321,7 @@ function find(events: ArrayLike<number | bigint>, wanted: number): number {
   return Math.max(0, low);
 }
 
-function label(events: Events, row: number, at: number): string {
+function describeEvent(events: Events, row: number, at: number): string {
   const time = events.at[row];
   return `event ${at.toLocaleString("en")}${time === undefined ? "" : ` · ${new Date(Number(time)).toISOString().slice(0, 16).replace("T", " ")}`}`;
 }

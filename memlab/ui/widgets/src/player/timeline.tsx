@@ -1,4 +1,4 @@
-/** All events on a line: how many of which kind, and where the lab is looked at. */
+/** A histogram of all events by kind, with a mark at the current event. */
 import { useMemo } from "preact/hooks";
 import { visible } from "../shared/text";
 import type { About } from "./types";
@@ -16,16 +16,16 @@ const COLOURS: Record<string, string> = {
   maintain: "--c2",
   other: "--c3",
 };
-const BINS = 150;
+const BINS = 150; // About one for each six pixels of a widget.
 
 export function Timeline({ about, events, at }: { about: About; events: Events; at: number }) {
   const bins = useMemo(() => {
-    const found = Array.from({ length: BINS }, () => new Map<string, number>());
+    const bins = Array.from({ length: BINS }, () => new Map<string, number>());
     const span = Math.max(1, about.head - about.first + 1);
     for (let row = 0; row < events.event.length; row++) {
       const kind = KINDS.includes(events.kind[row]!) ? events.kind[row]! : "other";
       const bin =
-        found[
+        bins[
           Math.min(
             BINS - 1,
             Math.max(0, Math.floor((BINS * (Number(events.event[row]) - about.first)) / span)),
@@ -33,22 +33,22 @@ export function Timeline({ about, events, at }: { about: About; events: Events; 
         ]!;
       bin.set(kind, (bin.get(kind) ?? 0) + 1);
     }
-    return found;
+    return bins;
   }, [events, about.head]);
-  const most = Math.max(1, ...bins.map((bin) => [...bin.values()].reduce((a, b) => a + b, 0)));
+  const largest = Math.max(1, ...bins.map((bin) => [...bin.values()].reduce((a, b) => a + b, 0)));
   return (
     <div class="timeline">
       <svg viewBox={`0 0 ${BINS} 30`} preserveAspectRatio="none" aria-hidden="true">
-        {bins.map((bin, place) => {
+        {bins.map((bin, index) => {
           let top = 30;
           return [...KINDS, "other"].map((kind) => {
-            const tall = (28 * (bin.get(kind) ?? 0)) / most;
+            const tall = (28 * (bin.get(kind) ?? 0)) / largest;
             top -= tall;
             return (
               tall > 0 && (
                 <rect
-                  key={`${place}${kind}`}
-                  x={place}
+                  key={`${index}${kind}`}
+                  x={index}
                   y={top}
                   width={0.86}
                   height={tall}

@@ -1,7 +1,9 @@
-/** Ranks before and after: one small chart a question, and the chosen one large, with what stands there. */
-import { num, plural, Said, visible } from "../shared/text";
+/** Ranks before and after a change: a small chart for each query, and a large one with texts for the chosen query. */
+import { num, plural, UserText, visible } from "../shared/text";
 
+// Ranks that are drawn, as in memlab/ui/widgets/ranks.py.
 export const HEAD = 8;
+// The height of a row in pixels, which fits one line of text and a badge.
 const ROW = 30;
 
 export type Move = {
@@ -16,16 +18,19 @@ export type Move = {
 };
 export type Sum = { question: string; pairs: number; of: number; new: number };
 
-/** Up, down or where it was: what a line's colour and its sign say. */
-function way({ rank_before: before, rank_after: after }: Move): "up" | "down" | "level" {
+/** Return the direction of a move, which decides the colour and the sign of its line. */
+export function direction({
+  rank_before: before,
+  rank_after: after,
+}: Move): "up" | "down" | "level" {
   const gain = (before ?? Infinity) - (after ?? Infinity);
   return gain > 0 ? "up" : gain < 0 ? "down" : "level";
 }
 
-const inside = (rank: number | null) => rank !== null && rank <= HEAD;
+const isDrawn = (rank: number | null) => rank !== null && rank <= HEAD;
 
-/** Height of a rank on a scale of rows; what is not in the head comes from below. */
-const at = (rank: number | null) => (inside(rank) ? rank! - 0.5 : HEAD + 0.9);
+/** Return the height of a rank in rows; ranks that are not drawn come from below. */
+const toRow = (rank: number | null) => (isDrawn(rank) ? rank! - 0.5 : HEAD + 0.9);
 
 function Lines({
   moves,
@@ -40,7 +45,7 @@ function Lines({
 }) {
   const scale = height / (HEAD + (name === "slope" ? 0 : 0.4));
   const order = { level: 0, down: 1, up: 2 };
-  const drawn = [...moves].sort((a, b) => order[way(a)] - order[way(b)]);
+  const drawn = [...moves].sort((a, b) => order[direction(a)] - order[direction(b)]);
   return (
     <svg
       class={name}
@@ -49,13 +54,13 @@ function Lines({
       aria-hidden="true"
     >
       {drawn.map((move) => {
-        const [from, to] = [at(move.rank_before) * scale, at(move.rank_after) * scale];
+        const [from, to] = [toRow(move.rank_before) * scale, toRow(move.rank_after) * scale];
         const d = `M 0 ${from} C ${width / 2} ${from} ${width / 2} ${to} ${width} ${to}`;
-        if (name === "mini") return <path key={move.memory_id} class={way(move)} d={d} />; // ten charts that glide would cost frames
+        if (name === "mini") return <path key={move.memory_id} class={direction(move)} d={d} />; // Animating ten charts would drop frames.
         return (
           <path
             key={move.memory_id}
-            class={`${way(move)} glides`}
+            class={`${direction(move)} glides`}
             d={d}
             style={`d: path("${d}")`}
           />
@@ -74,26 +79,26 @@ export function Minis({
   sums: Sum[];
   moves: Move[];
   chosen: number;
-  choose: (place: number) => void;
+  choose: (index: number) => void;
 }) {
   return (
-    <ol class="minis" aria-label="Questions">
-      {sums.map((sum, place) => (
-        <li key={place}>
+    <ol class="minis" aria-label="Queries">
+      {sums.map((sum, index) => (
+        <li key={index}>
           <button
             type="button"
-            aria-pressed={place === chosen}
-            onClick={() => choose(place)}
+            aria-pressed={index === chosen}
+            onClick={() => choose(index)}
             title={visible(sum.question)}
           >
             <Lines
               class="mini"
               width={100}
               height={44}
-              moves={moves.filter((move) => move.question === place)}
+              moves={moves.filter((move) => move.question === index)}
             />
             <span class="ask">
-              <Said text={sum.question} />
+              <UserText text={sum.question} />
             </span>
             <span class={sum.new ? "count some" : "count"}>
               {sum.new ? plural(sum.new, "change") : sum.pairs ? "same top 5" : "same order"}
@@ -112,13 +117,13 @@ export type SlopeProps = {
   toggle?: (memory: number) => void;
 };
 
-/** The two orders side by side, a line from each memory's place in one to its place in the other. */
+/** The two rankings side by side, with a line between the ranks of each memory. */
 export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProps) {
   const left = moves
-    .filter((move) => inside(move.rank_before))
+    .filter((move) => isDrawn(move.rank_before))
     .sort((a, b) => a.rank_before! - b.rank_before!);
   const right = moves
-    .filter((move) => inside(move.rank_after))
+    .filter((move) => isDrawn(move.rank_after))
     .sort((a, b) => a.memory_id - b.memory_id);
   const height = ROW * Math.max(left.length, right.length);
   return (
@@ -140,10 +145,10 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
               }}
             >
               <span class="place number">{move.rank_before}</span>
-              <Said class="line" text={move.text} />
-              {!inside(move.rank_after) && (
-                <span class="badge down" title="Its rank after">
-                  {move.rank_after === null ? "▼ out" : `▼ to ${move.rank_after}`}
+              <UserText class="line" text={move.text} />
+              {!isDrawn(move.rank_after) && (
+                <span class="badge down" title="Rank after the change">
+                  {move.rank_after === null ? "▼ dropped" : `▼ to ${move.rank_after}`}
                 </span>
               )}
             </li>
@@ -173,10 +178,10 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
                   onClick={() => toggle(move.memory_id)}
                   title={`${visible(move.text)}\n#${move.memory_id} · ${visible(move.kind)} · score ${num(move.score_after)}`}
                 >
-                  <Said text={move.text} />
+                  <UserText text={move.text} />
                 </button>
               ) : (
-                <Said class="line" text={move.text} />
+                <UserText class="line" text={move.text} />
               )}
               <Badge move={move} />
             </li>
@@ -188,32 +193,35 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
 }
 
 function Badge({ move }: { move: Move }) {
-  const where = way(move);
+  const where = direction(move);
   if (where === "level")
     return (
-      <span class="badge" aria-label="unmoved">
+      <span class="badge" aria-label="unchanged">
         =
       </span>
     );
-  if (!inside(move.rank_before))
+  if (!isDrawn(move.rank_before))
     return (
-      <span class="badge up" title="Its rank before">{`▲ from ${move.rank_before ?? "none"}`}</span>
+      <span
+        class="badge up"
+        title="Rank before the change"
+      >{`▲ from ${move.rank_before ?? "unranked"}`}</span>
     );
   const steps = Math.abs(move.rank_before! - move.rank_after!);
   return (
     <span
       class={`badge ${where}`}
-      title={`Rank ${move.rank_before} before`}
+      title={`Rank ${move.rank_before} before the change`}
     >{`${where === "up" ? "▲" : "▼"} ${steps}`}</span>
   );
 }
 
-/** `38 of 450 pairs reordered · 4 top-5 changes in 3 questions`. */
-export function summary(sums: Sum[]): string {
-  const total = (key: "pairs" | "of" | "new") => sums.reduce((sum, one) => sum + one[key], 0);
-  const touched = sums.filter((one) => one.new).length;
+/** Summarize the moves of all queries: `38 of 450 pairs reordered · 4 top-5 changes in 3 queries`. */
+export function summarizeMoves(sums: Sum[]): string {
+  const total = (key: "pairs" | "of" | "new") => sums.reduce((result, sum) => result + sum[key], 0);
+  const touched = sums.filter((sum) => sum.new).length;
   if (!total("pairs") && !total("new"))
-    return `The same order in ${plural(sums.length, "question")}`;
-  const top = `${plural(total("new"), "top-5 change")}${touched ? ` in ${plural(touched, "question")}` : ""}`;
+    return `Same order in ${plural(sums.length, "query", "queries")}`;
+  const top = `${plural(total("new"), "top-5 change")}${touched ? ` in ${plural(touched, "query", "queries")}` : ""}`;
   return `${total("pairs").toLocaleString("en")} of ${total("of").toLocaleString("en")} pairs reordered · ${top}`;
 }

@@ -1,3 +1,4 @@
+// Control characters and the pictures or the replacement character that stand for them.
 const PICTURES = new Map<number, string>();
 for (let code = 0; code < 32; code++)
   if (code !== 9 && code !== 10) PICTURES.set(code, String.fromCharCode(0x2400 + code));
@@ -6,16 +7,16 @@ for (let code = 0x80; code < 0xa0; code++) PICTURES.set(code, "\ufffd");
 for (const code of [0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069])
   PICTURES.set(code, "\ufffd");
 
-/** A text in which control characters are pictures and nothing reorders its surroundings, as `memlab.kernel.base.printable` has it. */
+/** Replace control and bidirectional characters by visible ones, as `memlab.kernel.base.printable` does. */
 export function visible(text: string): string {
-  let shown = "";
-  for (const one of text.replaceAll("\r\n", "\n"))
-    shown += PICTURES.get(one.codePointAt(0)!) ?? one;
-  return shown;
+  let printable = "";
+  for (const character of text.replaceAll("\r\n", "\n"))
+    printable += PICTURES.get(character.codePointAt(0)!) ?? character;
+  return printable;
 }
 
-/** What somebody said: always text, in its own direction. */
-export function Said({ text, class: name = "" }: { text: string; class?: string }) {
+/** Text that a user or an agent wrote: never markup, and in its own direction. */
+export function UserText({ text, class: name = "" }: { text: string; class?: string }) {
   return (
     <bdi dir="auto" class={`said ${name}`}>
       {visible(text)}
@@ -23,21 +24,22 @@ export function Said({ text, class: name = "" }: { text: string; class?: string 
   );
 }
 
-/** `1 term`, `1,200 terms`. */
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+/** Format a count with its noun: `1 term`, `1,200 terms`. */
+export function plural(count: number, singular: string, many = `${singular}s`): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? singular : many}`;
 }
 
-/** A number for people: four digits after the point at most, and a true minus. */
+/** Format a number with a fixed count of decimals and a true minus; a number that rounds to zero has no sign. */
 export function num(value: number | null | undefined, digits = 4, signed = false): string {
   if (value === null || value === undefined) return "null";
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   const text = Math.abs(value).toFixed(digits);
+  if (Number(text) === 0) return text;
   return (value < 0 ? "−" : signed ? "+" : "") + text;
 }
 
-/** The beginning of a text, by characters as people count them. */
-export function clip(text: string, most: number): string {
-  const parts = [...text];
-  return parts.length <= most ? text : `${parts.slice(0, most - 1).join("")}…`;
+/** Shorten a text to `length` characters, the last of which is an ellipsis. */
+export function clip(text: string, length: number): string {
+  const characters = [...text];
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
 }

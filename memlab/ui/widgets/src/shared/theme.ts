@@ -1,29 +1,31 @@
-/** Whether what is behind an element is dark: the first background that is not transparent decides, in every host. */
-function isDark(el: Element): boolean {
-  for (let at: Element | null = el; at; at = at.parentElement) {
-    const [r, g, b, a = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(
-      Number,
-    );
-    if (r !== undefined && a > 0.5) return 0.299 * r + 0.587 * g! + 0.114 * b! < 128;
+/** Return whether an element has a dark background: its nearest ancestor with an opaque background decides. */
+function isDark(element: Element): boolean {
+  for (let ancestor: Element | null = element; ancestor; ancestor = ancestor.parentElement) {
+    const [r, g, b, alpha = 1] = (
+      getComputedStyle(ancestor).backgroundColor.match(/[\d.]+/g) ?? []
+    ).map(Number);
+    // The weights are those of perceived brightness in ITU-R BT.601.
+    if (r !== undefined && alpha > 0.5) return 0.299 * r + 0.587 * g! + 0.114 * b! < 128;
   }
   return matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** Keep `data-theme` of the root in step with the host; returns what ends that. */
+/** Update `data-theme` of a root whenever its host changes the theme. Returns a function that stops it. */
 export function followTheme(root: HTMLElement): () => void {
   const follow = () => {
     const theme = root.parentElement && isDark(root.parentElement) ? "dark" : "light";
     if (root.dataset.theme !== theme) root.dataset.theme = theme;
   };
-  const seen = new MutationObserver(() => requestAnimationFrame(follow));
-  for (const one of [document.documentElement, document.body])
-    seen.observe(one, { attributes: true });
+  const observer = new MutationObserver(() => requestAnimationFrame(follow));
+  for (const element of [document.documentElement, document.body])
+    observer.observe(element, { attributes: true });
   const system = matchMedia("(prefers-color-scheme: dark)");
   system.addEventListener("change", follow);
   follow();
-  requestAnimationFrame(follow); // a host may render into an element that is put into the page afterwards
+  // A host may render into an element that it adds to the page afterwards.
+  requestAnimationFrame(follow);
   return () => {
-    seen.disconnect();
+    observer.disconnect();
     system.removeEventListener("change", follow);
   };
 }

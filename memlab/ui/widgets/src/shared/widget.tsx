@@ -1,5 +1,5 @@
 /**
- * What every widget stands on: one root, one place for faults, traits as state, and requests to Python.
+ * The frame of every widget: one root element, one place for faults, traits as state, and requests to Python.
  *
  *     import { useAsk, useTrait, widget } from "../shared/widget";
  *     function Counter() {
@@ -16,141 +16,159 @@ import {
   render,
 } from "preact";
 import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Model, Still } from "./model";
+import type { Model, Offline } from "./model";
 import { rows, type Table, table } from "./table";
 import { visible } from "./text";
 import { followTheme } from "./theme";
 import theme from "./theme.css";
 
-const SLOW = 400; // milliseconds until a request is said to be under way
-const SILENT = 20_000; // and until it is said that nobody answers
+// Milliseconds until a widget shows that a request is under way: below that a note would only flicker.
+const SLOW = 400;
+// Milliseconds until it says that Python does not answer: longer than any single request of a large lab.
+const SILENT = 20_000;
 
-type Waiting = { resolve: (value: any) => void; timer: ReturnType<typeof setTimeout> };
+/** A request that Python has not answered yet. */
+type PendingRequest = {
+  resolve: (value: unknown) => void;
+  timer: ReturnType<typeof setTimeout>;
+};
 
-/** One widget's connection to Python. `ask` never rejects: a fault is shown in the widget, and undefined returned. */
+/** A message of Python: the answer to the request `id`. `tables` names the values that arrive as buffers. */
+type Reply = {
+  id: number;
+  error?: string;
+  value?: Record<string, unknown>;
+  tables?: string[];
+};
+
+/** The connection of one widget to Python. `ask` never rejects: it shows the fault and resolves to undefined. */
 export class Link {
   fault = "";
   changed: () => void = () => {};
-  private waiting = new Map<number, Waiting>();
+  private waiting = new Map<number, PendingRequest>();
   private last = 0;
 
-  constructor(readonly model: Model & Still) {
+  constructor(readonly model: Model & Offline) {
     model.on("msg:custom", this.receive);
-    model.on("change:fault", this.refault);
-    model.on("comm_live_update", this.lost); // Jupyter, once it knows that the kernel of a model is gone
-    this.fault = model.get("fault") ?? "";
+    model.on("change:fault", this.readFault);
+    // Jupyter sends this event when the kernel of a model has ended.
+    model.on("comm_live_update", this.reportLostKernel);
+    this.readFault();
   }
 
   get pending(): number {
     return this.waiting.size;
   }
 
-  ask<Answer = Record<string, any>>(
+  /** Call `answer_<verb>` of the Python half; resolves to undefined if that fails. */
+  ask<Answer = Record<string, unknown>>(
     verb: string,
     values: Record<string, unknown> = {},
   ): Promise<Answer | undefined> {
-    if (this.model.still) {
-      this.say(this.model.still);
+    if (this.model.offline) {
+      this.showFault(this.model.offline);
       return Promise.resolve(undefined);
     }
     const id = ++this.last;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
-        this.say(
-          "Python has not answered for 20 seconds: it is at work, or the kernel was restarted. If it was, run the cell again.",
+        this.showFault(
+          "Python has not answered for 20 seconds. It may be busy. If the kernel was restarted, run the cell again.",
         );
       }, SILENT);
-      this.waiting.set(id, { resolve, timer });
+      this.waiting.set(id, { resolve: (value) => resolve(value as Answer | undefined), timer });
       this.changed();
       try {
         this.model.send({ id, verb, arguments: values });
       } catch (error) {
-        this.end(id, undefined);
-        this.say(
-          `Python cannot be reached (${error instanceof Error ? error.message : error}). Run the cell again.`,
+        this.settle(id, undefined);
+        this.showFault(
+          `Python cannot be reached: ${error instanceof Error ? error.message : error}. Run the cell again.`,
         );
       }
     });
   }
 
-  say(fault: string): void {
+  /** Show a sentence in the place for faults; an empty one removes it. */
+  showFault(fault: string): void {
     this.fault = fault;
     this.changed();
   }
 
   close(): void {
     this.model.off("msg:custom", this.receive);
-    this.model.off("change:fault", this.refault);
-    this.model.off("comm_live_update", this.lost);
-    this.forget();
+    this.model.off("change:fault", this.readFault);
+    this.model.off("comm_live_update", this.reportLostKernel);
+    this.dropRequests();
   }
 
-  private forget(): void {
-    for (const id of [...this.waiting.keys()]) this.end(id, undefined);
+  private dropRequests(): void {
+    for (const id of [...this.waiting.keys()]) this.settle(id, undefined);
   }
 
-  private end(id: number, value: unknown): void {
-    const one = this.waiting.get(id);
-    if (!one) return;
-    clearTimeout(one.timer);
+  private settle(id: number, value: unknown): void {
+    const request = this.waiting.get(id);
+    if (!request) return;
+    clearTimeout(request.timer);
     this.waiting.delete(id);
-    one.resolve(value);
+    request.resolve(value);
     this.changed();
   }
 
-  private refault = (): void => this.say(this.model.get("fault") ?? "");
+  private readFault = (): void => this.showFault((this.model.get("fault") as string) ?? "");
 
-  private lost = (): void => {
-    this.forget();
-    this.say("Python is gone: the kernel was restarted or shut down. Run the cell again.");
+  private reportLostKernel = (): void => {
+    this.dropRequests();
+    this.showFault(
+      "Python is gone because the kernel was restarted or shut down. Run the cell again.",
+    );
   };
 
-  private receive = (content: any, buffers: DataView[] = []): void => {
-    if (!this.waiting.has(content?.id)) return; // another view of the same model asked
-    if (content.error !== undefined) {
-      this.end(content.id, undefined);
-      this.say(content.error);
+  private receive = (reply: Reply | undefined, buffers: DataView[] = []): void => {
+    if (!reply || !this.waiting.has(reply.id)) return; // Another view of the same model asked.
+    const { id, error, value = {}, tables = [] } = reply;
+    if (error !== undefined) {
+      this.settle(id, undefined);
+      this.showFault(error);
       return;
     }
-    const value = content.value;
-    for (const [index, name] of (content.tables as string[]).entries())
-      value[name] = table(buffers[index]);
-    this.say("");
-    this.end(content.id, value);
+    for (const [index, name] of tables.entries()) value[name] = table(buffers[index]);
+    this.showFault("");
+    this.settle(id, value);
   };
 }
 
 const Context = createContext<Link>(null as unknown as Link);
 
-/** `ask(verb, values)` calls `answer_<verb>` of the Python half; undefined when that failed, which is then shown. */
+/** Return `ask(verb, values)`, which calls `answer_<verb>` of the Python half. */
 export function useAsk(): Link["ask"] {
   const link = useContext(Context);
   return useCallback((verb, values) => link.ask(verb, values), [link]);
 }
 
-/** Show a sentence where faults are shown. */
-export function useSay(): (fault: string) => void {
+/** Return a function that shows a sentence in the place for faults. */
+export function useShowFault(): (fault: string) => void {
   const link = useContext(Context);
-  return useCallback((fault) => link.say(fault), [link]);
+  return useCallback((fault) => link.showFault(fault), [link]);
 }
 
-/** Empty where Python answers; else the sentence that says why what needs it is disabled. */
-export function useStill(): string {
-  return useContext(Context).model.still ?? "";
+/** Return the sentence that explains why controls that need Python are disabled; empty if Python answers. */
+export function useOfflineReason(): string {
+  return useContext(Context).model.offline ?? "";
 }
 
-/** Empty where the lab can be written; else the sentence that says why what writes is disabled. */
+/** Return the sentence that explains why controls that write are disabled; empty if the lab can be written. */
 export function useReadOnly(): string {
   const { model } = useContext(Context);
-  return model.still || model.get("read_only") || "";
+  return model.offline || (model.get("read_only") as string) || "";
 }
 
-/** A synced trait and what sets it. */
+/** Return the value of a synced trait, and a function that sets it. */
 export function useTrait<T>(name: string): [T, (value: T) => void] {
   const { model } = useContext(Context);
-  const [value, setValue] = useState<T>(() => model.get(name));
+  const [value, setValue] = useState<T>(() => model.get(name) as T);
   useEffect(() => {
-    const follow = () => setValue(() => model.get(name));
+    const follow = () => setValue(() => model.get(name) as T);
     follow();
     model.on(`change:${name}`, follow);
     return () => model.off(`change:${name}`, follow);
@@ -165,30 +183,31 @@ export function useTrait<T>(name: string): [T, (value: T) => void] {
   return [value, set];
 }
 
-/** A trait of Arrow bytes as a table. */
+/** Return a trait of Arrow bytes as a table. */
 export function useTable(name: string): Table | null {
   const [bytes] = useTrait<DataView | null>(name);
   return useMemo(() => table(bytes), [bytes]);
 }
 
-/** A trait of Arrow bytes as rows. */
+/** Return a trait of Arrow bytes as row objects. */
 export function useRows<Row>(name: string): Row[] {
-  const found = useTable(name);
-  return useMemo(() => rows<Row>(found), [found]);
+  const bytes = useTable(name);
+  return useMemo(() => rows<Row>(bytes), [bytes]);
 }
 
 /**
- * What somebody types or drags: ahead of the state, which comes back into it unless it is an echo of what was typed
- * before. Without that a slow answer takes letters away again.
+ * Return the values of a form, ahead of the traits that Python sends back. A value that comes back is ignored if it is
+ * an echo of an earlier input; without that, a slow answer would remove letters that were typed meanwhile.
  */
 export function useForm<Form extends object>(state: Form): [Form, (next: Form) => void] {
   const [form, setForm] = useState(state);
   const sent = useRef<string[]>([]);
   const key = JSON.stringify(state);
   useEffect(() => {
-    const place = sent.current.lastIndexOf(key);
-    if (place < 0) setForm(state);
-    sent.current = place < 0 ? [] : sent.current.slice(place + 1); // what was sent before it is answered, too
+    const echo = sent.current.lastIndexOf(key);
+    if (echo < 0) setForm(state);
+    // Earlier inputs are answered, too.
+    sent.current = echo < 0 ? [] : sent.current.slice(echo + 1);
   }, [key]);
   const set = useCallback((next: Form) => {
     sent.current.push(JSON.stringify(next));
@@ -197,33 +216,36 @@ export function useForm<Form extends object>(state: Form): [Form, (next: Form) =
   return [form, set];
 }
 
-/** A call of which one is under way at a time and only the latest waits: for what follows each keystroke or drag. */
-export function useLatest<Given extends unknown[]>(
-  call: (...given: Given) => Promise<unknown>,
-): (...given: Given) => void {
+/**
+ * Return a function that runs `call` once at a time. While it runs, only the latest arguments wait, so that each keystroke
+ * or drag can call it.
+ */
+export function useLatest<Arguments extends unknown[]>(
+  call: (...values: Arguments) => Promise<unknown>,
+): (...values: Arguments) => void {
   const newest = useRef(call);
   newest.current = call;
-  const state = useRef<{ busy: boolean; next: Given | null }>({ busy: false, next: null });
-  return useCallback((...given: Given) => {
-    const now = state.current;
-    now.next = given;
-    if (now.busy) return;
-    now.busy = true;
+  const state = useRef<{ busy: boolean; next: Arguments | null }>({ busy: false, next: null });
+  return useCallback((...values: Arguments) => {
+    const queue = state.current;
+    queue.next = values;
+    if (queue.busy) return;
+    queue.busy = true;
     void (async () => {
-      while (now.next) {
-        const taken = now.next;
-        now.next = null;
-        await newest.current(...taken);
+      while (queue.next) {
+        const latest = queue.next;
+        queue.next = null;
+        await newest.current(...latest);
       }
-      now.busy = false;
+      queue.busy = false;
     })();
   }, []);
 }
 
-/** What fails while it is drawn is shown as a fault, and reported as any other error of the page. */
+/** A boundary that shows an error of rendering as a fault, and reports it like any other error of the page. */
 class Boundary extends Component<{ link: Link; children: ComponentChildren }> {
   componentDidCatch(error: Error): void {
-    this.props.link.say(`This widget failed: ${error.message}`);
+    this.props.link.showFault(`This widget failed: ${error.message}`);
     reportError(error);
   }
 
@@ -247,19 +269,19 @@ function Frame({ link, title, View }: { link: Link; title: string; View: Compone
       <header>
         <h2>{title}</h2>
         <span class="busy" role="status">
-          {slow ? "Python is at work …" : ""}
+          {slow ? "Python is working …" : ""}
         </span>
       </header>
       {link.fault && (
         <div key="alert" class="alert" role="alert">
           <p>{visible(link.fault)}</p>
-          <button type="button" onClick={() => link.say("")}>
+          <button type="button" onClick={() => link.showFault("")}>
             Dismiss
           </button>
         </div>
       )}
       <div key="body" class="body">
-        {/* without keys a fault takes its place, and what was typed in it is gone */}
+        {/* Without keys, Preact would replace the body by the alert, and its inputs would lose their text. */}
         <Boundary link={link}>
           <View />
         </Boundary>
@@ -273,15 +295,15 @@ export function widget(title: string, View: ComponentType, css = "") {
   return {
     render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       const style = document.createElement("style");
-      // Several widgets share a page: what one says of `.row` is not for the others. Within a scope a selector begins at
-      // its root, so `.memlab .row` would want one root in another.
+      // Several widgets share a page, so the styles of one apply within its root only. A selector in a scope begins at the
+      // root, which `.memlab` would look for inside the root.
       style.textContent = `${theme}\n@scope (.memlab[aria-label="${title}"]) {${css.replaceAll(".memlab", ":scope")}}`;
       const root = document.createElement("section");
       root.className = "memlab";
       root.setAttribute("aria-label", title);
-      // Jupyter takes keys as commands, and drags as its own, unless told that this is a form.
+      // Without this, Jupyter handles keys as commands and drags as its own.
       root.dataset.lmSuppressShortcuts = "true";
-      // It asks an element before those around it, so arrow keys on a slider were commands: each says so itself.
+      // Jupyter checks the focused element first: without the mark, arrow keys on a slider would be commands.
       root.addEventListener(
         "focusin",
         (event) => ((event.target as HTMLElement).dataset.lmSuppressShortcuts = "true"),

@@ -1,31 +1,32 @@
-/** Work that takes longer than a request: begun in Python, and asked about until it is done. */
+/** Work that takes longer than a request: Python begins it, and the widget polls until it is done. */
 import { useCallback, useRef, useState } from "preact/hooks";
 import { useAsk } from "./widget";
 
 export type Working = { work: string; seconds: number };
-const PAUSE = 300; // milliseconds between two questions how far it is
+// Milliseconds between two polls: soon enough for a person, and cheap for the kernel.
+const POLL_INTERVAL = 300;
 
-/** `begin(verb, values)`, and what is under way. Its results arrive as traits. */
+/** Return `begin(verb, values)` and the work that is under way, or null. Results arrive as traits. */
 export function useWorking(): [
   (verb: string, values: Record<string, unknown>) => Promise<void>,
   Working | null,
 ] {
   const ask = useAsk();
-  const [now, setNow] = useState<Working | null>(null);
-  const asking = useRef(false);
+  const [current, setCurrent] = useState<Working | null>(null);
+  const isPolling = useRef(false);
   const begin = useCallback(
     async (verb: string, values: Record<string, unknown>) => {
-      if ((await ask(verb, values)) === undefined || asking.current) return;
-      asking.current = true;
+      if ((await ask(verb, values)) === undefined || isPolling.current) return;
+      isPolling.current = true;
       for (;;) {
-        const found = await ask<Partial<Working>>("progress");
-        setNow(found?.work ? (found as Working) : null);
-        if (!found?.work) break; // all is done, or it was refused, which is shown
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        const progress = await ask<Partial<Working>>("progress");
+        setCurrent(progress?.work ? (progress as Working) : null);
+        if (!progress?.work) break; // The work is done, or failed and shows a fault.
+        await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL));
       }
-      asking.current = false;
+      isPolling.current = false;
     },
     [ask],
   );
-  return [begin, now];
+  return [begin, current];
 }

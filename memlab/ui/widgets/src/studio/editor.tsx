@@ -1,4 +1,4 @@
-/** The text of a policy: CodeMirror with a Lisp mode, marks under errors, completion, and numbers that sliders write. */
+/** The editor of a policy: CodeMirror with a Lisp mode, error marks, completion, and numbers that sliders change. */
 import {
   autocompletion,
   type CompletionContext,
@@ -43,7 +43,8 @@ export type Writer = (name: string, text: string) => void;
 
 type Place = { name: string; from: number; to: number };
 
-const outside = Annotation.define<boolean>(); // what Python or another view wrote: not sent back
+// Marks a change by Python or another view, which must not be sent back.
+const outside = Annotation.define<boolean>();
 const setPlaces = StateEffect.define<Place[]>();
 const places = StateField.define<Place[]>({
   create: () => [],
@@ -69,8 +70,8 @@ const colours = HighlightStyle.define([
   { tag: tags.bracket, color: "var(--soft)" },
 ]);
 
-/** Common Lisp's mode, in which the words of this slot have the colours of what they are. */
-function language(words: Word[]) {
+/** Return the mode of Common Lisp with colours for the features, forms and helpers of this slot. */
+function createLanguage(words: Word[]) {
   const styles = new Map(
     words.map(([name, kind]) => [
       name,
@@ -90,7 +91,8 @@ function language(words: Word[]) {
 
 const NAME = /[^\s()[\]{};"'`,]*/;
 
-function completes(words: Word[]) {
+/** Return a completion source for the words of this slot. */
+function createCompletion(words: Word[]) {
   const options = words.map(([name, kind, shape, doc]) => ({
     label: name,
     type: kind === "form" ? "keyword" : kind === "helper" ? "function" : "property",
@@ -101,7 +103,7 @@ function completes(words: Word[]) {
     ...(kind.endsWith("feature")
       ? {
           apply: (view: EditorView, _: unknown, from: number, to: number) =>
-            view.dispatch(withFeature(view.state, name, from, to)),
+            view.dispatch(insertFeature(view.state, name, from, to)),
         }
       : {}),
   }));
@@ -114,8 +116,8 @@ function completes(words: Word[]) {
   };
 }
 
-/** A feature in the place of what was typed, and among the arguments where it is not yet. */
-function withFeature(state: EditorState, name: string, from: number, to: number) {
+/** Return a change that inserts a feature, and adds it to the arguments of the policy if they lack it. */
+function insertFeature(state: EditorState, name: string, from: number, to: number) {
   const text = state.doc.toString();
   const listed =
     /\((?:fn|lambda|λ)\s*[[(]|\(defpolicy\s+[^\s()[\]]+\s*(?:"(?:[^"\\]|\\.)*"\s*)?[[(]/.exec(text);
@@ -124,9 +126,9 @@ function withFeature(state: EditorState, name: string, from: number, to: number)
   if (listed) {
     const start = listed.index + listed[0].length;
     const stop = start + text.slice(start).search(/[\])]/);
-    const known = text.slice(start, stop).split(/\s+/).filter(Boolean);
-    if (from > stop && !known.includes(name)) {
-      const insert = known.length ? ` ${name}` : name;
+    const listedNames = text.slice(start, stop).split(/\s+/).filter(Boolean);
+    if (from > stop && !listedNames.includes(name)) {
+      const insert = listedNames.length ? ` ${name}` : name;
       changes.unshift({ from: stop, insert });
       ahead = insert.length;
     }
@@ -168,7 +170,7 @@ export function Editor({
   calls.current = { onType, onValues };
 
   useEffect(() => {
-    const made = new EditorView({
+    const editor = new EditorView({
       parent: host.current!,
       doc: source,
       extensions: [
@@ -187,37 +189,40 @@ export function Editor({
           tabindex: "0",
         }),
         EditorView.updateListener.of((update) => {
-          if (update.docChanged && !update.transactions.some((one) => one.annotation(outside)))
+          if (
+            update.docChanged &&
+            !update.transactions.some((transaction) => transaction.annotation(outside))
+          )
             calls.current.onType(update.state.doc.toString());
           if (update.startState.field(places) !== update.state.field(places))
             calls.current.onValues(values(update.state));
         }),
       ],
     });
-    view.current = made;
+    view.current = editor;
     writer.current = (name, text) => {
-      const changes = made.state
+      const changes = editor.state
         .field(places)
-        .filter((one) => one.name === name)
+        .filter((span) => span.name === name)
         .map(({ from, to }) => ({ from, to, insert: text }));
-      if (changes.length) made.dispatch({ changes, userEvent: "input.slider" });
+      if (changes.length) editor.dispatch({ changes, userEvent: "input.slider" });
     };
-    return () => made.destroy();
+    return () => editor.destroy();
   }, []);
 
   useEffect(() => {
-    const now = view.current!;
-    if (mine || now.state.doc.toString() === source) return;
-    now.dispatch({
-      changes: { from: 0, to: now.state.doc.length, insert: source },
+    const editor = view.current!;
+    if (mine || editor.state.doc.toString() === source) return;
+    editor.dispatch({
+      changes: { from: 0, to: editor.state.doc.length, insert: source },
       annotations: outside.of(true),
     });
   }, [source, mine]);
 
   useEffect(() => {
     const effects = parts.current.words.reconfigure([
-      language(words),
-      autocompletion({ override: [completes(words)], icons: false }),
+      createLanguage(words),
+      autocompletion({ override: [createCompletion(words)], icons: false }),
     ]);
     view.current!.dispatch({ effects });
   }, [words]);
@@ -231,16 +236,16 @@ export function Editor({
     });
   }, [disabled]);
 
-  // Places are those of the text that Python has read: while somebody types ahead of it, the next answer has them.
+  // The spans belong to the text that Python has read. While a user types ahead, the next answer will have them.
   useEffect(() => {
-    const now = view.current!;
-    if (now.state.doc.toString() !== source) return;
-    const found = params.flatMap(({ name, places }) =>
+    const editor = view.current!;
+    if (editor.state.doc.toString() !== source) return;
+    const spans = params.flatMap(({ name, places }) =>
       places.map(([from, to]) => ({ name, from, to })),
     );
-    if (!problem) now.dispatch({ effects: setPlaces.of(found) });
-    const marks = problem?.places ? [mark(problem, now.state.doc.length)] : [];
-    now.dispatch(setDiagnostics(now.state, marks));
+    if (!problem) editor.dispatch({ effects: setPlaces.of(spans) });
+    const marks = problem?.places ? [mark(problem, editor.state.doc.length)] : [];
+    editor.dispatch(setDiagnostics(editor.state, marks));
   }, [source, params, problem, mine]);
 
   return <div class="editor" ref={host} />;

@@ -1,11 +1,11 @@
-/** Policy studio: a policy as text and sliders, the ranks of questions before and after, and what may be done with it. */
+/** Policy studio: a policy as text and sliders, the ranks of queries before and after, and the actions on it. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Explained } from "../explorer/explained";
 import explained from "../explorer/explained.css";
-import { Minis, type Move, Slope, type Sum, summary } from "../ranks/moves";
+import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
 import { visible } from "../shared/text";
-import { useAsk, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
+import { useAsk, useLatest, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
 import { Editor, type Param, type Problem, type Word, type Writer } from "./editor";
 import { Sliders } from "./sliders";
 import css from "./studio.css";
@@ -29,7 +29,7 @@ type About = {
 
 function Studio() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const view = useMemo(() => Math.random().toString(36).slice(2), []);
   const [source] = useTrait<string>("source");
   const [author] = useTrait<string>("_author");
@@ -48,13 +48,13 @@ function Studio() {
   const check = useLatest((text: string) => ask("check", { source: text, view }));
 
   useEffect(() => {
-    if (!still)
-      void ask<{ words: Word[] }>("words").then((found) => found && setWords(found.words));
+    if (!offline)
+      void ask<{ words: Word[] }>("words").then((answer) => answer && setWords(answer.words));
   }, [slot]);
   useEffect(() => setOpen(null), [chosen, slot]);
 
-  const place = Math.min(chosen, Math.max(0, sums.length - 1));
-  const mine = moves.filter((move) => move.question === place);
+  const index = Math.min(chosen, Math.max(0, sums.length - 1));
+  const chosenMoves = moves.filter((move) => move.question === index);
   return (
     <div class="studio">
       <div class="writing">
@@ -63,7 +63,7 @@ function Studio() {
             Slot
             <select
               value={slot}
-              disabled={!!still}
+              disabled={!!offline}
               onChange={(event) => setSlot(event.currentTarget.value)}
             >
               {(about.slots ?? []).map((name) => (
@@ -81,7 +81,7 @@ function Studio() {
           problem={about.problem}
           words={words}
           params={params}
-          disabled={!!still}
+          disabled={!!offline}
           onType={check}
           onValues={setValues}
           writer={writer}
@@ -90,27 +90,25 @@ function Studio() {
         <Sliders
           params={params}
           values={values}
-          disabled={!!still || !!about.problem}
+          disabled={!!offline || !!about.problem}
           write={(name, text) => writer.current(name, text)}
         />
         <p class="tools">
           {about.numbers > 0 && (
             <button
               type="button"
-              disabled={!!still || !!about.problem}
+              disabled={!!offline || !!about.problem}
               onClick={() => ask("text", { of: "sliders" })}
             >
-              {about.numbers === 1
-                ? "A slider for one more number"
-                : `Sliders for ${about.numbers} numbers`}
+              {about.numbers === 1 ? "Slider for 1 number" : `Sliders for ${about.numbers} numbers`}
             </button>
           )}
           <button
             type="button"
-            disabled={!!still || (about.same && !about.problem)}
+            disabled={!!offline || (about.same && !about.problem)}
             onClick={() => ask("text", { of: "live" })}
           >
-            Back to the live text
+            Reset to active text
           </button>
         </p>
       </div>
@@ -119,52 +117,54 @@ function Studio() {
           <>
             <p class="summary" aria-live="polite">
               {about.problem
-                ? "Ranks of the last text that compiled"
+                ? "Ranks of the last valid text"
                 : sums.length
-                  ? summary(sums)
+                  ? summarizeMoves(sums)
                   : ""}
             </p>
-            <Minis sums={sums} moves={moves} chosen={place} choose={setChosen} />
-            {sums[place] && (
+            <Minis sums={sums} moves={moves} chosen={index} choose={setChosen} />
+            {sums[index] && (
               <div class="asked">
-                <h3>{visible(sums[place].question)}</h3>
+                <h3>{visible(sums[index].question)}</h3>
                 <button
                   type="button"
                   class="plain"
-                  disabled={!!still}
-                  aria-label={`Leave out the question: ${visible(sums[place].question)}`}
-                  title="Leave this question out"
-                  onClick={() => setQuestions(questions.filter((_, other) => other !== place))}
+                  disabled={!!offline}
+                  aria-label={`Remove the query: ${visible(sums[index].question)}`}
+                  title="Remove this query"
+                  onClick={() =>
+                    setQuestions(questions.filter((_, position) => position !== index))
+                  }
                 >
                   ✕
                 </button>
               </div>
             )}
-            {mine.length > 0 && (
+            {chosenMoves.length > 0 && (
               <Slope
-                moves={mine}
+                moves={chosenMoves}
                 heads={[
-                  `before: version ${about.live}, live`,
-                  about.same ? "after: the same" : "after: this text",
+                  `before: version ${about.live} (active)`,
+                  about.same ? "after: unchanged" : "after: this text",
                 ]}
                 open={open}
                 toggle={(memory) => setOpen(open === memory ? null : memory)}
               />
             )}
-            {!mine.length && <p class="empty">{empty(about, sums)}</p>}
+            {!chosenMoves.length && <p class="empty">{describeEmpty(about, sums)}</p>}
             <Add
-              disabled={!!still || questions.length >= 50}
+              disabled={!!offline || questions.length >= 50}
               add={(text) => setQuestions([...questions, text])}
             />
           </>
         ) : (
-          <p class="empty">{`${slot} decides no rank of a recall, so there is nothing to compare: the text is checked, and can be installed.`}</p>
+          <p class="empty">{`${slot} does not affect ranks, so there is no comparison. The text is checked and can be installed.`}</p>
         )}
       </div>
       {open !== null && about.ranks && (
         <section class="why" aria-label="Explanation">
           <div class="asked">
-            <h3>{`Why #${open} has its score`}</h3>
+            <h3>{`Score of memory ${open}`}</h3>
             <button
               type="button"
               class="plain"
@@ -177,12 +177,12 @@ function Studio() {
           <Explained memory={open} version={moves} />
         </section>
       )}
-      <Acts about={about} slot={slot} still={still} note={note} />
+      <Actions about={about} slot={slot} offline={offline} note={note} />
     </div>
   );
 }
 
-/** Whether the text compiles and what it is beside the live one; of an error, the sentence with its caret. */
+/** Whether the text is valid and how it relates to the active version, or its error with a caret. */
 function Status({ about, source }: { about: About; source: string }) {
   const { problem } = about;
   if (problem) {
@@ -204,22 +204,22 @@ function Status({ about, source }: { about: About; source: string }) {
       </div>
     );
   }
-  const beside = about.same
-    ? `version ${about.live}, live`
+  const relation = about.same
+    ? `version ${about.live} (active)`
     : about.meaning
-      ? `means what version ${about.live}, live, means`
-      : `differs from version ${about.live}, live`;
+      ? `equivalent to version ${about.live} (active)`
+      : `differs from version ${about.live} (active)`;
   return (
     <p class="status" role="status">
       <b aria-hidden="true">✓ </b>
-      {`compiles [${about.hash}] · ${beside}`}
+      {`Valid [${about.hash}] · ${relation}`}
     </p>
   );
 }
 
 function Add({ disabled, add }: { disabled: boolean; add: (text: string) => void }) {
   const [text, setText] = useState("");
-  const done = () => {
+  const submit = () => {
     if (text.trim()) add(text.trim());
     setText("");
   };
@@ -230,46 +230,46 @@ function Add({ disabled, add }: { disabled: boolean; add: (text: string) => void
         dir="auto"
         value={text}
         disabled={disabled}
-        aria-label="Another question"
-        placeholder="Another question"
+        aria-label="Add a query"
+        placeholder="Add a query"
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.isComposing) return;
-          event.preventDefault(); // JupyterLab submits no form on Enter
-          done();
+          event.preventDefault(); // JupyterLab does not submit a form on Enter.
+          submit();
         }}
       />
-      <button type="button" disabled={disabled || !text.trim()} onClick={done}>
+      <button type="button" disabled={disabled || !text.trim()} onClick={submit}>
         Add
       </button>
     </div>
   );
 }
 
-function Acts({
+function Actions({
   about,
   slot,
-  still,
+  offline,
   note,
 }: {
   about: About;
   slot: string;
-  still: string;
+  offline: string;
   note: string;
 }) {
   const ask = useAsk();
   const [reason, setReason] = useState("");
   const [file, setFile] = useState("");
-  const why =
-    still ||
+  const blocked =
+    offline ||
     (about.writable ? "" : "This lab is read-only.") ||
-    (about.pinned !== null ? `The slot is pinned to version ${about.pinned}: unpin it first.` : "");
+    (about.pinned !== null ? `The slot is pinned to version ${about.pinned}. Unpin it first.` : "");
   const draft = about.problem
     ? "The text has an error."
     : about.same
-      ? "This is the live policy."
+      ? "This policy is active already."
       : "";
-  const given = reason.trim() ? "" : "Say why first.";
+  const missing = reason.trim() ? "" : "Type a reason first.";
   const act = (verb: string) => ask(verb, { reason }).then((done) => done && setReason(""));
   return (
     <div class="acts">
@@ -279,28 +279,28 @@ function Acts({
           type="text"
           dir="auto"
           value={reason}
-          disabled={!!why}
-          placeholder="Why? It stands in the history"
+          disabled={!!blocked}
+          placeholder="Recorded in the history"
           onInput={(event) => setReason(event.currentTarget.value)}
         />
       </label>
       <button
         type="button"
         class="primary"
-        disabled={!!(why || draft || given)}
-        title={why || draft || given || "It decides from the next recall on"}
+        disabled={!!(blocked || draft || missing)}
+        title={blocked || draft || missing || "Active from the next recall on"}
         onClick={() => act("install")}
       >
         Install
       </button>
       <button
         type="button"
-        disabled={!!why || !about.back}
+        disabled={!!blocked || !about.back}
         title={
-          why ||
+          blocked ||
           (about.back
-            ? `Bring back what ${slot} had before version ${about.live}`
-            : "There is one version only.")
+            ? `Restore the version of ${slot} before version ${about.live}`
+            : "There is only one version.")
         }
         onClick={() => act("rollback")}
       >
@@ -308,8 +308,8 @@ function Acts({
       </button>
       <button
         type="button"
-        disabled={!!(still || draft) || !about.writable || !about.ranks}
-        title={still || draft || "Let it stand beside the live pack: recalls show one memory more"}
+        disabled={!!(offline || draft) || !about.writable || !about.ranks}
+        title={offline || draft || "Compare with the active pack: recalls return one extra memory"}
         onClick={() => act("challenge")}
       >
         Challenge
@@ -319,33 +319,33 @@ function Acts({
         <input
           type="text"
           value={file}
-          disabled={!!still}
+          disabled={!!offline}
           placeholder={`${slot}.hy`}
           onInput={(event) => setFile(event.currentTarget.value)}
         />
       </label>
       <button
         type="button"
-        disabled={!!still}
-        title="Save the text beside the notebook"
+        disabled={!!offline}
+        title="Save the text next to the notebook"
         onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}
       >
         Save
       </button>
-      {(note || still) && (
+      {(note || offline) && (
         <p class="note said-so" role="status">
-          {visible(still || note)}
+          {visible(offline || note)}
         </p>
       )}
     </div>
   );
 }
 
-function empty(about: About, sums: Sum[]): string {
+function describeEmpty(about: About, sums: Sum[]): string {
   if (!about.memories) return 'This lab has no memories yet: lab.remember("…") stores one.';
   return sums.length
-    ? "Nothing that may answer was found."
-    : "No question yet: add one below, and see how this text ranks what answers it.";
+    ? "No memory matches this query."
+    : "Add a query below to see how this text ranks the memories.";
 }
 
 export default widget("Policy studio", Studio, explained + moved + css);

@@ -11,13 +11,13 @@ export type SlidersProps = {
 };
 
 export function Sliders({ params, values, disabled, write }: SlidersProps) {
-  const ranges = useRef(new Map<string, [number, number]>()); // of one without bounds: as it was first seen, so that it stays
+  const ranges = useRef(new Map<string, [number, number]>()); // A parameter without bounds keeps its first range.
   return (
     <ul class="sliders" aria-label="Parameters">
       {params.map((param) => {
-        const given = values[param.name];
-        const value = given !== undefined && Number.isFinite(given) ? given : param.value;
-        const [low, high] = range(param, ranges.current);
+        const typed = values[param.name];
+        const value = typed !== undefined && Number.isFinite(typed) ? typed : param.value;
+        const [low, high] = sliderRange(param, ranges.current);
         const step = 10 ** Math.floor(Math.log10((high - low) / 50));
         const digits = Math.max(0, Math.round(-Math.log10(step)));
         return (
@@ -48,16 +48,17 @@ export function Sliders({ params, values, disabled, write }: SlidersProps) {
   );
 }
 
-function range(
+/** Return the range of a slider: the bounds of its parameter, or a range around its first value. */
+export function sliderRange(
   { name, value, low, high }: Param,
-  seen: Map<string, [number, number]>,
+  ranges: Map<string, [number, number]>,
 ): [number, number] {
   if (low !== null && high !== null && low < high) return [low, high];
-  const known = seen.get(name);
-  if (known && known[0] <= value && value <= known[1]) return known;
+  const earlier = ranges.get(name);
+  if (earlier && earlier[0] <= value && value <= earlier[1]) return earlier;
   const size = 10 ** Math.ceil(Math.log10(Math.max(Math.abs(value), 1e-6) * 2));
-  const found: [number, number] = [low ?? (value < 0 ? -size : 0), high ?? (value < 0 ? 0 : size)];
-  if (found[0] >= found[1]) found[1] = found[0] + size;
-  seen.set(name, found);
-  return found;
+  const range: [number, number] = [low ?? (value < 0 ? -size : 0), high ?? (value < 0 ? 0 : size)];
+  if (range[0] >= range[1]) range[1] = range[0] + size;
+  ranges.set(name, range);
+  return range;
 }

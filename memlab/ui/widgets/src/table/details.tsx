@@ -1,10 +1,10 @@
-/** One memory: its text to be corrected, what is known of it, what contradicts it, its history and its neighbours. */
+/** One memory: its text to be corrected, its fields, what contradicts it, its history and its neighbours. */
 import { useEffect, useId, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { num, Said, visible } from "../shared/text";
-import { useAsk, useStill } from "../shared/widget";
+import { num, UserText, visible } from "../shared/text";
+import { useAsk, useOfflineReason } from "../shared/widget";
 
-type Known = {
+type MemoryDetails = {
   text: string;
   status: string;
   pinned: boolean;
@@ -15,6 +15,7 @@ type Conflict = { id: number; how: string; outgoing: boolean; text: string; stat
 type Event = { event: number; at: string; kind: string; what: string };
 type Near = { memory_id: number; similarity: number; text: string };
 
+// The statuses of memories that recalls may return.
 export const USED = ["active", "staged", "confirmed"];
 
 export function Details({
@@ -31,49 +32,49 @@ export function Details({
   like: (memory: number) => void;
 }) {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const id = useId();
-  const [known, setKnown] = useState<Known | null>(null);
+  const [details, setDetails] = useState<MemoryDetails | null>(null);
   const [history, setHistory] = useState<Event[] | null>(null);
-  const [near, setNear] = useState<Near[] | null>(null);
+  const [neighbours, setNeighbours] = useState<Near[] | null>(null);
   const [text, setText] = useState("");
   const [reason, setReason] = useState<string | null>(null);
   const [done, setDone] = useState("");
   useEffect(() => {
-    let live = true;
+    let isMounted = true;
     setHistory(null);
-    setNear(null);
+    setNeighbours(null);
     setReason(null);
-    void ask<Known>("memory", { memory }).then((found) => {
-      if (!live || !found) return;
-      setKnown(found);
-      setText(found.text);
+    void ask<MemoryDetails>("memory", { memory }).then((answer) => {
+      if (!isMounted || !answer) return;
+      setDetails(answer);
+      setText(answer.text);
     });
     return () => {
-      live = false;
+      isMounted = false;
     };
   }, [memory, version]);
   useEffect(() => setDone(""), [memory]);
-  if (!known)
+  if (!details)
     return (
       <section class="details" aria-label={`Memory ${memory}`}>
         <p class="note">{`Memory ${memory}`}</p>
       </section>
     );
-  const used = USED.includes(known.status);
-  const blocked = still || (writable ? "" : "This lab is read-only.");
+  const used = USED.includes(details.status);
+  const blocked = offline || (writable ? "" : "This lab is read-only.");
   const change = (verb: string, values: Record<string, unknown>, what: string) =>
-    ask(verb, values).then((found) => {
-      if (!found) return;
+    ask(verb, values).then((answer) => {
+      if (!answer) return;
       setDone(what);
-      if (typeof found.memory === "number" && found.memory !== memory) open(found.memory);
+      if (typeof answer.memory === "number" && answer.memory !== memory) open(answer.memory);
     });
   return (
     <section class="details" aria-labelledby={id}>
       <header>
         <h3 id={id}>{`Memory ${memory}`}</h3>
-        <span class={`status ${used ? "used" : "unused"}`}>{known.status}</span>
-        {known.pinned && <span class="status">pinned</span>}
+        <span class={`status ${used ? "used" : "unused"}`}>{details.status}</span>
+        {details.pinned && <span class="status">pinned</span>}
         <span class="done" role="status">
           {done}
         </span>
@@ -95,7 +96,7 @@ export function Details({
         onInput={(event) => setText(event.currentTarget.value)}
       />
       <div class="verbs">
-        {text !== known.text && visible(text) !== visible(known.text) && (
+        {text !== details.text && visible(text) !== visible(details.text) && (
           <>
             <button
               type="button"
@@ -107,34 +108,32 @@ export function Details({
             >
               Save text
             </button>
-            <button type="button" onClick={() => setText(known.text)}>
+            <button type="button" onClick={() => setText(details.text)}>
               Undo
             </button>
           </>
         )}
         <button
           type="button"
-          aria-pressed={known.pinned}
+          aria-pressed={details.pinned}
           disabled={!!blocked || !used}
-          title={blocked || "Kept fresh whatever its age"}
+          title={blocked || "Exempt this memory from decay"}
           onClick={() =>
             change(
               "pin",
-              { memory, pinned: !known.pinned },
-              known.pinned ? "No longer pinned" : "Pinned",
+              { memory, pinned: !details.pinned },
+              details.pinned ? "No longer pinned" : "Pinned",
             )
           }
         >
-          {known.pinned ? "Unpin" : "Pin"}
+          {details.pinned ? "Unpin" : "Pin"}
         </button>
         {used && (
           <button
             type="button"
             disabled={!!blocked}
-            title={blocked || "Out of every recall, until it is restored"}
-            onClick={() =>
-              change("forget", { memories: memory }, "Forgotten: Restore brings it back")
-            }
+            title={blocked || "Exclude from recalls until restored"}
+            onClick={() => change("forget", { memories: memory }, "Forgotten. Restore undoes this")}
           >
             Forget
           </button>
@@ -144,34 +143,34 @@ export function Details({
             type="button"
             aria-expanded={reason !== null}
             disabled={!!blocked}
-            title={blocked || "Flag it as wrong, with a reason"}
+            title={blocked || "Flag as wrong, with a reason"}
             onClick={() => setReason(reason === null ? "" : null)}
           >
-            This is wrong …
+            Flag as wrong …
           </button>
         )}
         {!used && (
           <button
             type="button"
             disabled={!!blocked}
-            title={blocked || "With the status that it had before"}
+            title={blocked || "Restore with its earlier status"}
             onClick={() => change("restore", { memories: memory }, "Restored")}
           >
             Restore
           </button>
         )}
-        <button type="button" disabled={!!still} onClick={() => like(memory)}>
+        <button type="button" disabled={!!offline} onClick={() => like(memory)}>
           More like this
         </button>
         <button
           type="button"
-          disabled={!!still}
-          aria-expanded={near !== null}
+          disabled={!!offline}
+          aria-expanded={neighbours !== null}
           onClick={() =>
-            near
-              ? setNear(null)
+            neighbours
+              ? setNeighbours(null)
               : ask<{ rows: Table }>("similar", { memory }).then(
-                  (found) => found && setNear(rows<Near>(found.rows)),
+                  (answer) => answer && setNeighbours(rows<Near>(answer.rows)),
                 )
           }
         >
@@ -179,13 +178,13 @@ export function Details({
         </button>
         <button
           type="button"
-          disabled={!!still}
+          disabled={!!offline}
           aria-expanded={history !== null}
           onClick={() =>
             history
               ? setHistory(null)
               : ask<{ events: Table }>("history", { memory }).then(
-                  (found) => found && setHistory(rows<Event>(found.events)),
+                  (answer) => answer && setHistory(rows<Event>(answer.events)),
                 )
           }
         >
@@ -212,21 +211,21 @@ export function Details({
           </button>
         </div>
       )}
-      <Conflicts of={rows<Conflict>(known.conflicts)} open={open} />
-      {near && (
+      <Conflicts conflicts={rows<Conflict>(details.conflicts)} open={open} />
+      {neighbours && (
         <table>
           <caption>Nearest by meaning</caption>
           <tbody>
-            {near.map((one) => (
-              <tr key={one.memory_id}>
-                <td class="number">{num(one.similarity, 3)}</td>
+            {neighbours.map((neighbour) => (
+              <tr key={neighbour.memory_id}>
+                <td class="number">{num(neighbour.similarity, 3)}</td>
                 <td>
                   <button
                     type="button"
                     class="plain link"
-                    onClick={() => open(one.memory_id)}
-                  >{`#${one.memory_id}`}</button>{" "}
-                  <Said text={one.text} />
+                    onClick={() => open(neighbour.memory_id)}
+                  >{`#${neighbour.memory_id}`}</button>{" "}
+                  <UserText text={neighbour.text} />
                 </td>
               </tr>
             ))}
@@ -235,15 +234,15 @@ export function Details({
       )}
       {history && (
         <table>
-          <caption>{`What happened to memory ${memory}, the last first`}</caption>
+          <caption>{`History of memory ${memory}, newest first`}</caption>
           <tbody>
-            {history.map((one) => (
-              <tr key={one.event}>
-                <td class="number">{one.event}</td>
-                <td class="when">{one.at}</td>
-                <td>{one.kind}</td>
+            {history.map((event) => (
+              <tr key={event.event}>
+                <td class="number">{event.event}</td>
+                <td class="when">{event.at}</td>
+                <td>{event.kind}</td>
                 <td>
-                  <Said text={one.what} />
+                  <UserText text={event.what} />
                 </td>
               </tr>
             ))}
@@ -251,11 +250,11 @@ export function Details({
         </table>
       )}
       <dl class="fields">
-        {known.fields.map(([name, value]) => (
+        {details.fields.map(([name, value]) => (
           <div key={name}>
             <dt>{name.replaceAll("_", " ")}</dt>
             <dd>
-              <Said text={value} />
+              <UserText text={value} />
             </dd>
           </div>
         ))}
@@ -264,32 +263,32 @@ export function Details({
   );
 }
 
-function Conflicts({ of, open }: { of: Conflict[]; open: (memory: number) => void }) {
-  if (!of.length) return null;
-  const how = (one: Conflict) =>
-    one.how === "contradicts"
+function Conflicts({ conflicts, open }: { conflicts: Conflict[]; open: (memory: number) => void }) {
+  if (!conflicts.length) return null;
+  const describe = (conflict: Conflict) =>
+    conflict.how === "contradicts"
       ? "contradicts"
-      : one.how === "supersedes"
-        ? one.outgoing
-          ? "takes the place of"
+      : conflict.how === "supersedes"
+        ? conflict.outgoing
+          ? "supersedes"
           : "superseded by"
-        : one.outgoing
+        : conflict.outgoing
           ? "updates"
           : "updated by";
   return (
     <table>
-      <caption>In conflict, or in its place</caption>
+      <caption>Conflicts and replacements</caption>
       <tbody>
-        {of.map((one, at) => (
+        {conflicts.map((conflict, at) => (
           <tr key={at}>
-            <td class="when">{how(one)}</td>
+            <td class="when">{describe(conflict)}</td>
             <td>
               <button
                 type="button"
                 class="plain link"
-                onClick={() => open(one.id)}
-              >{`#${one.id}`}</button>{" "}
-              <Said text={one.text ?? ""} /> <span class="note">{one.status}</span>
+                onClick={() => open(conflict.id)}
+              >{`#${conflict.id}`}</button>{" "}
+              <UserText text={conflict.text ?? ""} /> <span class="note">{conflict.status}</span>
             </td>
           </tr>
         ))}

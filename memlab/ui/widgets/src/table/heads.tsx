@@ -1,4 +1,4 @@
-/** The heads of columns: bars that say how many rows there are of each value, and that filter by it. */
+/** The charts above the columns: the count of rows for each value, which also filter by it. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { visible } from "../shared/text";
 
@@ -12,7 +12,7 @@ export type Bar = {
 };
 export type Wanted = (string | number | null)[];
 
-/** Words: a bar each, the most frequent first; a click takes a word into the filter, another takes it out. */
+/** A bar for each word, most frequent first. A click adds the word to the filter or removes it. */
 export function Words({
   column,
   bars,
@@ -24,10 +24,10 @@ export function Words({
   wanted: Wanted | undefined;
   change: (to: Wanted | undefined) => void;
 }) {
-  const most = Math.max(1, ...bars.map((bar) => bar.all));
+  const largest = Math.max(1, ...bars.map((bar) => bar.all));
   const toggle = (value: string | null) => {
     const next = wanted?.includes(value)
-      ? wanted.filter((one) => one !== value)
+      ? wanted.filter((other) => other !== value)
       : [...(wanted ?? []), value];
     change(next.length ? next : undefined);
   };
@@ -45,8 +45,8 @@ export function Words({
               onClick={() => toggle(bar.value)}
               title={`${name}: ${bar.shown.toLocaleString("en")} of ${bar.all.toLocaleString("en")}`}
             >
-              <i class="all" style={{ width: `${(100 * bar.all) / most}%` }} />
-              <i class="part moves" style={{ width: `${(100 * bar.shown) / most}%` }} />
+              <i class="all" style={{ width: `${(100 * bar.all) / largest}%` }} />
+              <i class="part moves" style={{ width: `${(100 * bar.shown) / largest}%` }} />
               <span class={bar.value === null ? "value none" : "value"}>{name}</span>
               <span class="hidden">, </span>
               <span class="count">{short(bar.shown)}</span>
@@ -59,7 +59,7 @@ export function Words({
   );
 }
 
-/** A span of numbers or times: drag over the bars, or move one of the two ends by the keyboard. */
+/** A range of numbers or times: drag over the bars, or move either end with the keyboard. */
 export function Span({
   column,
   bars,
@@ -73,11 +73,11 @@ export function Span({
 }) {
   const isTime = column === "created";
   const edges = bars.length ? [...bars.map((bar) => bar.low!), bars.at(-1)!.high!] : [];
-  const given = ends(wanted, edges, isTime);
+  const selected = findEnds(wanted, edges, isTime);
   const [drag, setDrag] = useState<[number, number] | null>(null);
   const plot = useRef<HTMLDivElement>(null);
-  const [low, high] = drag ? [Math.min(...drag), Math.max(...drag) + 1] : given;
-  const take = (from: number, to: number) => {
+  const [low, high] = drag ? [Math.min(...drag), Math.max(...drag) + 1] : selected;
+  const select = (from: number, to: number) => {
     const whole = from <= 0 && to >= bars.length;
     const bound = (at: number) =>
       at <= 0 || at >= bars.length
@@ -87,19 +87,19 @@ export function Span({
           : edges[at]!;
     change(whole ? undefined : [bound(from), bound(to)]);
   };
-  const place = (event: PointerEvent) => {
+  const barAt = (event: PointerEvent) => {
     const box = plot.current!.getBoundingClientRect();
     return Math.max(
       0,
       Math.min(bars.length - 1, Math.floor((bars.length * (event.clientX - box.left)) / box.width)),
     );
   };
-  const most = Math.max(1, ...bars.map((bar) => bar.all));
-  const label = (at: number) => said(edges[at], isTime, edges);
+  const largest = Math.max(1, ...bars.map((bar) => bar.all));
+  const label = (at: number) => formatEdge(edges[at], isTime, edges);
   const step = (end: "from" | "to", by: number) =>
     end === "from"
-      ? take(Math.max(0, Math.min(low + by, high - 1)), high)
-      : take(low, Math.min(bars.length, Math.max(high + by, low + 1)));
+      ? select(Math.max(0, Math.min(low + by, high - 1)), high)
+      : select(low, Math.min(bars.length, Math.max(high + by, low + 1)));
   useEffect(() => setDrag(null), [wanted]);
   if (!bars.length) return <p class="none">no values</p>;
   return (
@@ -110,20 +110,20 @@ export function Span({
         title="Drag to filter"
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId);
-          setDrag([place(event), place(event)]);
+          setDrag([barAt(event), barAt(event)]);
         }}
-        onPointerMove={(event) => drag && setDrag([drag[0], place(event)])}
+        onPointerMove={(event) => drag && setDrag([drag[0], barAt(event)])}
         onPointerUp={() => {
           if (!drag) return;
           const [from, to] = [Math.min(...drag), Math.max(...drag) + 1];
-          if (from === given[0] && to === given[1]) setDrag(null);
-          take(from, to);
+          if (from === selected[0] && to === selected[1]) setDrag(null);
+          select(from, to);
         }}
       >
         {bars.map((bar, at) => (
           <span key={at} class={at < low || at >= high ? "bin out" : "bin"}>
-            <i class="all" style={{ height: `${height(bar.all, most)}%` }} />
-            <i class="part" style={{ height: `${height(bar.shown, most)}%` }} />
+            <i class="all" style={{ height: `${height(bar.all, largest)}%` }} />
+            <i class="part" style={{ height: `${height(bar.shown, largest)}%` }} />
           </span>
         ))}
       </div>
@@ -135,7 +135,7 @@ export function Span({
             class="plain"
             role="slider"
             aria-label={`${column} ${end}`}
-            title="Arrow keys move this end"
+            title="Move this end with the arrow keys"
             aria-valuemin={0}
             aria-valuemax={bars.length}
             aria-valuenow={end === "from" ? low : high}
@@ -155,16 +155,20 @@ export function Span({
   );
 }
 
-/** A part of a bar is seen even where it is one of many. */
-function height(count: number, most: number): number {
-  return count ? 4 + (96 * count) / most : 0;
+/** Return the height of a bar in per cent; a count above zero is always visible. */
+function height(count: number, largest: number): number {
+  return count ? 4 + (96 * count) / largest : 0;
 }
 
-/** Between which edges the filter lies. */
-function ends(wanted: Wanted | undefined, edges: number[], isTime: boolean): [number, number] {
+/** Return the indexes of the edges between which the filter selects. */
+export function findEnds(
+  wanted: Wanted | undefined,
+  edges: number[],
+  isTime: boolean,
+): [number, number] {
   const last = edges.length - 1;
-  const near = (value: unknown, otherwise: number) => {
-    if (value === null || value === undefined) return otherwise;
+  const nearest = (value: unknown, fallback: number) => {
+    if (value === null || value === undefined) return fallback;
     const number = isTime ? new Date(value as string).getTime() : (value as number);
     let best = 0;
     edges.forEach((edge, at) => {
@@ -172,10 +176,11 @@ function ends(wanted: Wanted | undefined, edges: number[], isTime: boolean): [nu
     });
     return best;
   };
-  return [near(wanted?.[0], 0), near(wanted?.[1], last)];
+  return [nearest(wanted?.[0], 0), nearest(wanted?.[1], last)];
 }
 
-function said(edge: number | undefined, isTime: boolean, edges: number[]): string {
+/** Format the edge of a bar: a number, or a time as precise as the range of all edges needs. */
+export function formatEdge(edge: number | undefined, isTime: boolean, edges: number[]): string {
   if (edge === undefined) return "";
   if (!isTime) return edge.toLocaleString("en");
   const days = (edges.at(-1)! - edges[0]!) / 86_400_000;
@@ -189,7 +194,7 @@ function said(edge: number | undefined, isTime: boolean, edges: number[]): strin
   });
 }
 
-/** `12,345` as `12k`. */
+/** Format a count in few characters: `12,345` as `12k`. */
 export function short(count: number): string {
   return count >= 1e6
     ? `${(count / 1e6).toFixed(1)}M`

@@ -1,8 +1,16 @@
-/** Memory table: all memories in rows asked for as they are scrolled to, heads that filter one another, corrections. */
+/** Memory table: all memories in rows that load while scrolling, charts that filter each other, and corrections. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { plural, Said, visible } from "../shared/text";
-import { useAsk, useForm, useLatest, useRows, useStill, useTrait, widget } from "../shared/widget";
+import { plural, UserText, visible } from "../shared/text";
+import {
+  useAsk,
+  useForm,
+  useLatest,
+  useOfflineReason,
+  useRows,
+  useTrait,
+  widget,
+} from "../shared/widget";
 import { Details, USED } from "./details";
 import { type Bar, Span, type Wanted, Words } from "./heads";
 import css from "./table.css";
@@ -29,12 +37,13 @@ type About = {
   most: number;
 };
 type Filters = Record<string, Wanted | boolean[]>;
-type Asked = { filters: Filters; search: string; by: string; sort: [string, boolean] | [] };
+type Request = { filters: Filters; search: string; by: string; sort: [string, boolean] | [] };
 
-const ROW = 42; // pixels of a row
+const ROW = 42; // Pixels of a row.
 const VIEW = 10 * ROW;
-const PAGE = 100;
-const TALLEST = 8_000_000; // browsers draw no element of more than some 16 million pixels: a million rows share these
+const PAGE = 100; // Rows of one request, as in memlab/ui/widgets/_table.py.
+// Browsers draw no element above some 16 million pixels. A million rows share half of that.
+const TALLEST = 8_000_000;
 const HEADS: [string, "words" | "span"][] = [
   ["kind", "words"],
   ["status", "words"],
@@ -55,11 +64,11 @@ const WIDTHS: Record<string, string> = {
 
 function MemoryTable() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const [filters] = useTrait<Filters>("filters");
   const [search] = useTrait<string>("search");
   const [by] = useTrait<string>("by");
-  const [sort] = useTrait<Asked["sort"]>("sort");
+  const [sort] = useTrait<Request["sort"]>("sort");
   const [ids, setIds] = useTrait<number[]>("ids");
   const [among, setAmong] = useTrait<number[]>("among");
   const [about] = useTrait<About>("_about");
@@ -67,9 +76,9 @@ function MemoryTable() {
   const first = useRows<Row>("_page");
   const [open, setOpen] = useState<number | null>(null);
 
-  const [form, setForm] = useForm<Asked>({ filters, search, by, sort });
-  const show = useLatest((asked: Asked) => ask("show", asked));
-  const change = (part: Partial<Asked>) => {
+  const [form, setForm] = useForm<Request>({ filters, search, by, sort });
+  const show = useLatest((request: Request) => ask("show", request));
+  const change = (part: Partial<Request>) => {
     const next = { ...form, ...part };
     setForm(next);
     show(next);
@@ -79,9 +88,9 @@ function MemoryTable() {
     change({ filters: wanted ? { ...rest, [column]: wanted } : rest });
   };
   const byColumn = useMemo(() => {
-    const found = new Map<string, Bar[]>(HEADS.map(([name]) => [name, []]));
-    for (const bar of bars) found.get(bar.column)?.push(bar);
-    return found;
+    const columns = new Map<string, Bar[]>(HEADS.map(([name]) => [name, []]));
+    for (const bar of bars) columns.get(bar.column)?.push(bar);
+    return columns;
   }, [bars]);
   const heads = HEADS.filter(
     ([name]) =>
@@ -94,11 +103,13 @@ function MemoryTable() {
     Object.keys(form.filters).length > 0 || form.search.trim() !== "" || among.length > 0;
   const ticked = useMemo(() => new Set(ids), [ids]);
   const tick = (id: number) =>
-    setIds(ticked.has(id) ? ids.filter((one) => one !== id) : [...ids, id]);
+    setIds(ticked.has(id) ? ids.filter((other) => other !== id) : [...ids, id]);
   const tickAll = async () => {
-    const found = await ask<{ rows: Table }>("ids");
-    if (found)
-      setIds(Array.from(found.rows.getChild("id").toArray() as ArrayLike<number | bigint>, Number));
+    const answer = await ask<{ rows: Table }>("ids");
+    if (answer)
+      setIds(
+        Array.from(answer.rows.getChild("id").toArray() as ArrayLike<number | bigint>, Number),
+      );
   };
   const label: Record<string, string> = { access: "recalled", created: "remembered" };
 
@@ -111,10 +122,10 @@ function MemoryTable() {
             type="search"
             dir="auto"
             value={form.search}
-            disabled={!!still}
+            disabled={!!offline}
             placeholder={
               form.by === "meaning"
-                ? "What it is about"
+                ? "Topic of the memory"
                 : form.by === "like"
                   ? "Number of a memory"
                   : "Words of the text"
@@ -126,19 +137,19 @@ function MemoryTable() {
           By
           <select
             value={form.by}
-            disabled={!!still}
+            disabled={!!offline}
             onChange={(event) => change({ by: event.currentTarget.value })}
           >
             <option value="word">words</option>
             <option value="meaning">meaning</option>
-            <option value="like">likeness to #</option>
+            <option value="like">similar to #</option>
           </select>
         </label>
         {about.conflicts > 0 && (
           <button
             type="button"
             aria-pressed={!!form.filters.conflict}
-            disabled={!!still}
+            disabled={!!offline}
             onClick={() => filter("conflict", form.filters.conflict ? undefined : [true])}
           >
             {`⚠ In conflict (${about.conflicts.toLocaleString("en")})`}
@@ -146,7 +157,7 @@ function MemoryTable() {
         )}
         <button
           type="button"
-          disabled={!!still || !filtered}
+          disabled={!!offline || !filtered}
           onClick={() => {
             setAmong([]);
             change({ filters: {}, search: "" });
@@ -156,24 +167,24 @@ function MemoryTable() {
         </button>
         <button
           type="button"
-          disabled={!!still}
-          aria-label="Read the lab again"
-          title="Read the lab again"
+          disabled={!!offline}
+          aria-label="Refresh"
+          title="Refresh"
           onClick={() => show(form)}
         >
           ↻
         </button>
       </div>
-      {still && <p class="note">{still}</p>}
+      {offline && <p class="note">{offline}</p>}
       <p class="note about" aria-live="polite">
-        {summary(about, form)}
+        {summarize(about, form)}
         {among.length > 0 && (
           <button
             type="button"
             class="plain chip"
-            disabled={!!still}
+            disabled={!!offline}
             onClick={() => setAmong([])}
-          >{`among ${among.length.toLocaleString("en")} selected ✕`}</button>
+          >{`within ${among.length.toLocaleString("en")} selected ✕`}</button>
         )}
       </p>
       <div
@@ -188,9 +199,9 @@ function MemoryTable() {
             <span role="columnheader" class="tick">
               <input
                 type="checkbox"
-                aria-label="Tick all that are shown"
+                aria-label="Select all shown"
                 checked={ids.length > 0 && ids.length >= about.shown}
-                disabled={!!still || !about.shown}
+                disabled={!!offline || !about.shown}
                 onChange={(event) => (event.currentTarget.checked ? void tickAll() : setIds([]))}
               />
             </span>
@@ -199,14 +210,14 @@ function MemoryTable() {
               label="#"
               sort={form.sort}
               change={(to) => change({ sort: to })}
-              still={!!still}
+              offline={!!offline}
             />
             <Head
               name="text"
               label="text"
               sort={form.sort}
               change={(to) => change({ sort: to })}
-              still={!!still}
+              offline={!!offline}
             />
             {heads.map(([name, kind]) => (
               <Head
@@ -215,7 +226,7 @@ function MemoryTable() {
                 label={label[name] ?? name}
                 sort={form.sort}
                 change={(to) => change({ sort: to })}
-                still={!!still}
+                offline={!!offline}
                 clear={form.filters[name] ? () => filter(name, undefined) : undefined}
               >
                 {kind === "words" ? (
@@ -250,7 +261,7 @@ function MemoryTable() {
       {!about.shown && (
         <p class="empty">
           {about.memories
-            ? "No memory is left by these filters."
+            ? "No memory matches these filters."
             : 'This lab has no memories yet: lab.remember("…") stores one.'}
         </p>
       )}
@@ -278,16 +289,16 @@ function MemoryTable() {
 type HeadProps = {
   name: string;
   label: string;
-  sort: Asked["sort"];
-  change: (to: Asked["sort"]) => void;
-  still: boolean;
+  sort: Request["sort"];
+  change: (to: Request["sort"]) => void;
+  offline: boolean;
   clear?: () => void;
   children?: preact.ComponentChildren;
 };
 
-function Head({ name, label, sort, change, still, clear, children }: HeadProps) {
+function Head({ name, label, sort, change, offline, clear, children }: HeadProps) {
   const sorted = sort[0] === name ? (sort[1] ? "descending" : "ascending") : "none";
-  const next: Asked["sort"] =
+  const next: Request["sort"] =
     sorted === "none" ? [name, false] : sorted === "ascending" ? [name, true] : [];
   return (
     <div role="columnheader" aria-sort={sorted} class={clear ? "filtered" : ""}>
@@ -295,7 +306,7 @@ function Head({ name, label, sort, change, still, clear, children }: HeadProps) 
         <button
           type="button"
           class="plain"
-          disabled={still}
+          disabled={offline}
           onClick={() => change(next)}
           title={`Sort by ${label}`}
         >
@@ -345,7 +356,7 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
   const total = about.shown;
   const tall = Math.min(total * ROW, TALLEST);
   const view = Math.min(VIEW, Math.max(ROW, tall));
-  // Where all rows are too tall for an element, the scroll bar is a scale, and rows lie from the top of what is seen.
+  // If all rows are too tall for one element, the scroll bar is a scale and rows are placed from the top of the view.
   const exact = tall === total * ROW;
   const scroll = Math.min(top, Math.max(0, tall - view));
   const start = exact
@@ -353,12 +364,12 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     : Math.round((scroll / Math.max(1, tall - view)) * Math.max(0, total - view / ROW));
   const end = Math.min(total, start + Math.ceil(view / ROW) + 2);
   const fetch = useLatest(async (from: number, to: number) => {
-    const asked = version.current;
+    const request = version.current;
     for (let page = Math.floor(from / PAGE); page * PAGE < to; page++) {
       if (pages.current.has(page)) continue;
-      const found = await ask<{ rows: Table }>("page", { start: page * PAGE, count: PAGE });
-      if (!found || asked !== version.current) return;
-      pages.current.set(page, rows<Row>(found.rows));
+      const answer = await ask<{ rows: Table }>("page", { start: page * PAGE, count: PAGE });
+      if (!answer || request !== version.current) return;
+      pages.current.set(page, rows<Row>(answer.rows));
       redraw((count) => count + 1);
     }
   });
@@ -367,7 +378,7 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
       if (!pages.current.has(page)) return fetch(start, end);
   });
   useLayoutEffect(() => {
-    // another order begins at its top
+    // Scroll to the top for another order.
     if (box.current) box.current.scrollTop = 0;
     setTop(0);
   }, [about.shown, first[0]?.id]);
@@ -379,10 +390,12 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
   }, [focus, start]);
   const move = (event: KeyboardEvent) => {
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key];
-    const at = Number((event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at);
-    if (!by || Number.isNaN(at)) return;
+    const index = Number(
+      (event.target as HTMLElement).closest<HTMLElement>("[data-at]")?.dataset.at,
+    );
+    if (!by || Number.isNaN(index)) return;
     event.preventDefault();
-    const next = Math.max(0, Math.min(total - 1, at + by));
+    const next = Math.max(0, Math.min(total - 1, index + by));
     if (exact && (next * ROW < scroll || (next + 1) * ROW > scroll + view))
       box.current!.scrollTop = Math.max(0, next * ROW - (by > 0 ? view - ROW : 0));
     if (!exact && (next < start || next >= end - 2)) {
@@ -392,24 +405,24 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
     setFocus(next);
   };
   const shown = [];
-  for (let at = start; at < end; at++) {
-    const row = pages.current.get(Math.floor(at / PAGE))?.[at % PAGE];
-    const y = exact ? at * ROW : scroll + (at - start) * ROW;
+  for (let index = start; index < end; index++) {
+    const row = pages.current.get(Math.floor(index / PAGE))?.[index % PAGE];
+    const y = exact ? index * ROW : scroll + (index - start) * ROW;
     shown.push(
       row ? (
         <div
-          key={at}
+          key={index}
           class={row.id === open ? "row opened" : "row"}
           role="row"
-          aria-rowindex={at + 2}
-          data-at={at}
+          aria-rowindex={index + 2}
+          data-at={index}
           data-memory={row.id}
           style={{ top: `${y}px` }}
         >
           <span role="cell" class="tick">
             <input
               type="checkbox"
-              aria-label={`Tick memory ${row.id}`}
+              aria-label={`Select memory ${row.id}`}
               checked={ticked.has(row.id)}
               onChange={() => tick(row.id)}
             />
@@ -434,7 +447,7 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
               aria-expanded={row.id === open}
               onClick={() => setOpen(row.id === open ? null : row.id)}
             >
-              <Said text={row.text.replaceAll("\n", " ")} />
+              <UserText text={row.text.replaceAll("\n", " ")} />
             </button>
           </span>
           {heads.map((name) => (
@@ -442,7 +455,7 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
               key={name}
               role="cell"
               class={name === "access" ? "number" : name === "created" ? "created" : ""}
-              title={name === "created" ? day(row.created) : undefined}
+              title={name === "created" ? formatMinute(row.created) : undefined}
             >
               {cell(row, name)}
             </span>
@@ -450,10 +463,10 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
         </div>
       ) : (
         <div
-          key={at}
+          key={index}
           class="row waiting"
           role="row"
-          aria-rowindex={at + 2}
+          aria-rowindex={index + 2}
           style={{ top: `${y}px` }}
         >
           <span role="cell">…</span>
@@ -478,17 +491,18 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
 }
 
 function cell(row: Row, name: string) {
-  if (name === "created") return day(row.created).slice(0, 10);
+  if (name === "created") return formatMinute(row.created).slice(0, 10);
   if (name === "status")
     return (
       <span class={`status ${USED.includes(row.status) ? "used" : "unused"}`}>{row.status}</span>
     );
   if (name === "access") return row.access.toLocaleString("en");
   const value = row[name as "kind" | "speaker" | "project"];
-  return value === null ? <span class="none">–</span> : <Said text={value} />;
+  return value === null ? <span class="none">–</span> : <UserText text={value} />;
 }
 
-function day(time: number | Date): string {
+/** Format a time as `2026-03-01 12:00`. */
+function formatMinute(time: number | Date): string {
   return new Date(Number(time)).toISOString().slice(0, 16).replace("T", " ");
 }
 
@@ -504,18 +518,18 @@ function Ticked({
   writable: boolean;
 }) {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const [reason, setReason] = useState<string | null>(null);
   const [done, setDone] = useState("");
-  const blocked = !!still || !writable;
+  const blocked = !!offline || !writable;
   const act = (verb: string, values: Record<string, unknown>, what: string) =>
-    ask(verb, values).then(
-      (found) => found && setDone(`${plural(found.ids.length, "memory", "memories")} ${what}`),
+    ask<{ ids: number[] }>(verb, values).then(
+      (answer) => answer && setDone(`${plural(answer.ids.length, "memory", "memories")} ${what}`),
     );
   return (
-    <div class="ticked" role="group" aria-label="What is ticked">
-      <strong>{`${ids.length.toLocaleString("en")} ticked`}</strong>
-      <button type="button" disabled={!!still} onClick={only}>
+    <div class="ticked" role="group" aria-label="Selected memories">
+      <strong>{`${ids.length.toLocaleString("en")} selected`}</strong>
+      <button type="button" disabled={!!offline} onClick={only}>
         Show only these
       </button>
       <button
@@ -538,7 +552,7 @@ function Ticked({
         aria-expanded={reason !== null}
         onClick={() => setReason(reason === null ? "" : null)}
       >
-        These are wrong …
+        Flag as wrong …
       </button>
       {reason !== null && (
         <>
@@ -564,7 +578,7 @@ function Ticked({
         </>
       )}
       <button type="button" class="plain" onClick={clear}>
-        Untick all
+        Clear selection
       </button>
       <span class="done" role="status">
         {done}
@@ -573,15 +587,15 @@ function Ticked({
   );
 }
 
-function summary(about: About, form: Asked): string {
+function summarize(about: About, form: Request): string {
   const all = plural(about.memories, "memory", "memories");
-  const best = about.most && !form.sort.length ? ", the best match first" : "";
+  const best = about.most && !form.sort.length ? ", best match first" : "";
   const some =
     about.shown === about.memories ? all : `${about.shown.toLocaleString("en")} of ${all}${best}`;
   if (!form.search.trim() || form.by === "word") return some;
   return form.by === "meaning"
-    ? `${some} · what a recall of “${visible(form.search)}” may show (at most ${about.most}; not logged)`
-    : `${some} · the ${about.most} nearest to memory ${visible(form.search)}`;
+    ? `${some} · results of a recall for “${visible(form.search)}” (at most ${about.most}, not logged)`
+    : `${some} · the ${about.most} most similar to memory ${visible(form.search)}`;
 }
 
 export default widget("Memory table", MemoryTable, css);

@@ -26,8 +26,8 @@ type Segment = {
   reason: string;
 };
 
-/** From 0 to 100 over all that happened: even in time, or, where events are too close for that, even in their order. */
-export function scaled(times: number[], now: number, even: "time" | "order"): Scale {
+/** Return a scale from 0 to 100 that is even in time, or gives each event the same width. */
+export function createScale(times: number[], now: number, even: "time" | "order"): Scale {
   const knots = [...new Set([...times, now])].sort((a, b) => a - b);
   const first = knots[0]!;
   const last = knots.at(-1)!;
@@ -43,21 +43,22 @@ export function scaled(times: number[], now: number, even: "time" | "order"): Sc
   };
 }
 
-/** Whether some version would be too narrow to be seen, or hit. */
-export function crowded(times: number[], now: number): boolean {
-  const scale = scaled(times, now, "time");
-  const places = [...new Set([...times, now])].sort((a, b) => a - b).map(scale);
-  return places.some((place, index) => index > 0 && place - places[index - 1]! < 1.5);
+/** Return whether some version would be too narrow to see or to click. */
+export function isCrowded(times: number[], now: number): boolean {
+  const scale = createScale(times, now, "time");
+  const positions = [...new Set([...times, now])].sort((a, b) => a - b).map(scale);
+  return positions.some((position, index) => index > 0 && position - positions[index - 1]! < 1.5);
 }
 
-function segments(events: Event[], now: number): Segment[] {
-  const found: Segment[] = [];
+/** Return the periods of the versions of one slot. */
+export function listPeriods(events: Event[], now: number): Segment[] {
+  const periods: Segment[] = [];
   for (const { version, at, pinned, action, reason } of events) {
-    const last = found.at(-1);
+    const last = periods.at(-1);
     if (last) last.to = at;
-    found.push({ version, from: at, to: now, pinned, action, reason });
+    periods.push({ version, from: at, to: now, pinned, action, reason });
   }
-  return found;
+  return periods;
 }
 
 export type AxisProps = {
@@ -88,7 +89,7 @@ export function Axis({
   const bySlot = new Map<string, Event[]>();
   for (const event of events) bySlot.set(event.slot, [...(bySlot.get(event.slot) ?? []), event]);
   const lanes = [...bySlot].filter(([name, own]) => name === slot || own.length > 1);
-  const most = Math.max(1, ...bins.map((bin) => Math.max(bin.good, bin.count - bin.good)));
+  const largest = Math.max(1, ...bins.map((bin) => Math.max(bin.good, bin.count - bin.good)));
   return (
     <div class="axis">
       {lanes.map(([name, own]) => (
@@ -102,65 +103,65 @@ export function Axis({
             {name}
           </button>
           <div class="track">
-            {segments(own, now).map((one, place) => {
-              const left = scale(one.from);
-              const said = `${name} version ${one.version}, ${one.action}${one.pinned ? ", pinned" : ""}${one.reason ? `: ${visible(one.reason)}` : ""}`;
+            {listPeriods(own, now).map((segment, index) => {
+              const left = scale(segment.from);
+              const description = `${name} version ${segment.version}, ${segment.action}${segment.pinned ? ", pinned" : ""}${segment.reason ? `: ${visible(segment.reason)}` : ""}`;
               const style = {
                 left: `${left}%`,
-                width: `max(4px, calc(${scale(one.to) - left}% - 2px))`,
+                width: `max(4px, calc(${scale(segment.to) - left}% - 2px))`,
               };
               return name === slot ? (
                 <button
-                  key={place}
+                  key={index}
                   type="button"
-                  class={`version ${one.pinned ? "held" : ""}`}
+                  class={`version ${segment.pinned ? "held" : ""}`}
                   style={style}
-                  title={said}
-                  aria-label={said}
-                  aria-pressed={picked.includes(one.version)}
-                  onClick={() => pick(one.version)}
+                  title={description}
+                  aria-label={description}
+                  aria-pressed={picked.includes(segment.version)}
+                  onClick={() => pick(segment.version)}
                 >
-                  {one.version}
-                  {one.pinned ? " ⊙" : ""}
+                  {segment.version}
+                  {segment.pinned ? " ⊙" : ""}
                 </button>
               ) : (
                 <span
-                  key={place}
-                  class={`version ${one.pinned ? "held" : ""}`}
+                  key={index}
+                  class={`version ${segment.pinned ? "held" : ""}`}
                   style={style}
-                  title={said}
+                  title={description}
                 >
-                  {one.version}
-                  {one.pinned ? " ⊙" : ""}
+                  {segment.version}
+                  {segment.pinned ? " ⊙" : ""}
                 </span>
               );
             })}
           </div>
         </div>
       ))}
-      {spans.map((one, place) => {
-        const left = scale(one.since);
+      {spans.map((span, index) => {
+        const left = scale(span.since);
         return (
-          <div key={place} class="lane">
+          <div key={index} class="lane">
             <span class="name note">challenger</span>
             <div class="track">
               <span
-                class={one.until === null ? "span going" : "span"}
-                style={{ left: `${left}%`, width: `max(6px, ${scale(one.until ?? now) - left}%)` }}
-                title={visible(one.reason)}
+                class={span.until === null ? "span going" : "span"}
+                style={{ left: `${left}%`, width: `max(6px, ${scale(span.until ?? now) - left}%)` }}
+                title={visible(span.reason)}
               />
               <span
                 class="label"
                 style={left > 60 ? { right: `${100 - left}%` } : { left: `${left}%` }}
-              >{`${visible(one.name)}${one.until === null ? "" : ", ended"}`}</span>
+              >{`${visible(span.name)}${span.until === null ? "" : ", ended"}`}</span>
             </div>
           </div>
         );
       })}
       <div class="lane rewards">
         <span class="name note">feedback</span>
-        <div class="track" role="img" aria-label={judged(bins)}>
-          {bins.map((bin, place) => {
+        <div class="track" role="img" aria-label={describeFeedback(bins)}>
+          {bins.map((bin, index) => {
             const left = scale(bin.since);
             const style = {
               left: `${left}%`,
@@ -168,13 +169,13 @@ export function Axis({
             };
             return (
               <span
-                key={place}
+                key={index}
                 class="bin"
                 style={style}
                 title={`${bin.good} helped, ${bin.count - bin.good} did not`}
               >
-                <i class="good" style={{ height: `${(50 * bin.good) / most}%` }} />
-                <i class="bad" style={{ height: `${(50 * (bin.count - bin.good)) / most}%` }} />
+                <i class="good" style={{ height: `${(50 * bin.good) / largest}%` }} />
+                <i class="bad" style={{ height: `${(50 * (bin.count - bin.good)) / largest}%` }} />
               </span>
             );
           })}
@@ -186,7 +187,7 @@ export function Axis({
         <div class="track">
           {ticks.map((time) => (
             <span key={time} style={{ left: `${scale(time)}%` }}>
-              {when(time, ticks)}
+              {formatTime(time, ticks)}
             </span>
           ))}
         </div>
@@ -195,11 +196,11 @@ export function Axis({
   );
 }
 
-function judged(bins: Bin[]): string {
+function describeFeedback(bins: Bin[]): string {
   const good = bins.reduce((sum, bin) => sum + bin.good, 0);
   const count = bins.reduce((sum, bin) => sum + bin.count, 0);
   return count
-    ? `${plural(count, "feedback")}: ${good} helped, ${count - good} did not`
+    ? `${plural(count, "judgement")}: ${good} helped, ${count - good} did not`
     : "No feedback yet";
 }
 
@@ -213,10 +214,10 @@ const [DATE, MINUTE, SECOND] = [
   Intl.DateTimeFormat,
 ];
 
-/** A date, or a time of day where all of it happened on one: with seconds if minutes are the same for some. */
-export function when(time: number, among: number[]): string {
-  const days = new Set(among.map((one) => new Date(one).toDateString()));
-  if (days.size > 1 || among.length < 2) return DATE.format(time);
-  const minutes = new Set(among.map((one) => MINUTE.format(one)));
-  return (minutes.size < new Set(among).size ? SECOND : MINUTE).format(time);
+/** Return a date, or a time of day if all times are on one day; with seconds if two times share a minute. */
+export function formatTime(time: number, times: number[]): string {
+  const days = new Set(times.map((other) => new Date(other).toDateString()));
+  if (days.size > 1 || times.length < 2) return DATE.format(time);
+  const minutes = new Set(times.map((other) => MINUTE.format(other)));
+  return (minutes.size < new Set(times).size ? SECOND : MINUTE).format(time);
 }

@@ -1,4 +1,4 @@
-/** Two texts side by side, with what differs within a line marked. */
+/** Two texts side by side, with the differences within a line marked. */
 import { visible } from "../shared/text";
 
 export type Line = [
@@ -12,7 +12,7 @@ export type Line = [
 export function Diff({ rows, heads }: { rows: Line[]; heads: [string, string] }) {
   return (
     <table class="diff">
-      <caption class="hidden">{`${heads[0]} beside ${heads[1]}`}</caption>
+      <caption class="hidden">{`${heads[0]} and ${heads[1]} side by side`}</caption>
       <colgroup>
         <col class="at" />
         <col />
@@ -30,16 +30,16 @@ export function Diff({ rows, heads }: { rows: Line[]; heads: [string, string] })
         </tr>
       </thead>
       <tbody>
-        {rows.map(([kind, left, before, right, after], place) => {
+        {rows.map(([kind, left, before, right, after], index) => {
           const [a, b]: [Parts, Parts] =
             kind === "changed"
-              ? apart(before, after)
+              ? splitLines(before, after)
               : [
                   [before, "", ""],
                   [after, "", ""],
                 ];
           return (
-            <tr key={place} class={kind}>
+            <tr key={index} class={kind}>
               <td class="number">{left}</td>
               <td class="old">
                 <Code parts={a} tag="del" sign={left !== null && kind !== "same" ? "−" : ""} />
@@ -77,8 +77,8 @@ function Code({
   );
 }
 
-/** What two lines have in common in front and behind, and what stands between. */
-function apart(a: string, b: string): [Parts, Parts] {
+/** Split two lines into their common start, the part that differs, and their common end. */
+export function splitLines(a: string, b: string): [Parts, Parts] {
   const [x, y] = [[...a], [...b]];
   let head = 0;
   while (head < Math.min(x.length, y.length) && x[head] === y[head]) head++;

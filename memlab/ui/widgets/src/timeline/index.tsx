@@ -1,10 +1,10 @@
-/** Version timeline: what decided when, two versions side by side, the questions that they answer otherwise, the way back. */
+/** Version timeline: the versions of each slot over time, two of them side by side, their ranks, and restoring one. */
 import { useMemo, useState } from "preact/hooks";
-import { HEAD, Minis, type Move, Slope, type Sum, summary } from "../ranks/moves";
+import { HEAD, Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
-import { plural, Said, visible } from "../shared/text";
-import { useAsk, useRows, useStill, useTrait, widget } from "../shared/widget";
-import { Axis, type Bin, crowded, type Event, type Span, scaled, when } from "./axis";
+import { plural, UserText, visible } from "../shared/text";
+import { useAsk, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
+import { Axis, type Bin, createScale, type Event, formatTime, isCrowded, type Span } from "./axis";
 import { Diff, type Line } from "./diff";
 import css from "./timeline.css";
 
@@ -29,7 +29,7 @@ type Difference = { verdict?: string; rows?: Line[]; changes?: string[] };
 
 function Timeline() {
   const ask = useAsk();
-  const still = useStill();
+  const offline = useOfflineReason();
   const [slot, setSlot] = useTrait<string>("slot");
   const [picked, setPicked] = useTrait<number[]>("picked");
   const [about] = useTrait<About>("_about");
@@ -44,33 +44,35 @@ function Timeline() {
   const [even, setEven] = useState<"time" | "order" | null>(null);
   const [chosen, setChosen] = useState(0);
 
-  const own = events.filter((event) => event.slot === slot);
+  const slotEvents = events.filter((event) => event.slot === slot);
   const { now } = about;
   const lanes = new Set([
     slot,
     ...events
-      .filter((one, place) => events.some((other, at) => at !== place && other.slot === one.slot))
-      .map((one) => one.slot),
+      .filter((event, index) =>
+        events.some((other, position) => position !== index && other.slot === event.slot),
+      )
+      .map((event) => event.slot),
   ]);
   const times = useMemo(() => {
-    const drawn = events.filter((one) => lanes.has(one.slot)).map((one) => one.at);
+    const drawn = events.filter((event) => lanes.has(event.slot)).map((event) => event.at);
     return [
       ...drawn,
       ...spans.flatMap(({ since, until }) => (until === null ? [since] : [since, until])),
       ...bins.slice(0, 1).map((bin) => bin.since),
     ];
   }, [events, spans, bins, slot]);
-  const way = even ?? (crowded(times, now) ? "order" : "time");
-  const scale = useMemo(() => scaled(times, now, way), [times, now, way]);
-  const ticks = useMemo(() => marks(times, now, way), [times, now, way]);
+  const way = even ?? (isCrowded(times, now) ? "order" : "time");
+  const scale = useMemo(() => createScale(times, now, way), [times, now, way]);
+  const ticks = useMemo(() => chooseTicks(times, now, way), [times, now, way]);
   const pick = (version: number) =>
     setPicked(
       (picked.includes(version)
-        ? picked.filter((one) => one !== version)
+        ? picked.filter((other) => other !== version)
         : [...picked, version].slice(-2)
       ).sort((a, b) => a - b),
     );
-  const place = Math.min(chosen, Math.max(0, sums.length - 1));
+  const query = Math.min(chosen, Math.max(0, sums.length - 1));
   const changed = sums.filter((sum) => sum.new).length;
   const [a, b] = picked;
   return (
@@ -80,7 +82,7 @@ function Timeline() {
           Slot
           <select
             value={slot}
-            disabled={!!still}
+            disabled={!!offline}
             onChange={(event) => setSlot(event.currentTarget.value)}
           >
             {(about.slots ?? []).map((name) => (
@@ -95,12 +97,12 @@ function Timeline() {
             onChange={(event) => setEven(event.currentTarget.value as "time" | "order")}
           >
             <option value="time">even in time</option>
-            <option value="order">one step an event</option>
+            <option value="order">one step per event</option>
           </select>
         </label>
         <p class="note doc">{about.doc}</p>
-        <button type="button" disabled={!!still} onClick={() => ask("look")}>
-          Look again
+        <button type="button" disabled={!!offline} onClick={() => ask("look")}>
+          Refresh
         </button>
       </div>
       <Axis
@@ -116,25 +118,25 @@ function Timeline() {
         pick={pick}
       />
       <Versions
-        own={own}
+        slotEvents={slotEvents}
         judged={judged}
         picked={picked}
         pick={pick}
         about={about}
         slot={slot}
-        still={still}
+        offline={offline}
         times={times}
       />
-      {(note || still) && (
+      {(note || offline) && (
         <p class="note" role="status">
-          {visible(still || note)}
+          {visible(offline || note)}
         </p>
       )}
       {picked.length < 2 && (
         <p class="note">
-          {own.length > 1
+          {slotEvents.length > 1
             ? "Pick two versions to compare them."
-            : "There is one version: nothing to compare yet."}
+            : "There is only one version, so there is nothing to compare yet."}
         </p>
       )}
       {picked.length === 2 && diff.rows && (
@@ -145,29 +147,29 @@ function Timeline() {
             <>
               <h3>
                 {sums.length
-                  ? `${summary(sums)}`
-                  : "No question was asked yet: set timeline.questions to compare answers."}
+                  ? `${summarizeMoves(sums)}`
+                  : "No logged queries. Set timeline.questions to compare ranks."}
               </h3>
-              <Minis sums={sums} moves={moves} chosen={place} choose={setChosen} />
-              {sums[place] && (
+              <Minis sums={sums} moves={moves} chosen={query} choose={setChosen} />
+              {sums[query] && (
                 <>
                   <p class="question">
-                    <Said text={sums[place].question} />
-                    {` · ${plural(sums[place].new, "memory", "memories")} new in the top five`}
+                    <UserText text={sums[query].question} />
+                    {` · ${plural(sums[query].new, "memory", "memories")} new in the top 5`}
                   </p>
                   <Slope
-                    moves={moves.filter((move) => move.question === place)}
+                    moves={moves.filter((move) => move.question === query)}
                     heads={[`version ${a}`, `version ${b}`]}
                     open={null}
                   />
                 </>
               )}
               {sums.length > 0 && !changed && (
-                <p class="note">{`Both put the same five first in every question; the first ${HEAD} are drawn.`}</p>
+                <p class="note">{`Both versions return the same top 5 for every query. The chart shows the top ${HEAD}.`}</p>
               )}
             </>
           ) : (
-            <p class="note">{`${slot} decides no rank of a recall, so no question is compared.`}</p>
+            <p class="note">{`${slot} does not affect ranks, so there is no comparison of queries.`}</p>
           )}
         </section>
       )}
@@ -176,26 +178,35 @@ function Timeline() {
 }
 
 type VersionsProps = {
-  own: Event[];
+  slotEvents: Event[];
   judged: Judged[];
   picked: number[];
   pick: (version: number) => void;
   about: About;
   slot: string;
-  still: string;
+  offline: string;
   times: number[];
 };
 
-function Versions({ own, judged, picked, pick, about, slot, still, times }: VersionsProps) {
+function Versions({
+  slotEvents,
+  judged,
+  picked,
+  pick,
+  about,
+  slot,
+  offline,
+  times,
+}: VersionsProps) {
   const ask = useAsk();
   const [reason, setReason] = useState("");
   const pin = about.pins?.[slot];
-  const why =
-    still ||
+  const blocked =
+    offline ||
     (about.writable ? "" : "This lab is read-only.") ||
-    (pin === undefined ? "" : `The slot is pinned to version ${pin}: unpin it first.`);
-  const numbers = [...new Set(own.map((event) => event.version))].reverse();
-  const live = own.at(-1)?.version;
+    (pin === undefined ? "" : `The slot is pinned to version ${pin}. Unpin it first.`);
+  const numbers = [...new Set(slotEvents.map((event) => event.version))].reverse();
+  const live = slotEvents.at(-1)?.version;
   return (
     <div class="versions">
       <table>
@@ -206,22 +217,22 @@ function Versions({ own, judged, picked, pick, about, slot, still, times }: Vers
               version
             </th>
             <th scope="col">since</th>
-            <th scope="col">how</th>
-            <th scope="col">why</th>
+            <th scope="col">action</th>
+            <th scope="col">reason</th>
             <th scope="col" class="number">
               recalls
             </th>
-            <th scope="col">helped, with its 95% interval</th>
+            <th scope="col">helped (95% interval)</th>
             <th scope="col">
-              <span class="hidden">bring back</span>
+              <span class="hidden">restore</span>
             </th>
           </tr>
         </thead>
         <tbody>
           {numbers.map((number) => {
-            const rows = own.filter((event) => event.version === number);
+            const rows = slotEvents.filter((event) => event.version === number);
             const first = rows[0]!;
-            const how = judged.find((one) => one.version === number);
+            const counts = judged.find((outcome) => outcome.version === number);
             return (
               <tr key={number} class={number === live ? "live" : ""}>
                 <td>
@@ -229,44 +240,44 @@ function Versions({ own, judged, picked, pick, about, slot, still, times }: Vers
                     type="checkbox"
                     aria-label={`Pick version ${number}`}
                     checked={picked.includes(number)}
-                    disabled={!!still}
+                    disabled={!!offline}
                     onChange={() => pick(number)}
                   />
                 </td>
                 <td class="number">{number}</td>
-                <td class="since">{when(first.at, times)}</td>
+                <td class="since">{formatTime(first.at, times)}</td>
                 <td>
-                  {rows.map((one) => one.action).join(", ")}{" "}
+                  {rows.map((event) => event.action).join(", ")}{" "}
                   <span class="note">{`${visible(first.pack)} [${first.hash}]`}</span>
                 </td>
                 <td class="reason">
-                  <Said
+                  <UserText
                     text={rows
-                      .map((one) => one.reason)
+                      .map((event) => event.reason)
                       .filter(Boolean)
                       .join("; ")}
                   />
                 </td>
-                <td class="number">{how?.recalls.toLocaleString("en") ?? 0}</td>
+                <td class="number">{counts?.recalls.toLocaleString("en") ?? 0}</td>
                 <td>
-                  <Rate how={how} />
+                  <Rate counts={counts} />
                 </td>
                 <td>
                   {number === live ? (
-                    <b class="note">live</b>
+                    <b class="note">active</b>
                   ) : (
                     <button
                       type="button"
-                      disabled={!!why || !reason.trim()}
-                      title={why || (reason.trim() ? "" : "Say why first, below")}
-                      aria-label={`Bring back version ${number}`}
+                      disabled={!!blocked || !reason.trim()}
+                      title={blocked || (reason.trim() ? "" : "Type a reason below first")}
+                      aria-label={`Restore version ${number}`}
                       onClick={() =>
                         ask("rollback", { version: number, reason }).then(
                           (done) => done && setReason(""),
                         )
                       }
                     >
-                      Bring back
+                      Restore
                     </button>
                   )}
                 </td>
@@ -277,13 +288,13 @@ function Versions({ own, judged, picked, pick, about, slot, still, times }: Vers
       </table>
       {numbers.length > 1 && (
         <label class="reason">
-          Reason to bring one back
+          Reason for restoring
           <input
             type="text"
             dir="auto"
             value={reason}
-            disabled={!!why}
-            placeholder={why || "Why? It stands in the history"}
+            disabled={!!blocked}
+            placeholder={blocked || "Recorded in the history"}
             onInput={(event) => setReason(event.currentTarget.value)}
           />
         </label>
@@ -292,28 +303,28 @@ function Versions({ own, judged, picked, pick, about, slot, still, times }: Vers
   );
 }
 
-function Rate({ how }: { how: Judged | undefined }) {
-  if (!how || how.rate === null) return <span class="note">not judged</span>;
+function Rate({ counts }: { counts: Judged | undefined }) {
+  if (!counts || counts.rate === null) return <span class="note">no feedback</span>;
   const percent = (share: number) => `${(100 * share).toFixed(0)}%`;
   return (
     <span class="rate">
       <span class="scale" aria-hidden="true">
-        <i style={{ left: percent(how.low!), width: percent(how.high! - how.low!) }} />
-        <b style={{ left: percent(how.rate) }} />
+        <i style={{ left: percent(counts.low!), width: percent(counts.high! - counts.low!) }} />
+        <b style={{ left: percent(counts.rate) }} />
       </span>
-      {`${percent(how.rate)} of ${how.success + how.fail}`}
-      <span class="hidden">{`, between ${percent(how.low!)} and ${percent(how.high!)}`}</span>
+      {`${percent(counts.rate)} of ${counts.success + counts.fail}`}
+      <span class="hidden">{`, between ${percent(counts.low!)} and ${percent(counts.high!)}`}</span>
     </span>
   );
 }
 
-/** Instants that are written below the axis, few enough to be read. */
-function marks(times: number[], now: number, way: "time" | "order"): number[] {
+/** Return the instants with a label on the axis, few enough to be readable. */
+function chooseTicks(times: number[], now: number, way: "time" | "order"): number[] {
   const knots = [...new Set([...times, now])].sort((a, b) => a - b);
-  if (way === "order") return knots.filter((_, place) => place % Math.ceil(knots.length / 8) === 0);
+  if (way === "order") return knots.filter((_, index) => index % Math.ceil(knots.length / 8) === 0);
   const [first, last] = [knots[0]!, knots.at(-1)!];
   return last > first
-    ? Array.from({ length: 6 }, (_, place) => first + ((last - first) * place) / 5)
+    ? Array.from({ length: 6 }, (_, index) => first + ((last - first) * index) / 5)
     : [first];
 }
 
