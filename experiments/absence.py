@@ -59,20 +59,20 @@ class Asked:
     scores: Mapping[str, float]
     answerable: bool
     cluster: str
-    terms: tuple[float, ...] = ()
+    compute_terms: tuple[float, ...] = ()
     recalls: tuple[float, float] = (0.0, 0.0)
     """Recall of the top ten, and of the short list for unknown answers."""
     weight: float = 1.0
 
 
-def raw_scores(hits: Hits) -> dict[str, float]:
+def compute_scores(hits: Hits) -> dict[str, float]:
     """Return the scores by name; NaN for a score of an empty pool."""
     slate = hits.slate
     final = np.sort(np.asarray(slate.scores, dtype=np.float64))[::-1]
     scores = {
-        "top score": _at(final, 0),
-        "margin to the second": _at(final, 0) - _at(final, 1),
-        "margin to the tenth": _at(final, 0) - _at(final, TEN - 1),
+        "top score": _value_at(final, 0),
+        "margin to the second": _value_at(final, 0) - _value_at(final, 1),
+        "margin to the tenth": _value_at(final, 0) - _value_at(final, TEN - 1),
         "mean of ten": float(final[:TEN].mean()) if len(final) else np.nan,
     }
     first = np.argsort(-np.asarray(slate.scores, dtype=np.float64), kind="stable")[:TEN]
@@ -81,10 +81,10 @@ def raw_scores(hits: Hits) -> dict[str, float]:
             continue
         values = np.nan_to_num(np.asarray(slate.numbers[name], dtype=np.float64))
         ordered = np.sort(values)[::-1]
-        scores[f"best {name}"] = _at(ordered, 0)
+        scores[f"best {name}"] = _value_at(ordered, 0)
         scores[f"mean {name} of ten"] = float(values[first].mean()) if len(first) else np.nan
         scores[f"{name} of the first"] = float(values[first[0]]) if len(first) else np.nan
-        scores[f"margin of {name}"] = _at(ordered, 0) - _at(ordered, TEN - 1)
+        scores[f"margin of {name}"] = _value_at(ordered, 0) - _value_at(ordered, TEN - 1)
     probability = getattr(hits, "known", None)
     if probability is not None:
         scores[KNOWN] = float(probability)
@@ -98,7 +98,7 @@ TERMS = (
 )
 
 
-def terms(hits: Hits) -> tuple[float, ...]:
+def compute_terms(hits: Hits) -> tuple[float, ...]:
     """Return the inputs of the default pack's slot ``known`` in the order of ``TERMS``.
 
     The lead is the best score of the named person minus the best score of all others, without the penalty for names.
@@ -122,7 +122,7 @@ def terms(hits: Hits) -> tuple[float, ...]:
     )
 
 
-def ask_strangely(
+def recall_foreign_questions(
     chats: Sequence[LabelledConversation], pack: str, *, progress: bool
 ) -> list[Asked]:
     """Recall questions of the next conversation, which this conversation does not answer.
@@ -135,7 +135,7 @@ def ask_strangely(
         for number, chat in enumerate(chats):
             talk, rng = chat.conversation, np.random.default_rng(number)
             own, strange = (
-                _some(member, rng) for member in (chat, chats[(number + 1) % len(chats)])
+                _draw_questions(member, rng) for member in (chat, chats[(number + 1) % len(chats)])
             )
             rows = list(talk.rows(project=talk.name))
             refs = {row["ref"]: row for row in rows}
@@ -160,13 +160,13 @@ def ask_strangely(
                             question.text, limit=TEN, project=project, at=at, log=False
                         )
                         queries.append(
-                            Asked({}, answerable, talk.name, terms(hits), weight=STRANGE)
+                            Asked({}, answerable, talk.name, compute_terms(hits), weight=STRANGE)
                         )
             step(1)
     return queries
 
 
-def _some(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
+def _draw_questions(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
     """Return at most 30 random answerable questions, at most half of the conversation."""
     answerable = [
         question for question in chat.questions if question.answerable and question.evidence
@@ -185,7 +185,7 @@ def _fit(queries: Sequence[Asked]) -> LogisticRegression:
     )
 
 
-def held_out(
+def predict_held_out(
     queries: Sequence[Asked], strange: Sequence[Asked]
 ) -> tuple[list[Asked], LogisticRegression]:
     """Return the queries with held-out probabilities, and the fit on all data."""
@@ -202,7 +202,7 @@ def held_out(
     ], _fit(every)
 
 
-def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
+def print_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
     """Print the coefficients, the calibration and the cost of floors."""
     coefficients = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
     print(
@@ -227,12 +227,12 @@ def tell_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
         )
 
 
-def _at(ordered: Floats, position: int) -> float:
+def _value_at(ordered: Floats, position: int) -> float:
     """Return the value at a position, or at the last one if there are fewer."""
     return float(ordered[min(position, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
-def ask(
+def recall_all(
     chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
 ) -> list[Asked]:
     """Recall every question; leave out answerable questions without evidence."""
@@ -249,15 +249,17 @@ def ask(
                     if question.answerable and not question.evidence:
                         continue
                     hits = lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
-                    query = Asked(raw_scores(hits), question.answerable, talk.name)
+                    query = Asked(compute_scores(hits), question.answerable, talk.name)
                     if fit:
                         wanted = {ids[ref] for ref in question.evidence if ref in ids}
-                        query = replace(query, terms=terms(hits), recalls=_recalls(hits, wanted))
+                        query = replace(
+                            query, terms=compute_terms(hits), recalls=_measure_recalls(hits, wanted)
+                        )
                     queries.append(query)
     return queries
 
 
-def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
+def _measure_recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
     """Return the recall of the top ten and of the short list for unknown answers."""
     slate = hits.slate
     first = slate.ids[np.argsort(-slate.scores, kind="stable")][:TEN].tolist()
@@ -267,7 +269,7 @@ def _recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
     )
 
 
-def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
+def compute_auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
     """Return the probability that an answerable query has the higher value; ties count half."""
     yes, no = int(answerable.sum()), int((~answerable).sum())
     if not yes or not no:
@@ -276,7 +278,7 @@ def auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
     return float((ranks[answerable].sum() - yes * (yes + 1) / 2) / (yes * no))
 
 
-def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
+def compare_aucs(queries: Sequence[Asked]) -> dict[str, Any]:
     """Return the AUC of each score, best first, and the gain of ``hits.known`` over the best."""
     names = list(queries[0].scores)
     table = np.nan_to_num(
@@ -285,7 +287,7 @@ def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
     )
     answerable = np.array([query.answerable for query in queries])
     clusters = np.array([query.cluster for query in queries])
-    whole = np.array([auc(column, answerable) for column in table.T])
+    whole = np.array([compute_auc(column, answerable) for column in table.T])
     # a score that is lower for answerable queries is as informative as one that is higher
     signs = np.where(whole < 0.5, -1.0, 1.0)
     signs[[at for at, name in enumerate(names) if name == KNOWN]] = 1.0
@@ -295,7 +297,7 @@ def aucs(queries: Sequence[Asked]) -> dict[str, Any]:
     draws = []
     for _ in range(DRAWS):
         at = np.concatenate([rows[name] for name in rng.choice(list(rows), len(rows))])
-        draws.append([auc(column, answerable[at]) for column in table[at].T])
+        draws.append([compute_auc(column, answerable[at]) for column in table[at].T])
     drawn = np.array(draws)
     low, high = np.nanpercentile(drawn, [2.5, 97.5], axis=0)
     order = np.argsort(-whole)
@@ -343,23 +345,25 @@ def main() -> None:
         {"BEAM": read_beam(arguments.beam)} if arguments.beam else {}
     )
     queries = {
-        name: ask(chats, arguments.pack, fit=arguments.fit, progress=progress)
+        name: recall_all(chats, arguments.pack, fit=arguments.fit, progress=progress)
         for name, chats in sets.items()
     }
     if arguments.fit:
         strange = [
             report
             for chats in sets.values()
-            for report in ask_strangely(chats, arguments.pack, progress=progress)
+            for report in recall_foreign_questions(chats, arguments.pack, progress=progress)
         ]
-        every, fit = held_out([report for some in queries.values() for report in some], strange)
-        tell_fit(every, fit)
+        every, fit = predict_held_out(
+            [report for some in queries.values() for report in some], strange
+        )
+        print_fit(every, fit)
         clusters = {name: {report.cluster for report in some} for name, some in queries.items()}
         queries = {
             name: [report for report in every if report.cluster in inside]
             for name, inside in clusters.items()
         }
-    reports = {name: aucs(some) for name, some in queries.items()}
+    reports = {name: compare_aucs(some) for name, some in queries.items()}
     rows = [
         {"data": name, **score} for name, report in reports.items() for score in report["scores"]
     ]

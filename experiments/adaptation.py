@@ -99,7 +99,7 @@ BESIDE: dict[str, Still] = {
 }
 
 
-def opened(
+def open_lab(
     clock: memlab.ManualClock,
     seed: int,
     *,
@@ -155,11 +155,11 @@ FALLS: dict[str, Falling] = {
 }
 
 
-def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
+def simulate_fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     """Simulate one run of *falls* or *more*."""
     world, chance, clock = FALLS[name], random.Random(seed), memlab.ManualClock("2026-06-01")
     before, a_day = chance.randrange(40, 121), chance.choice(world.a_day)
-    lab, topic = opened(clock, seed, each=4, alike=True, pack=world.pack), chance.choice(_TOPICS)
+    lab, topic = open_lab(clock, seed, each=4, alike=True, pack=world.pack), chance.choice(_TOPICS)
     waiting: list[tuple[float, dict[str, Any]]] = []
     day = 0.0
 
@@ -210,14 +210,14 @@ def fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
     }
 
 
-def still(seed: int, name: str) -> dict[str, Any]:
+def simulate_still(seed: int, name: str) -> dict[str, Any]:
     """Simulate one run of *nothing*."""
     world, chance, clock = (
         (WORLDS | BESIDE)[name],
         random.Random(seed),
         memlab.ManualClock("2026-06-01"),
     )
-    lab = opened(clock, seed)
+    lab = open_lab(clock, seed)
     waiting: list[tuple[float, int, int, str]] = []
     notices, mood = 0, 0.0
     for day in range(world.days):
@@ -255,7 +255,7 @@ def still(seed: int, name: str) -> dict[str, Any]:
     }
 
 
-def weights(seed: int) -> dict[str, Any]:
+def simulate_weights(seed: int) -> dict[str, Any]:
     """Simulate one run of *weights*."""
     chance, clock = random.Random(seed), memlab.ManualClock("2026-06-01")
     lab = memlab.open(pack="associative", clock=clock)
@@ -299,7 +299,7 @@ LIVES: dict[str, Lived] = {
 }
 
 
-def life(seed: int, name: str) -> dict[str, Any]:
+def simulate_life(seed: int, name: str) -> dict[str, Any]:
     """Simulate one run of *lives*; return its notices and its final proposal."""
     lived, notices = LIVES[name], []
     plain = memlab.Lab.feedback
@@ -324,7 +324,7 @@ def life(seed: int, name: str) -> dict[str, Any]:
     return {"notice": bool(notices), "proposed": options is not None, "judged": judged}
 
 
-def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
+def measure_log(path: Path, share: float) -> tuple[int, int, list[int]]:
     """Return the number of changes, of detected falls, and the judged recalls until each."""
     rows = pl.read_csv(path, try_parse_dates=True).sort("review_time")
     times, good = rows["review_time"], (rows["review_rating"] > 1).to_numpy()
@@ -338,7 +338,7 @@ def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
             float(ok and (day < change or chance.random() < share))
             for ok, day in zip(good, in_turn, strict=True)
         ]
-        judged = fall_of(
+        judged = find_fall(
             times, days.to_list(), rewards, in_turn.index(change), in_turn.index(change + 8)
         )
         if judged is not None:
@@ -346,7 +346,7 @@ def logged(path: Path, share: float) -> tuple[int, int, list[int]]:
     return len(changes), len(change_days), sorted(change_days)
 
 
-def fall_of(
+def find_fall(
     times: pl.Series, days: list[int], rewards: list[float], since: int, until: int
 ) -> int | None:
     """Return the judged recalls until a fall is detected, checked after each recall."""
@@ -406,9 +406,9 @@ def main() -> None:
             print(f"  {time.perf_counter() - began:.0f} s\n")
 
 
-def _falls(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_falls(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *falls*."""
-    runs = pool.map(fall, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
+    runs = pool.map(simulate_fall, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
     print(f"falls: {len(runs)} runs")
     for run in runs if arguments.verbose else ():
         print("  ", run)
@@ -423,13 +423,15 @@ def _falls(pool: Any, arguments: argparse.Namespace) -> None:
     )
 
 
-def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_nothing(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *nothing*."""
     each = max(1, (arguments.runs or 100) // len(WORLDS))
     false = 0
     print(f"nothing: {each} runs of each world")
     for name in WORLDS:
-        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + each))
+        runs = pool.map(
+            partial(simulate_still, name=name), range(arguments.seed, arguments.seed + each)
+        )
         wrong = [run for run in runs if run["notice"] or run["proposed"]]
         false += len(wrong)
         notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
@@ -442,9 +444,11 @@ def _nothing(pool: Any, arguments: argparse.Namespace) -> None:
     print(f"  false in {false} of {each * len(WORLDS)} runs")
 
 
-def _weights(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_weights(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *weights*."""
-    runs = pool.map(weights, range(arguments.seed, arguments.seed + (arguments.runs or 20)))
+    runs = pool.map(
+        simulate_weights, range(arguments.seed, arguments.seed + (arguments.runs or 20))
+    )
     print(
         f"weights: other numbers proposed in {sum(run['proposed'] for run in runs)} of {len(runs)} runs"
     )
@@ -453,7 +457,7 @@ def _weights(pool: Any, arguments: argparse.Namespace) -> None:
             print("  ", run["reason"][:200])
 
 
-def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
+def select_worlds(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
     """Return the worlds that ``--worlds`` names, or all."""
     return (
         list(worlds)
@@ -462,12 +466,14 @@ def chosen(worlds: Iterable[str], arguments: argparse.Namespace) -> list[str]:
     )
 
 
-def _more(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_more(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *more*."""
     count = arguments.runs or 20
     print(f"more: {count} runs each; judged recalls until the notice")
-    for name in chosen(FALLS, arguments):
-        runs = pool.map(partial(fall, name=name), range(arguments.seed, arguments.seed + count))
+    for name in select_worlds(FALLS, arguments):
+        runs = pool.map(
+            partial(simulate_fall, name=name), range(arguments.seed, arguments.seed + count)
+        )
         delays = sorted(run["noticed"] for run in runs if run["noticed"] is not None)
         within = sum(run <= 40 for run in delays)
         proposals, early = (sum(run[what] for run in runs) for what in ("proposed", "early"))
@@ -483,8 +489,10 @@ def _print_concurrent(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *beside*."""
     count = arguments.runs or 20
     print(f"beside: {count} runs each")
-    for name in chosen(BESIDE, arguments):
-        runs = pool.map(partial(still, name=name), range(arguments.seed, arguments.seed + count))
+    for name in select_worlds(BESIDE, arguments):
+        runs = pool.map(
+            partial(simulate_still, name=name), range(arguments.seed, arguments.seed + count)
+        )
         notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         print(
             f"  {name:<28} notices {notices}, proposals on request {proposals}, of {count}",
@@ -492,13 +500,15 @@ def _print_concurrent(pool: Any, arguments: argparse.Namespace) -> None:
         )
 
 
-def _lives(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_lives(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *lives*."""
     count = arguments.runs or 5
     print(f"lives: {count} runs each")
-    for name in chosen(LIVES, arguments):
+    for name in select_worlds(LIVES, arguments):
         lived = LIVES[name]
-        runs = pool.map(partial(life, name=name), range(arguments.seed, arguments.seed + count))
+        runs = pool.map(
+            partial(simulate_life, name=name), range(arguments.seed, arguments.seed + count)
+        )
         notices, proposals = (sum(run[what] for run in runs) for what in ("notice", "proposed"))
         truth = {True: "a fall", False: "no fall", None: "the world changes too"}[lived.falls]
         print(
@@ -507,12 +517,12 @@ def _lives(pool: Any, arguments: argparse.Namespace) -> None:
         )
 
 
-def _logged(pool: Any, arguments: argparse.Namespace) -> None:
+def _print_logged(pool: Any, arguments: argparse.Namespace) -> None:
     """Print the part *logged*."""
     print("logged: a change of name at many times, and the successes after it thinned to a share")
     shares = (1.0, 0.75, 0.5, 0.0)
     for share, (changes, days, judged) in zip(
-        shares, pool.map(partial(logged, arguments.log), shares), strict=True
+        shares, pool.map(partial(measure_log, arguments.log), shares), strict=True
     ):
         median = judged[len(judged) // 2] if judged else "-"
         print(
@@ -522,13 +532,13 @@ def _logged(pool: Any, arguments: argparse.Namespace) -> None:
 
 
 _PARTS: dict[str, Callable[[Any, argparse.Namespace], None]] = {
-    "falls": _falls,
-    "nothing": _nothing,
-    "weights": _weights,
-    "more": _more,
+    "falls": _print_falls,
+    "nothing": _print_nothing,
+    "weights": _print_weights,
+    "more": _print_more,
     "beside": _print_concurrent,
-    "lives": _lives,
-    "logged": _logged,
+    "lives": _print_lives,
+    "logged": _print_logged,
 }
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from attribution import KINDS, UNKNOWN, corrected, paraphrased
+from attribution import KINDS, UNKNOWN, correct_evidence, paraphrase
 from challenges import PACKS
 
 import memlab
@@ -42,7 +42,7 @@ class Ran:
     right: Verdict
 
 
-def judged(
+def judge_share(
     log: memlab.Slates, labels: pl.DataFrame, dice: np.random.Generator, share: float
 ) -> memlab.Slates:
     """Return the log after a user judged ``share`` of the attributed rewards."""
@@ -59,7 +59,7 @@ def judged(
     return memlab.Slates(log.decisions, log.candidates, log.exposures, feedback.drop("true").lazy())
 
 
-def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
+def simulate_run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
     """Simulate one run."""
     talks, name, seed, recalls = task
     dice = np.random.default_rng((13, seed))
@@ -86,7 +86,7 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
                     texts.get((talk.name, ref), "") for ref in question.evidence
                 ]
                 with lab.io.store.reading() as state:
-                    answer = paraphrased(answer, result_texts, state.words.stems)
+                    answer = paraphrase(answer, result_texts, state.words.stems)
             lab.agents.credits.answer(UNKNOWN if kind == "unanswered" else answer, hits)
             gold = (
                 {ids.get((talk.name, ref)) for ref in question.evidence}
@@ -104,11 +104,11 @@ def run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
             }
         ).with_columns(at=pl.lit(log.decisions.select(pl.col("at").max()).collect().item()))
         truth = memlab.Slates(log.decisions, log.candidates, log.exposures, labels.lazy())
-        logs = truth, log, judged(log, labels, dice, 0.1)
+        logs = truth, log, judge_share(log, labels, dice, 0.1)
         return Ran(*(memlab.verdict(slates_log, missing="zero").verdicts[0] for slates_log in logs))
 
 
-def counts(runs: Sequence[Ran], which: str) -> str:
+def format_counts(runs: Sequence[Ran], which: str) -> str:
     """Return how many verdicts name the better side, neither, and the worse side."""
     signs = [(np.sign(outcome.true.difference.value), getattr(outcome, which)) for outcome in runs]
     none = sum(read.better is None for _, read in signs)
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     began = time.monotonic()
-    talks = corrected(list(read_locomo(arguments.locomo)), arguments.corrections)
+    talks = correct_evidence(list(read_locomo(arguments.locomo)), arguments.corrections)
     print(f"{arguments.runs} runs of {arguments.recalls} recalls a challenger")
     print(
         f"{'':<14}{'true':>8}{'named':>6} | {'read':>8}{'same':>6}{'none':>6}{'other':>6} | {'corrected':>10}"
@@ -145,7 +145,7 @@ def main() -> None:
     with get_context("spawn").Pool(arguments.processes) as pool:
         for name in PACKS:
             runs = pool.map(
-                run,
+                simulate_run,
                 [(talks, name, seed, arguments.recalls) for seed in range(arguments.runs)],
                 chunksize=1,
             )
@@ -154,7 +154,11 @@ def main() -> None:
                 axis=0,
             )
             line = f"{name:<14}{means[0]:>+8.3f}{sum(r.true.better is not None for r in runs):>6} | {means[1]:>+8.3f}"
-            line += counts(runs, "read") + f" | {means[2]:>+10.3f}" + counts(runs, "right")
+            line += (
+                format_counts(runs, "read")
+                + f" | {means[2]:>+10.3f}"
+                + format_counts(runs, "right")
+            )
             print(f"{line}{sum(covers_truth(r) for r in runs):>6}", flush=True)
     print(f"{time.monotonic() - began:.0f} s")
 

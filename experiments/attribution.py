@@ -128,7 +128,9 @@ def read_beam(folder: Path) -> Iterator[LabelledConversation]:
                 "",
             )
             evidence = tuple(
-                ref for ref in dict.fromkeys(leaves(entry.get("source_chat_ids"))) if ref in refs
+                ref
+                for ref in dict.fromkeys(find_leaves(entry.get("source_chat_ids")))
+                if ref in refs
             )
             if answer and evidence:
                 questions.append(Question(entry["question"], 1, evidence, answer))
@@ -137,16 +139,16 @@ def read_beam(folder: Path) -> Iterator[LabelledConversation]:
         )
 
 
-def leaves(value: Any) -> Iterator[str]:
+def find_leaves(value: Any) -> Iterator[str]:
     """Yield the leaves of nested lists and objects as text."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            yield from leaves(inner)
+            yield from find_leaves(inner)
     elif value is not None:
         yield str(value)
 
 
-def corrected(
+def correct_evidence(
     labelled: Sequence[LabelledConversation], path: Path | None
 ) -> list[LabelledConversation]:
     """Return the questions with evidence from a file of corrections."""
@@ -173,7 +175,7 @@ def corrected(
     ]
 
 
-def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
+def paraphrase(answer: str, texts: Sequence[str], stems: Any) -> str:
     """Return the answer without the content words of ``texts``; see the module."""
     used_stems = {stem for text in texts for stem in stems(text)}
     words = []
@@ -187,7 +189,7 @@ def paraphrased(answer: str, texts: Sequence[str], stems: Any) -> str:
     return " ".join(words) or "something like that"
 
 
-def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Asked]:
+def recall_all(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Asked]:
     """Recall every question of a conversation, and judge the results by each answer variant."""
     talk, draw = labelled.conversation, random.Random(f"{seed} {labelled.conversation.name}")
     with memlab.open(seed=seed) as lab:
@@ -205,7 +207,7 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
             with lab.io.store.reading() as state:
                 variants = (
                     question.answer,
-                    paraphrased(question.answer, result_texts, state.words.stems),
+                    paraphrase(question.answer, result_texts, state.words.stems),
                     UNKNOWN,
                     following.answer,
                 )
@@ -221,13 +223,13 @@ def ask(labelled: LabelledConversation, seed: int, policy: Any) -> Iterator[Aske
                         slate,
                         Answer(question.text, text, slate.at),
                     )
-                    credit[kind] = credited(policy, cues[kind])
+                    credit[kind] = compute_credits(policy, cues[kind])
             gold = np.array([refs[id] in question.evidence for id in ids.tolist()])
             source = "BEAM" if talk.name.startswith("beam") else "LoCoMo"
             yield Asked(talk.name, source, cues, credit, gold, draw.choice(KINDS))
 
 
-def credited(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def compute_credits(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the credits of a policy; NaN where it abstains."""
     types = policy.signature.inputs
     values, nulls = policy.arrays(
@@ -240,7 +242,7 @@ def credited(policy: Any, cues: dict[str, NDArray[np.float64]]) -> NDArray[np.fl
     return values if nulls is None else np.where(nulls, np.nan, values)
 
 
-def flat(
+def flatten(
     answers: Sequence[Asked], kind: str | None
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the credit and the labelled use of every result under one answer variant."""
@@ -249,7 +251,7 @@ def flat(
     return np.concatenate(credit), np.concatenate(used)
 
 
-def figures(
+def compute_figures(
     credit: NDArray[np.float64], used: NDArray[np.bool_], threshold: float
 ) -> dict[str, float]:
     """Return precision and recall at a threshold, recall at precision .9, and precision at recall .7."""
@@ -270,9 +272,9 @@ def figures(
     }
 
 
-def line(name: str, answers: Sequence[Asked], kind: str | None, threshold: float) -> str:
+def format_row(name: str, answers: Sequence[Asked], kind: str | None, threshold: float) -> str:
     """Return one row of the table."""
-    figures_of_line = figures(*flat(answers, kind), threshold)
+    figures_of_line = compute_figures(*flatten(answers, kind), threshold)
     return f"{name:<44}{len(answers):>5}" + "".join(
         f"{value:>16.3f}" for value in figures_of_line.values()
     )
@@ -284,23 +286,23 @@ HEAD = f"{'':<44}{'n':>5}" + "".join(
 )
 
 
-def report(answers: Sequence[Asked], threshold: float) -> None:
+def print_tables(answers: Sequence[Asked], threshold: float) -> None:
     """Print the tables of unchanged answers and of the three variants."""
     print(HEAD)
     for source in ("LoCoMo", "BEAM", None):
         own = [answer for answer in answers if source in (None, answer.kind)]
-        print(line(f"{source or 'both'}: every answer as it is", own, "as it is", threshold))
+        print(format_row(f"{source or 'both'}: every answer as it is", own, "as it is", threshold))
         for kind in KINDS:
             print(
-                line(
+                format_row(
                     f"{source or 'both'}: the third {kind}",
                     [o for o in own if o.drawn == kind],
                     kind,
                     threshold,
                 )
             )
-        print(line(f"{source or 'both'}: the three thirds", own, None, threshold))
-        print(line(f"{source or 'both'}: every answer {SWAPPED}", own, SWAPPED, threshold))
+        print(format_row(f"{source or 'both'}: the three thirds", own, None, threshold))
+        print(format_row(f"{source or 'both'}: every answer {SWAPPED}", own, SWAPPED, threshold))
 
 
 def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
@@ -323,12 +325,12 @@ def ablate(answers: Sequence[Asked], policy: Any, threshold: float) -> None:
                     answer.conversation,
                     answer.kind,
                     {},
-                    {"as it is": credited(policy, cues_left)},
+                    {"as it is": compute_credits(policy, cues_left)},
                     answer.gold,
                     "",
                 )
             )
-        print(line(name, less, "as it is", threshold))
+        print(format_row(name, less, "as it is", threshold))
 
 
 def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
@@ -359,7 +361,7 @@ def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
         chosen = which == kind
         print(
             f"cross-validated, {kind}:",
-            {k: round(v, 3) for k, v in figures(held_out[chosen], y[chosen], 0.5).items()},
+            {k: round(v, 3) for k, v in compute_figures(held_out[chosen], y[chosen], 0.5).items()},
         )
     model = LogisticRegression(C=1.0, max_iter=2000).fit(x / spread, y)
     print(f"intercept {model.intercept_[0]:.2f}")
@@ -367,7 +369,9 @@ def fit(answers: Sequence[Asked], names: Sequence[str]) -> None:
         print(f"  {name:<16}{weight:+.3f}")
 
 
-def matrix(answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]) -> tuple[Any, Any]:
+def build_matrix(
+    answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str]
+) -> tuple[Any, Any]:
     """Return the cues and the labelled use of every result under several variants."""
     pairs = [
         (answer.cues[kind], answer.gold & (kind in KINDS[:2]))
@@ -380,7 +384,7 @@ def matrix(answers: Sequence[Asked], kinds: Sequence[str], names: Sequence[str])
     )
 
 
-def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
+def print_other_models(first: Sequence[Asked], second: Sequence[Asked]) -> None:
     """Print other models of the same cues, fitted on the first half and tested on the second."""
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -416,27 +420,27 @@ def ways(first: Sequence[Asked], second: Sequence[Asked]) -> None:
         ("boosted trees, answers as they are", trees, every, kinds[:1]),
         ("forest, all cues, answers as they are", forest, every, kinds[:1]),
     ):
-        model.fit(*matrix(first, on, names))
+        model.fit(*build_matrix(first, on, names))
         for source in ("LoCoMo", "BEAM", None):
             own = [answer for answer in second if source in (None, answer.kind)]
-            x, used = matrix(own, KINDS[:1], names)
-            values = figures(model.predict_proba(x)[:, 1], used, 0.5)
+            x, used = build_matrix(own, KINDS[:1], names)
+            values = compute_figures(model.predict_proba(x)[:, 1], used, 0.5)
             print(
                 f"{name + ': ' + (source or 'both'):<44}{len(own):>5}"
                 + "".join(f"{v:>16.3f}" for v in values.values())
             )
 
 
-def unshared(answers: Sequence[Asked]) -> float:
+def share_without_overlap(answers: Sequence[Asked]) -> float:
     """Return the share of evidence that shares no word, number or date with the answer."""
     cues = [answer.cues["as it is"] for answer in answers]
     none = [(c["covers"] == 0) & (c["same-date"] == 0) & (c["said-then"] == 0) for c in cues]
     return float(np.concatenate(none)[np.concatenate([answer.gold for answer in answers])].mean())
 
 
-def threshold_of(answers: Sequence[Asked]) -> float:
+def find_threshold(answers: Sequence[Asked]) -> float:
     """Return the lowest credit at which .9 of the credited memories were used."""
-    credit, used = flat(answers, "as it is")
+    credit, used = flatten(answers, "as it is")
     order = np.argsort(-np.nan_to_num(credit, nan=-1.0), kind="stable")
     precision = np.cumsum(used[order]) / np.arange(1, len(order) + 1)
     enough = np.flatnonzero(precision >= 0.9)
@@ -457,19 +461,21 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     locomo, beam = (
-        corrected(read_locomo(arguments.locomo), arguments.corrections),
+        correct_evidence(read_locomo(arguments.locomo), arguments.corrections),
         list(read_beam(arguments.beam)),
     )
     policy = memlab.load_pack("memlab").policies["credit"]
     first = [
-        answer for talk in (*locomo[:3], *beam[:4]) for answer in ask(talk, arguments.seed, policy)
+        answer
+        for talk in (*locomo[:3], *beam[:4])
+        for answer in recall_all(talk, arguments.seed, policy)
     ]
-    threshold = threshold_of(first)
+    threshold = find_threshold(first)
     print(
         f"policy credit [{policy.hash[:12]}], threshold {threshold:.3f}, of the first half\n\nfirst half"
     )
-    report(first, threshold)
-    credit, used = flat(first, None)
+    print_tables(first, threshold)
+    credit, used = flatten(first, None)
     says = ~np.isnan(credit)
     curve = fit_calibration(policy.hash, np.clip(credit[says], 0, 1), used[says].astype(float))
     if arguments.fit:
@@ -477,14 +483,18 @@ def main() -> None:
         print(f"calibration on the three thirds, pairs of credit and chance of use\n{curve.body}")
         return
     second = [
-        answer for talk in (*locomo[3:], *beam[4:]) for answer in ask(talk, arguments.seed, policy)
+        answer
+        for talk in (*locomo[3:], *beam[4:])
+        for answer in recall_all(talk, arguments.seed, policy)
     ]
     print("\nsecond half, opened once everything above was frozen")
-    report(second, threshold)
-    print(f"evidence that shares no word, number or date with its answer: {unshared(second):.3f}")
+    print_tables(second, threshold)
+    print(
+        f"evidence that shares no word, number or date with its answer: {share_without_overlap(second):.3f}"
+    )
     ablate(second, policy, threshold)
-    ways(first, second)
-    credit, used = flat(second, None)
+    print_other_models(first, second)
+    credit, used = flatten(second, None)
     is_rated = ~np.isnan(credit)
     chance = curve.chance(np.clip(credit[is_rated], 0, 1))
     print(

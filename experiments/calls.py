@@ -78,7 +78,7 @@ def _package(file: str) -> str:
     return "/".join(parts[:2]) if parts[0] == "subjects" else parts[0]
 
 
-def counted(folder: Path) -> dict[str, Calls]:
+def count_calls(folder: Path) -> dict[str, Calls]:
     """Run each operation in a warm lab; return its counts."""
     import memlab
 
@@ -139,7 +139,7 @@ def main() -> None:
             ).returncode
         )
     with tempfile.TemporaryDirectory() as folder:
-        counts = counted(Path(folder))
+        counts = count_calls(Path(folder))
     if arguments.list:
         for where, count in counts[arguments.list].across.most_common():
             print(f"{count:5}  {where}")

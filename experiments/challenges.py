@@ -56,7 +56,7 @@ class Asked:
     evidence: frozenset[int]
 
 
-def ask(path: Path) -> list[Asked]:
+def recall_all(path: Path) -> list[Asked]:
     """Return the results of every pack for every question of a file."""
     questions = []
     for benchmark in read_locomo(path):
@@ -129,7 +129,7 @@ class Opponent:
         return [items[index] for index in results.tolist()], propensity, json.dumps(logged)
 
 
-def slates(
+def simulate_slates(
     questions: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
 ) -> memlab.Slates:
     """Simulate a log of ``count`` questions under a challenge."""
@@ -171,7 +171,7 @@ def slates(
     )
 
 
-def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
+def measure_recall(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
     """Return recall@10 of the active pack and of the first ten results under a challenge."""
     dice, opponent = np.random.default_rng(11), Opponent(name, design)
     alone, shared = [], []
@@ -192,12 +192,12 @@ def recall_of_ten(name: str, design: str, rounds: int = 5) -> tuple[float, float
 _ASKED: list[Asked] = []
 
 
-def keep(questions: list[Asked]) -> None:
+def store_questions(questions: list[Asked]) -> None:
     """Store the questions in a worker process."""
     _ASKED[:] = questions
 
 
-def run(
+def simulate_run(
     task: tuple[str, int, bool, str, int, float],
 ) -> tuple[dict[int, int], dict[int, int], bool]:
     """Simulate one run.
@@ -205,7 +205,7 @@ def run(
     Returns the sign by each interim analysis, the sign of each fixed-sample test, and whether any sign was wrong.
     """
     name, seed, tie, design, recalls, truth = task
-    log = slates(_ASKED, name, recalls, seed, tie, design)
+    log = simulate_slates(_ASKED, name, recalls, seed, tie, design)
     verdict = memlab.verdict(log, name)[name]
     low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
@@ -214,14 +214,14 @@ def run(
         for look in LOOKS
     }
     once = {}
-    for look in planned(design):
+    for look in planned_sizes(design):
         part = memlab.verdict(log.filter(pl.col("decision") < look), name)[name].planned
         once[look] = 1 if part.low > 0 else -1 if part.high < 0 else 0
     wrong = bool((signs == (-1 if truth > 0 else 1)).any()) if not tie else bool(signs.any())
     return every, once, wrong
 
 
-def planned(design: str) -> tuple[int, int]:
+def planned_sizes(design: str) -> tuple[int, int]:
     """Return the planned sample sizes; A/B tests need more recalls."""
     return (1000, 2000) if design == "ab" else (260, 450)
 
@@ -239,9 +239,9 @@ def main() -> None:
     results = Results("challenges", arguments, data=[arguments.path])
     rows: list[dict[str, object]] = []
     began = time.monotonic()
-    _ASKED[:] = ask(arguments.path)
+    _ASKED[:] = recall_all(arguments.path)
     looks = [look for look in LOOKS if look <= arguments.recalls]
-    twice = [look for look in planned(arguments.design) if look <= arguments.recalls]
+    twice = [look for look in planned_sizes(arguments.design) if look <= arguments.recalls]
     heads = "".join(f"{f'<={look}':>8}" for look in looks)
     print(
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
@@ -250,7 +250,7 @@ def main() -> None:
     heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
     print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{recall_header}")
     # spawn: Polars' threads do not survive a fork
-    with get_context("spawn").Pool(arguments.processes, keep, (list(_ASKED),)) as pool:
+    with get_context("spawn").Pool(arguments.processes, store_questions, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
             if arguments.only and name not in arguments.only.split(","):
                 continue
@@ -266,7 +266,7 @@ def main() -> None:
                 (pack, seed, tie, arguments.design, arguments.recalls, truth)
                 for seed in range(arguments.runs)
             ]
-            outcomes = pool.map(run, tasks, chunksize=4)
+            outcomes = pool.map(simulate_run, tasks, chunksize=4)
             sign = 1 if truth > 0 else -1
             once = "".join(
                 f"{np.mean([entry[1][look] == sign for entry in outcomes]):>11.2f}"
@@ -290,7 +290,7 @@ def main() -> None:
             ]
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(outcomes)}"
             print(
-                line + "{:>11.4f}{:>10.4f}".format(*recall_of_ten(pack, arguments.design)),
+                line + "{:>11.4f}{:>10.4f}".format(*measure_recall(pack, arguments.design)),
                 flush=True,
             )
     results.save(

@@ -42,7 +42,7 @@ UNRELATED = (
 )
 
 
-def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
+def find_outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
     """Return "superseded", "flagged" or "nothing" for two messages under a pack."""
     clock = ManualClock("2026-03-01")
     kind = KINDS[pack]
@@ -60,7 +60,7 @@ def outcome(pack: str, pair: dict[str, Any], embedder: Embedder) -> str:
     return "flagged" if met["relation"].is_in(NOTICED).any() else "nothing"
 
 
-def reason(pair: dict[str, Any]) -> str:
+def find_reason(pair: dict[str, Any]) -> str:
     """Return the rule that fires between the two texts, and its certainty."""
     same = pair["before"]["speaker"] == pair["after"]["speaker"]
     comparison = compare(
@@ -79,7 +79,7 @@ def read_pairs(path: Path) -> list[dict[str, Any]]:
     ]
 
 
-def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield "data set" or "messages", and a pair, for each question about an updated value."""
     for number in numbers:
         chat = read_beam(folder / str(number))[0].conversation
@@ -90,9 +90,9 @@ def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict
         for position, question in enumerate(questions["knowledge_update"]):
             stated = question["conversation_references"]
             name = f"beam-{number}-{position + 1}"
-            yield "data set", _pair(name, stated[0], stated[-1])
+            yield "data set", _build_pair(name, stated[0], stated[-1])
             cut = [
-                _sentence(
+                _find_sentence(
                     refs,
                     [
                         texts[str(ref)]
@@ -104,10 +104,10 @@ def beam_pairs(folder: Path, numbers: Iterable[int]) -> Iterator[tuple[str, dict
                     (stated[0], stated[-1]), ("original_info", "updated_info"), strict=True
                 )
             ]
-            yield "messages", _pair(name, *cut)
+            yield "messages", _build_pair(name, *cut)
 
 
-def _pair(name: str, before: str, after: str) -> dict[str, Any]:
+def _build_pair(name: str, before: str, after: str) -> dict[str, Any]:
     """Return a pair of one speaker."""
     sides = {
         "before": {"speaker": "user", "text": before},
@@ -116,7 +116,7 @@ def _pair(name: str, before: str, after: str) -> dict[str, Any]:
     return {"id": name, "kind": "change", "domain": "beam", **sides}
 
 
-def _sentence(stated: str, messages: list[str]) -> str:
+def _find_sentence(stated: str, messages: list[str]) -> str:
     """Return the sentence that shares most words with a statement; numbers count three times."""
     wanted = {stem(word): 3 if word[0].isdigit() else 1 for word in words_of(stated)}
     candidates = [
@@ -132,12 +132,12 @@ def _sentence(stated: str, messages: list[str]) -> str:
     return max(candidates, key=share)
 
 
-def run(
+def print_counts(
     title: str, pairs: list[dict[str, Any]], packs: list[str], embedder: Embedder, *, show: str
 ) -> None:
     """Print the counts of some pairs by pack; ``show`` is "wrong", "all" or "none"."""
     for pack in packs:
-        outcomes = [outcome(pack, pair, embedder) for pair in pairs]
+        outcomes = [find_outcome(pack, pair, embedder) for pair in pairs]
         counts = Counter(
             (pair["kind"], result) for pair, result in zip(pairs, outcomes, strict=True)
         )
@@ -156,7 +156,7 @@ def run(
             wrong = (pair["kind"] == "change") != (result != "nothing")
             if show == "all" or (show == "wrong" and wrong):
                 print(
-                    f"--- {pair['id']} {pair['kind']} {pair['domain']}: {result} ({reason(pair)})"
+                    f"--- {pair['id']} {pair['kind']} {pair['domain']}: {result} ({find_reason(pair)})"
                 )
                 for side in ("before", "after"):
                     print(f"    {pair[side]['speaker']}: {' '.join(pair[side]['text'].split())}")
@@ -175,16 +175,18 @@ def main() -> None:
     arguments = parser.parse_args()
     embedder, packs = load_embedder(None), arguments.pack or list(KINDS)
     for path in arguments.pairs:
-        run(
+        print_counts(
             path.stem, read_pairs(path), packs, embedder, show="wrong" if arguments.show else "none"
         )
     if arguments.beam is not None:
         pairs_of_chats = list(
-            beam_pairs(arguments.beam, BEAM_HELD_OUT if arguments.held_out else BEAM_READ)
+            read_beam_pairs(arguments.beam, BEAM_HELD_OUT if arguments.held_out else BEAM_READ)
         )
         for source in ("data set", "messages"):
             pairs = [pair for of, pair in pairs_of_chats if of == source]
-            run(f"BEAM, {source}", pairs, packs, embedder, show="all" if arguments.show else "none")
+            print_counts(
+                f"BEAM, {source}", pairs, packs, embedder, show="all" if arguments.show else "none"
+            )
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ KINDS = (
 )
 
 
-def invented(
+def invent_memories(
     dice: random.Random, count: int, words: list[str], files: list[str]
 ) -> list[dict[str, Any]]:
     """Return random memories as rows."""
@@ -58,7 +58,7 @@ def invented(
     return rows
 
 
-def measured(pack: str, memories: int, calls: int) -> str:
+def measure_pack(pack: str, memories: int, calls: int) -> str:
     """Measure one pack; return a line of the table."""
     dice = random.Random(7)
     words = [f"word{number}" for number in range(3_000)]
@@ -67,7 +67,7 @@ def measured(pack: str, memories: int, calls: int) -> str:
         tempfile.TemporaryDirectory() as folder,
         memlab.open(Path(folder) / "lab", pack=pack) as lab,
     ):
-        lab.remember(invented(dice, memories, words, files), linking="off")
+        lab.remember(invent_memories(dice, memories, words, files), linking="off")
         for number in range(200):
             lab.facts.add(
                 f"Entity{number % 50}", "likes", dice.choice(words), linking="off", project="p"
@@ -77,9 +77,9 @@ def measured(pack: str, memories: int, calls: int) -> str:
         for number in range(calls + 5):
             task = f"{' '.join(dice.choices(words, k=8))} Entity{number % 50}"
             file = dice.choice(files)
-            spent["recall"].append(_spent(lambda task=task: lab.recall(task, project="p")))
+            spent["recall"].append(_time_call(lambda task=task: lab.recall(task, project="p")))
             spent["context"].append(
-                _spent(
+                _time_call(
                     lambda task=task, file=file, number=number: rows.append(
                         lab.context(task, project="p", session=f"s{number // 10}", files=[file])
                     )
@@ -96,7 +96,7 @@ def measured(pack: str, memories: int, calls: int) -> str:
     return f"{pack:<12}{cpu:9.1f}{wall:9.1f}{own:10.1f}{own_wall:10.1f}{own / cpu:8.2f}{tokens:9.0f}{count:9.1f}"
 
 
-def _spent(call: Callable[[], object]) -> tuple[float, float]:
+def _time_call(call: Callable[[], object]) -> tuple[float, float]:
     """Return the processor and wall time of a call in milliseconds."""
     began, cpu = time.perf_counter(), time.process_time()
     call()
@@ -113,7 +113,7 @@ def main() -> None:
         f"{'pack':<12}{'recall':>9}{'wall':>9}{'context':>10}{'wall':>10}{'ratio':>8}{'tokens':>9}{'memories':>9}"
     )
     for pack in PACKS:
-        print(measured(pack, arguments.memories, arguments.calls), flush=True)
+        print(measure_pack(pack, arguments.memories, arguments.calls), flush=True)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def noticed(pack: str, old: str, new: str, embedder: Embedder) -> bool:
         return bool(lab.edges.height) and bool(lab.edges["relation"].is_in(NOTICED).any())
 
 
-def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
+def format_figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
     """Return precision and recall with intervals, and the share noticed by label."""
     hit, right = np.array(is_noticed), np.array([row["label"] in POSITIVE for row in rows])
     draws = np.random.default_rng(0).integers(len(rows), size=(2000, len(rows)))
@@ -67,13 +67,13 @@ def figures(rows: list[dict[str, Any]], is_noticed: list[bool]) -> str:
     return f"precision {interval(right, hit)}, recall {interval(hit, right)}; {', '.join(shares)}"
 
 
-def beam(folder: Path, embedder: Embedder) -> None:
+def print_beam_conflicts(folder: Path, embedder: Embedder) -> None:
     """Print the conflicts of users' short statements with their five nearest earlier ones."""
     noticed_count = fired = pairs = 0
     examples: list[str] = []
     for path in sorted(folder.glob("*/chat.json")):
         texts: list[str] = []
-        for turn in _turns(json.loads(path.read_text(encoding="utf-8"))):
+        for turn in _read_turns(json.loads(path.read_text(encoding="utf-8"))):
             texts += [
                 sentence.strip()
                 for sentence in sentences(turn)
@@ -94,13 +94,13 @@ def beam(folder: Path, embedder: Embedder) -> None:
         print(line)
 
 
-def _turns(chat: Any) -> list[str]:
+def _read_turns(chat: Any) -> list[str]:
     """Return the users' messages of a chat, at any depth of the file."""
     if isinstance(chat, dict):
         if chat.get("role") == "user" and isinstance(chat.get("content"), str):
             return [chat["content"]]
-        return [text for value in chat.values() for text in _turns(value)]
-    return [text for value in chat for text in _turns(value)] if isinstance(chat, list) else []
+        return [text for value in chat.values() for text in _read_turns(value)]
+    return [text for value in chat for text in _read_turns(value)] if isinstance(chat, list) else []
 
 
 def main() -> None:
@@ -118,14 +118,14 @@ def main() -> None:
     claims = [(claim(row["new"]), claim(row["old"])) for row in rows]
     print(f"{len(rows)} pairs, {split}")
     print(
-        f"rules      {figures(rows, [conflicts(new, old) or updates(new, old) for new, old in claims])}"
+        f"rules      {format_figures(rows, [conflicts(new, old) or updates(new, old) for new, old in claims])}"
     )
     for pack in PACKS:
         print(
-            f"{pack:10s} {figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}"
+            f"{pack:10s} {format_figures(rows, [noticed(pack, row['old'], row['new'], embedder) for row in rows])}"
         )
     if arguments.beam is not None:
-        beam(arguments.beam, embedder)
+        print_beam_conflicts(arguments.beam, embedder)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fit the constants of ``memlab/kernel/recall/_takes_over.py``: what a correction corrects.
+"""Fit the constants of ``memlab/kernel/recall/_features.py``: what a correction corrects.
 
     python experiments/corrects.py          # prints the fit and the errors of the constants in use
 
@@ -38,7 +38,7 @@ Pair = tuple[str, str, str]
 Floats = NDArray[np.float64]
 
 
-def pairs() -> dict[str, Sequence[Pair]]:
+def read_pairs() -> dict[str, Sequence[Pair]]:
     """Return old statement, correction and query of each pair, by source."""
     lines = map(json.loads, (HERE / "data/outdated.jsonl").read_text(encoding="utf-8").splitlines())
     outdated = [
@@ -47,7 +47,7 @@ def pairs() -> dict[str, Sequence[Pair]]:
     return {"read": READ, "unread": UNREAD, "outdated": outdated}
 
 
-def rows(
+def build_rows(
     statements: Sequence[Pair], there: Sequence[int], corrected: Sequence[int], embedder: Embedder
 ) -> Iterator[Floats]:
     """Yield the inputs of ``corrects`` for each correction and queried statement, and the label."""
@@ -82,12 +82,12 @@ def rows(
                     .slate.frame["memory_id"]
                     .to_list()
                 )
-                yield from _of_a_query(arguments, ids, of, by, statement)
+                yield from _build_rows_of_query(arguments, ids, of, by, statement)
     finally:
         _features.corrects = original
 
 
-def _of_a_query(
+def _build_rows_of_query(
     arguments: dict[str, Any],
     ids: list[int],
     of: dict[int, int],
@@ -95,17 +95,17 @@ def _of_a_query(
     statement: int,
 ) -> Iterator[Floats]:
     """Yield the rows of one query."""
-    allowed = _features._older(arguments["created"], arguments["speakers"])
+    allowed = _features._find_older(arguments["created"], arguments["speakers"])
     length = np.log(np.maximum(arguments["words"], 1.0) / _features._TYPICAL)
     nearer = (
-        _features._closeness(arguments["vectors"], allowed, arguments["closeness"])
+        _features._measure_all_pairs(arguments["vectors"], allowed, arguments["closeness"])
         - _features._AT_TYPICAL
     )
     nearer -= _features._PER_LOG_WORD * (length + length[:, None]) / 2.0
     index = next(at for at, id in enumerate(ids) if of.get(id) == statement)
     for row in arguments["rows"].tolist():
         own, best = nearer[row, index], nearer[row, allowed[row]].max()
-        shared = _features._shared(arguments["content"][row], arguments["content"][index])
+        shared = _features._common_share(arguments["content"][row], arguments["content"][index])
         values = (own, own - best, arguments["late"][row], shared, float(arguments["change"][row]))
         yield np.array([*values, float(by[ids[row]] == statement)])
 
@@ -114,12 +114,12 @@ def main() -> None:
     """Print the fit."""
     embedder, chance = load_embedder(None), random.Random(0)
     tables: dict[str, Floats] = {}
-    for name, pairs_of_set in pairs().items():
+    for name, pairs_of_set in read_pairs().items():
         blocks: list[Floats] = []
         for _ in range(DRAWS):
             order = chance.sample(range(len(pairs_of_set)), len(pairs_of_set))
             there, others = order[:STATEMENTS], order[STATEMENTS : STATEMENTS + OTHERS]
-            blocks += rows(pairs_of_set, there, [*there[:CORRECTED], *others], embedder)
+            blocks += build_rows(pairs_of_set, there, [*there[:CORRECTED], *others], embedder)
         tables[name] = np.array(blocks)
     every = np.concatenate(list(tables.values()))
     model = LogisticRegression(C=1.0 / PENALTY, tol=1e-10, max_iter=1_000).fit(

@@ -62,7 +62,7 @@ FEATURES = (
 )
 
 
-def study(answers: float, seed: int) -> World:
+def build_world(answers: float, seed: int) -> World:
     """Return the simulated world: thirty different projects with eighty recalls each."""
     return World(
         "study",
@@ -78,7 +78,7 @@ def study(answers: float, seed: int) -> World:
     )
 
 
-def scored(life: Life) -> Pools:
+def score_pools(life: Life) -> Pools:
     """Return the pools with one score column per policy and the model's features."""
     pools = Pools.of(life, rate=1.0, depth=25, floor=0.5, explore=pl.col("activation").clip(0))
     frame = pools.candidates
@@ -99,7 +99,7 @@ class Column:
     withheld: int = 0
 
 
-def measured(
+def evaluate_logs(
     pools: Pools, clusters: int, logs: int, truth: dict[str, float]
 ) -> dict[tuple[str, str], Column]:
     """Evaluate ``logs`` redrawn logs by every estimator."""
@@ -126,13 +126,13 @@ def measured(
                         row.value.low / scale <= truth[row.policy] <= row.value.high / scale
                     )
         for name in POLICIES:
-            columns[name, "naive"].values.append(naive(slates, name))
+            columns[name, "naive"].values.append(estimate_naively(slates, name))
             if seed < MODELLED:
                 columns[name, "model"].values.append(default.model_values[name])
     return columns
 
 
-def naive(slates: memlab.Slates, name: str) -> float:
+def estimate_naively(slates: memlab.Slates, name: str) -> float:
     """Return the mean reward of shown results of a policy, times the number of results."""
     order = pl.struct(-pl.col(name), "memory_id").rank("ordinal").over("decision")
     limit = slates.decisions.select("decision", "limit")
@@ -148,10 +148,10 @@ def naive(slates: memlab.Slates, name: str) -> float:
         .collect()
         .item()
     )
-    return float(mean * rows(head) / rows(slates.decisions))
+    return float(mean * count_rows(head) / count_rows(slates.decisions))
 
 
-def rows(frame: pl.LazyFrame) -> int:
+def count_rows(frame: pl.LazyFrame) -> int:
     """Return the number of rows of a frame."""
     return int(frame.select(pl.len()).collect().item())
 
@@ -169,18 +169,20 @@ def main() -> None:
     results = Results("estimator_bias", arguments)
     rows: list[dict[str, object]] = []
     started = time.perf_counter()
-    with live(study(arguments.answers, arguments.seed), progress=sys.stderr.isatty()) as life:
+    with live(build_world(arguments.answers, arguments.seed), progress=sys.stderr.isatty()) as life:
         print(
             f"{life!r}, simulated in {time.perf_counter() - started:.0f} s; "
             f"{arguments.logs} logs for each number of clusters"
         )
-        pools = scored(life)
+        pools = score_pools(life)
         truth = {name: life.truth(pack, how="rescore") for name, pack in POLICIES.items()}
     print(f"{'clusters':>8}  {'policy':<14}{'estimator':<10}{'truth':>6}{'bias':>9}{'s.e.':>7}{'bias/s.e.':>10}"
           f"{'RMSE':>7}{'cover':>7}{'withheld':>9}")  # fmt: skip
     for clusters in arguments.clusters:
         started = time.perf_counter()
-        for (name, estimator), column in measured(pools, clusters, arguments.logs, truth).items():
+        for (name, estimator), column in evaluate_logs(
+            pools, clusters, arguments.logs, truth
+        ).items():
             errors = np.array(column.values) - truth[name]
             bias, error = errors.mean(), errors.std(ddof=1) / np.sqrt(len(errors))
             cover = f"{np.mean(column.covered):.3f}" if column.covered else ""

@@ -40,7 +40,7 @@ FLAGS = ("names-other", "asks", "answers")
 LIMIT, DEPTH, RATE = 10, 30, 0.5
 
 
-def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
+def build_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
     """Return a log with ten results, one exploration item and feedback on all of them."""
     dice = np.random.default_rng(seed)
     size = recalls * pool
@@ -83,7 +83,7 @@ def made_log(recalls: int, pool: int, clusters: int, seed: int = 0) -> Slates:
     return Slates.from_frames(decisions, candidates, exposures, feedback)
 
 
-def milliseconds(call: Callable[[], object], runs: int) -> float:
+def time_call(call: Callable[[], object], runs: int) -> float:
     """Return the median time of a call."""
     call()
     durations = []
@@ -112,7 +112,7 @@ TARGETS = (
 )
 
 
-def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
+def draw_policies(forms: Sequence[str], count: int) -> dict[str, str]:
     """Return policies of these forms in turn, with random numbers."""
     dice, names = np.random.default_rng(1), [*FEATURES, *FLAGS]
     bodies = [forms[number % len(forms)].format(*dice.random(4)) for number in range(count)]
@@ -126,7 +126,9 @@ def drawn(forms: Sequence[str], count: int) -> dict[str, str]:
     }
 
 
-def seconds_each(slates: Slates | memlab.Lab, policies: Mapping[str, str] | Sequence[str]) -> float:
+def time_policies(
+    slates: Slates | memlab.Lab, policies: Mapping[str, str] | Sequence[str]
+) -> float:
     """Return the processor time of each further policy of one evaluation."""
     whole = list(policies) if isinstance(policies, Sequence) else dict(policies)
     durations = []
@@ -138,7 +140,7 @@ def seconds_each(slates: Slates | memlab.Lab, policies: Mapping[str, str] | Sequ
     return (durations[1] - durations[0]) / (len(whole) - 1)
 
 
-def made_lab(recalls: int) -> memlab.Lab:
+def build_lab(recalls: int) -> memlab.Lab:
     """Return a lab of 1,500 memories with ``recalls`` judged recalls."""
     dice, words = np.random.default_rng(2), [f"word{number}" for number in range(400)]
     clock = memlab.ManualClock("2026-03-01T12:00:00")
@@ -153,14 +155,18 @@ def made_lab(recalls: int) -> memlab.Lab:
 
 def print_targets() -> None:
     """Print the targets and the rates reached."""
-    log, queries = made_log(760, 100, 50), 40
-    with made_lab(queries) as lab:
+    log, queries = build_log(760, 100, 50), 40
+    with build_lab(queries) as lab:
         again = (
-            seconds_each(lab, [PACK.format(number, 40 + number) for number in range(5)])
+            time_policies(lab, [PACK.format(number, 40 + number) for number in range(5)])
             * 760
             / queries
         )
-    each = seconds_each(log, drawn([WEIGHTED], 100)), seconds_each(log, drawn(FORMS, 100)), again
+    each = (
+        time_policies(log, draw_policies([WEIGHTED], 100)),
+        time_policies(log, draw_policies(FORMS, 100)),
+        again,
+    )
     print(f"{'a minute on two cores':<26}{'target':>8}{'ms each':>10}{'reached':>10}")
     for (name, wanted), seconds in zip(TARGETS, each, strict=True):
         reached = 2 * 60 / seconds
@@ -193,9 +199,9 @@ def main() -> None:
     for name, members in policies.items():
         row = []
         for clusters in (10, 50, arguments.recalls):
-            slates = made_log(arguments.recalls, arguments.pool, clusters)
+            slates = build_log(arguments.recalls, arguments.pool, clusters)
             row.append(
-                milliseconds(
+                time_call(
                     lambda slates=slates, members=members: evaluate(
                         slates, members, missing="zero"
                     ),

@@ -36,7 +36,7 @@ def main(target: Path) -> None:
     with live(WORLD) as life:
         slates = life.slates
         key = ["decision", "memory_id"]
-        new = _min_max("similarity") + _min_max("lexical") - 0.8 * _min_max("age-days")
+        new = _scale("similarity") + _scale("lexical") - 0.8 * _scale("age-days")
         answers = slates.feedback.select(
             *key, clicked=(pl.col("outcome") == "success").cast(pl.Int8)
         )
@@ -63,7 +63,7 @@ def main(target: Path) -> None:
     )
 
 
-def _min_max(name: str) -> pl.Expr:
+def _scale(name: str) -> pl.Expr:
     """Return a column scaled to 0..1 within each recall."""
     value = pl.col(name)
     return ((value - value.min()) / (value.max() - value.min())).fill_nan(0.0).over("decision")

@@ -35,24 +35,24 @@ PROPERTIES = Path(__file__).with_name("properties.jsonl")
 ARTICLE = re.compile(r"^(?:the|an?) ")
 
 
-def normal(fact: tuple[str, str, str]) -> tuple[str, ...]:
+def normalise_fact(fact: tuple[str, str, str]) -> tuple[str, ...]:
     """Return a fact without case, articles and surrounding punctuation."""
     return tuple(ARTICLE.sub("", part.casefold().strip(" .,!")) for part in fact)
 
 
-def found_in(row: dict[str, Any]) -> set[tuple[str, ...]]:
+def extract_facts(row: dict[str, Any]) -> set[tuple[str, ...]]:
     """Return the facts extracted from a message."""
     return {
-        normal((fact.subject, fact.predicate, fact.value))
+        normalise_fact((fact.subject, fact.predicate, fact.value))
         for fact in read_facts(row["text"], row["role"])
     }
 
 
-def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
+def format_figures(rows: list[dict[str, Any]], *, show: bool) -> str:
     """Return precision and recall with intervals, and the share of controls without a result."""
     right, extracted, wanted = [], [], []
     for row in rows:
-        facts, labelled = found_in(row), {normal(tuple(fact)) for fact in row["facts"]}
+        facts, labelled = extract_facts(row), {normalise_fact(tuple(fact)) for fact in row["facts"]}
         right.append(len(facts & labelled))
         extracted.append(len(facts))
         wanted.append(len(labelled))
@@ -75,7 +75,7 @@ def figures(rows: list[dict[str, Any]], *, show: bool) -> str:
     )
 
 
-def rate(path: Path) -> str:
+def measure_rate(path: Path) -> str:
     """Return medians of five alternating runs in processor time, which other programs do not affect."""
     rows = [row for labelled in read_locomo(path) for row in labelled.conversation.rows()]
     messages = [
@@ -119,14 +119,14 @@ def main() -> None:
     parser.add_argument("--rate", type=Path, metavar="FILE", help="a LoCoMo file")
     arguments = parser.parse_args()
     if arguments.rate is not None:
-        print(rate(arguments.rate))
+        print(measure_rate(arguments.rate))
         return
     split = "held back" if arguments.held_back else "development"
     lines = (
         (PROPERTIES if arguments.properties else MESSAGES).read_text(encoding="utf-8").splitlines()
     )
     rows = [json.loads(line) for line in lines]
-    print(figures([row for row in rows if row["split"] == split], show=arguments.show))
+    print(format_figures([row for row in rows if row["split"] == split], show=arguments.show))
 
 
 if __name__ == "__main__":

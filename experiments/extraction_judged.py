@@ -37,7 +37,9 @@ JUDGEMENTS = Path(__file__).with_name("judgements")
 Key = tuple[str, int, str, str, int]
 
 
-def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[dict[str, str]]]]:
+def read_chats(
+    folder: Path, *, held_out: bool = False
+) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Yield development or held-out chats; speakers are names of people, or roles."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     for chat in read_locomo(folder / "locomo/locomo-dev5.json"):
@@ -52,7 +54,7 @@ def chats(folder: Path, *, held_out: bool = False) -> Iterator[tuple[str, list[d
         yield f"beam-{number}", [{"role": turn.speaker, "content": turn.text} for turn in turns]
 
 
-def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+def read_preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Yield PrefEval's preferences and questions, one chat per topic."""
     for path in sorted((folder / "prefeval").glob("*.json")):
         rows = json.loads(path.read_text(encoding="utf-8"))
@@ -64,7 +66,7 @@ def preferences(folder: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
         yield f"prefeval-{path.stem}", messages
 
 
-def chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
+def read_chitchat(path: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """Yield the drawn chats of chitchat-dataset; speakers are prefixes of their numbers."""
     every = json.loads(path.read_text(encoding="utf-8"))
     names = sorted(every)
@@ -84,15 +86,15 @@ CHITCHAT_A, CHITCHAT_B = 500, 260
 """Chats of the first half, for the rules, and of the second half."""
 
 
-def proposed(
+def propose_facts(
     folder: Path, *, held_out: bool = False, also: Path | None = None
 ) -> Iterator[tuple[Key, Proposed]]:
     """Yield every proposal under companion with its key; ``also`` adds chitchat-dataset."""
-    every = [chats(folder, held_out=held_out)]
+    every = [read_chats(folder, held_out=held_out)]
     if not held_out:
-        every.append(preferences(folder))
+        every.append(read_preferences(folder))
     if also is not None:
-        every.append(chitchat(also))
+        every.append(read_chitchat(also))
     with memlab.open(pack="companion") as lab:
         for name, messages in chain(*every):
             counts: Counter[tuple[int, str, str]] = Counter()
@@ -117,7 +119,7 @@ def main() -> None:
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
     proposals = dict(
-        proposed(arguments.folder, held_out=arguments.held_out, also=arguments.chitchat)
+        propose_facts(arguments.folder, held_out=arguments.held_out, also=arguments.chitchat)
     )
     if arguments.draw:
         fit = sorted(key for key in proposals if arguments.sort in (None, key[2]))

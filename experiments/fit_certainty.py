@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from changes_of_state import beam_pairs, read_pairs
+from changes_of_state import read_beam_pairs, read_pairs
 from held_out import BEAM_READ
-from linking_decisions import chats
+from linking_decisions import read_chats
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -107,11 +107,11 @@ class Rows:
         return best
 
 
-def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
+def read_real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
     """Return chat, numbers of the later and earlier message, and both texts."""
     embedder = load_embedder(None)
     pairs = []
-    for name, rows in chats(folder, held_out=False).items():
+    for name, rows in read_chats(folder, held_out=False).items():
         vectors = embedder.encode([row["text"] for row in rows]).astype(np.float64)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
         for later in range(1, len(rows)):
@@ -124,7 +124,7 @@ def real_pairs(folder: Path) -> list[tuple[str, int, int, str, str]]:
     return pairs
 
 
-def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
+def gather_rows(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
     """Return all pairs, and the chat and message numbers of each real one in row order."""
     rows = Rows()
     draw = np.random.default_rng(0)
@@ -146,7 +146,7 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
             rows.add(
                 pair["old"], pair["new"], label, 0.5, "contradictions", int(draw.integers(FOLDS))
             )
-    for position, (_, pair) in enumerate(beam_pairs(folder / "beam100k", BEAM_READ)):
+    for position, (_, pair) in enumerate(read_beam_pairs(folder / "beam100k", BEAM_READ)):
         if pair["before"]["text"] != pair["after"]["text"]:
             rows.add(
                 pair["before"]["text"],
@@ -157,10 +157,11 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
                 position // 4 % FOLDS,
             )
     judged = {
-        (entry["data"], entry["later"], entry["earlier"]): entry["judgement"] for entry in _judged()
+        (entry["data"], entry["later"], entry["earlier"]): entry["judgement"]
+        for entry in _read_judgements()
     }
     names = []
-    for name, later, earlier, before, after in real_pairs(folder):
+    for name, later, earlier, before, after in read_real_pairs(folder):
         judgement = judged.get((name, later, earlier), "unread")
         weight = {"right": 1.0, "wrong": READ, "unclear": 0.0, "unread": REAL}[judgement]
         # folds are chats, so that no message is in two of them
@@ -171,7 +172,7 @@ def gathered(folder: Path) -> tuple[Rows, list[tuple[str, int, int]]]:
     return rows, names
 
 
-def _judged() -> list[dict[str, Any]]:
+def _read_judgements() -> list[dict[str, Any]]:
     """Read the judgements."""
     path = DATA / "changes_judged.jsonl"
     return read_pairs(path) if path.is_file() else []
@@ -183,7 +184,7 @@ def fit(matrix: Floats, label: Floats, weight: Floats) -> LogisticRegression:
     return model.fit(matrix, label, sample_weight=weight)
 
 
-def finite(scores: Floats) -> Floats:
+def replace_infinite(scores: Floats) -> Floats:
     """Return the scores with the lowest double for -inf, which scikit-learn refuses."""
     return np.maximum(scores, np.finfo(np.float64).min)
 
@@ -199,7 +200,7 @@ def main() -> None:
         "--above", type=float, help="print the numbers of the real pairs that score more"
     )
     arguments = parser.parse_args()
-    rows, names_of_rows = gathered(arguments.folder)
+    rows, names_of_rows = gather_rows(arguments.folder)
     names = sorted({name for is_written in rows.told for name in is_written})
     positions = {name: number for number, name in enumerate(names)}
     matrix = np.zeros((len(rows.told), len(names)))
@@ -235,12 +236,15 @@ def main() -> None:
             f"controls {(best[untrue] >= bound).sum()} of {untrue.sum()}"
         )
     print(
-        f"area under the curve, the writers' pairs: {roc_auc_score(label[is_written], finite(best[is_written])):.3f}"
+        "area under the curve, the writers' pairs: "
+        f"{roc_auc_score(label[is_written], replace_infinite(best[is_written])):.3f}"
     )
     for name in WRITERS:
         test = (group == name)[pair]
         left = rows.best(scores(~test, test))[group == name]
-        print(f"  {name} left out: {roc_auc_score(label[group == name], finite(left)):.3f}")
+        print(
+            f"  {name} left out: {roc_auc_score(label[group == name], replace_infinite(left)):.3f}"
+        )
     read = (group == "real") & np.isfinite(best) & (weight > 0)
     steps: list[list[float]] = []
     for low, high in zip(

@@ -37,12 +37,12 @@ from memlab.science.evaluation import cluster_interval
 Columns = np.ndarray
 
 
-def plain(name: str) -> Callable[[Slate], Columns]:
+def term_of(name: str) -> Callable[[Slate], Columns]:
     """Return a term that is the feature itself; missing values are 0."""
     return lambda slate: np.nan_to_num(slate.numbers[name])
 
 
-def spread(name: str) -> Callable[[Slate], Columns]:
+def scaled_term(name: str) -> Callable[[Slate], Columns]:
     """Return a term that scales the feature to 0..1 over the pool, as ``min-max`` does."""
 
     def of(slate: Slate) -> Columns:
@@ -53,12 +53,12 @@ def spread(name: str) -> Callable[[Slate], Columns]:
     return of
 
 
-def both(first: str, second: str) -> Callable[[Slate], Columns]:
+def product_term(first: str, second: str) -> Callable[[Slate], Columns]:
     """Return a term that is the product of two features."""
     return lambda slate: slate.numbers[first] * slate.numbers[second]
 
 
-def by_assistant(*, to_assistant: bool) -> Callable[[Slate], Columns]:
+def assistant_term(*, to_assistant: bool) -> Callable[[Slate], Columns]:
     """Return a term for memories of the assistant, in queries with this ``asks-you``."""
 
     def of(slate: Slate) -> Columns:
@@ -70,7 +70,7 @@ def by_assistant(*, to_assistant: bool) -> Callable[[Slate], Columns]:
     return of
 
 
-def of_people(name: str) -> Callable[[Slate], Columns]:
+def people_term(name: str) -> Callable[[Slate], Columns]:
     """Return a term that is the feature for speakers who are neither user nor assistant.
 
     Names in a text help among people, and hurt in chats with an assistant.
@@ -86,39 +86,39 @@ def of_people(name: str) -> Callable[[Slate], Columns]:
 
 
 TERMS: dict[str, Callable[[Slate], Columns]] = {
-    "similarity": spread("similarity"),
-    "coverage": plain("coverage"),
-    "session-lexical": spread("session-lexical"),
-    "session-seed": spread("session-seed"),
-    "before-coverage": plain("before-coverage"),
-    "names-date": plain("names-date"),
-    "names-other": plain("names-other"),
-    "asks": plain("asks"),
-    "answers": plain("answers"),
-    "around-similarity": spread("around-similarity"),
-    "around-lexical": spread("around-lexical"),
-    "late": spread("late"),
-    "late itself": plain("late"),
-    "names-things": of_people("names-things"),
+    "similarity": scaled_term("similarity"),
+    "coverage": term_of("coverage"),
+    "session-lexical": scaled_term("session-lexical"),
+    "session-seed": scaled_term("session-seed"),
+    "before-coverage": term_of("before-coverage"),
+    "names-date": term_of("names-date"),
+    "names-other": term_of("names-other"),
+    "asks": term_of("asks"),
+    "answers": term_of("answers"),
+    "around-similarity": scaled_term("around-similarity"),
+    "around-lexical": scaled_term("around-lexical"),
+    "late": scaled_term("late"),
+    "late itself": term_of("late"),
+    "names-things": people_term("names-things"),
     "words": lambda slate: np.log1p(slate.numbers["words"]),
-    "first-person": plain("first-person"),
-    "says-when": plain("says-when"),
-    "asks-when says-when": both("asks-when", "says-when"),
-    "asks-how-many says-number": both("asks-how-many", "says-number"),
-    "assistant": by_assistant(to_assistant=False),
-    "assistant asks-you": by_assistant(to_assistant=True),
+    "first-person": term_of("first-person"),
+    "says-when": term_of("says-when"),
+    "asks-when says-when": product_term("asks-when", "says-when"),
+    "asks-how-many says-number": product_term("asks-how-many", "says-number"),
+    "assistant": assistant_term(to_assistant=False),
+    "assistant asks-you": assistant_term(to_assistant=True),
 }
 """The terms of ``recall-score`` as its policy computes them."""
 
 
-def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
+def overtaking_term(*, changed: bool) -> Callable[[Slate], Columns]:
     """Return a term for statements that replace older ones, in queries about the present."""
 
     def of(slate: Slate) -> Columns:
         barred = [
             slate.numbers[name] for name in ("asks", "says-others", "names-speaker", "names-other")
         ]
-        own = (spread("late")(slate) + spread("similarity")(slate)) / 2
+        own = (scaled_term("late")(slate) + scaled_term("similarity")(slate)) / 2
         weights = (
             slate.numbers["takes-over"]
             * own**2
@@ -131,8 +131,8 @@ def overtaking(*, changed: bool) -> Callable[[Slate], Columns]:
 
 
 BY_HAND = {
-    "takes-over": (0.1, overtaking(changed=False)),
-    "takes-over, says-change": (0.2, overtaking(changed=True)),
+    "takes-over": (0.1, overtaking_term(changed=False)),
+    "takes-over, says-change": (0.2, overtaking_term(changed=True)),
 }
 """Terms with manual weights, from the development pairs of outdated.py; the questions here do not need them."""
 
@@ -164,7 +164,7 @@ class Pool:
     against: tuple[float, ...]
 
 
-def gathered(
+def gather_pools(
     kind: str, labelled: Sequence, corrections: dict, cut: str | None, against: str
 ) -> list[Pool]:
     """Recall every answerable question with evidence under both packs; return the pools."""
@@ -205,7 +205,7 @@ def gathered(
                         tuple(
                             value
                             for wanted in (gold, better)
-                            for value in judged(
+                            for value in measure_ranking(
                                 places, np.isin([hit.id for hit in hits], list(wanted)), len(wanted)
                             )
                         ),
@@ -217,14 +217,14 @@ def gathered(
 # -- fits -----------------------------------------------------------------------------------------------------
 
 
-def logistic(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+def fit_logistic(pools: list[Pool], chosen: list[int]) -> np.ndarray:
     """Fit a logistic regression; return its weights."""
     terms = np.vstack([pool.terms[:, chosen] for pool in pools])
     evidence = np.concatenate([pool.evidence for pool in pools])
     return LogisticRegression(max_iter=1000).fit(terms, evidence).coef_[0]
 
 
-def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+def fit_listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
     """Minimise -sum over questions of [mean over evidence of s - logsumexp(s)] + w'w / 2."""
     answerable = [pool for pool in pools if pool.evidence.any()]
     terms = np.vstack([pool.terms[:, chosen] for pool in answerable])
@@ -245,13 +245,13 @@ def listwise(pools: list[Pool], chosen: list[int]) -> np.ndarray:
     return minimize(loss, np.zeros(len(chosen)), jac=True, method="L-BFGS-B").x
 
 
-def mean_of_both(pools: list[Pool], chosen: list[int]) -> np.ndarray:
+def fit_both(pools: list[Pool], chosen: list[int]) -> np.ndarray:
     """Return the mean of both fits, each with an L1 norm of 1."""
-    fits = [fit(pools, chosen) for fit in (logistic, listwise)]
+    fits = [fit(pools, chosen) for fit in (fit_logistic, fit_listwise)]
     return sum(weights / np.abs(weights).sum() for weights in fits) / 2
 
 
-def scaled(weights: np.ndarray) -> np.ndarray:
+def scale_weights(weights: np.ndarray) -> np.ndarray:
     """Scale weights so that the positive ones sum to 1, as the manual weights assume."""
     return weights / weights[weights > 0].sum()
 
@@ -259,7 +259,7 @@ def scaled(weights: np.ndarray) -> np.ndarray:
 # -- metrics ---------------------------------------------------------------------------------------------------
 
 
-def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, float]:
+def measure_ranking(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, float]:
     """Return fractional recall@10 and nDCG@10 of a ranked pool; ties are in order of id."""
     top = evidence[np.argsort(-scores, kind="stable")[:10]]
     gain = (top / np.log2(np.arange(2, len(top) + 2))).sum()
@@ -267,24 +267,24 @@ def judged(scores: np.ndarray, evidence: np.ndarray, gold: int) -> tuple[float, 
     return top.sum() / gold, gain / best
 
 
-def metrics(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
+def measure_pool(pool: Pool, scores: np.ndarray) -> tuple[float, ...]:
     """Return recall@10 and nDCG@10 under the published labels, then under the corrected ones."""
     return (
-        *judged(scores, pool.evidence, pool.gold),
-        *judged(scores, pool.corrected, pool.corrected_gold),
+        *measure_ranking(scores, pool.evidence, pool.gold),
+        *measure_ranking(scores, pool.corrected, pool.corrected_gold),
     )
 
 
-def cross_validated(
-    pools: list[Pool], chosen: list[int], fit: Callable = mean_of_both
+def cross_validate(
+    pools: list[Pool], chosen: list[int], fit: Callable = fit_both
 ) -> tuple[np.ndarray, dict]:
     """Return the held-out metrics of each question, and the folds' weights."""
     weights = {
-        name: scaled(fit([pool for pool in pools if pool.conversation != name], chosen))
+        name: scale_weights(fit([pool for pool in pools if pool.conversation != name], chosen))
         for name in dict.fromkeys(pool.conversation for pool in pools)
     }
     rows = [
-        metrics(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand)
+        measure_pool(pool, pool.terms[:, chosen] @ weights[pool.conversation] + pool.by_hand)
         for pool in pools
     ]
     return np.array(rows), weights
@@ -295,7 +295,7 @@ def format_values(values: np.ndarray) -> str:
     return " ".join(f"{value:.4f}" for value in values)
 
 
-def interval(differences: np.ndarray, conversations: list[str]) -> str:
+def format_interval(differences: np.ndarray, conversations: list[str]) -> str:
     """Return a mean with its interval by conversation as text."""
     estimate = cluster_interval(differences, conversations)
     return (
@@ -329,13 +329,15 @@ def main() -> None:
     if arguments.pools and arguments.pools.exists():
         pools = pickle.loads(arguments.pools.read_bytes())
     else:
-        pools = gathered(
+        pools = gather_pools(
             "locomo", read_locomo(arguments.locomo), corrections, arguments.cut, arguments.against
         )
-        pools += gathered("beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against)
+        pools += gather_pools(
+            "beam", read_beam(arguments.beam), {}, arguments.cut, arguments.against
+        )
         if arguments.pools:
             arguments.pools.write_bytes(pickle.dumps(pools))
-    rows = report(pools, ablation=not arguments.no_ablation)
+    rows = print_report(pools, ablation=not arguments.no_ablation)
     results.save(
         rows,
         plot_dots(
@@ -350,7 +352,7 @@ def main() -> None:
     )
 
 
-def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
+def print_report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
     """Print the comparison and the weights; return a row for each term."""
     table: list[dict[str, object]] = []
     names = list(TERMS)
@@ -361,8 +363,8 @@ def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
     for kind in kinds:
         ceiling = np.mean([pool.evidence.sum() / pool.gold for pool in pools if pool.kind == kind])
         print(f"{kind}: {of[kind].sum()} questions; the pool holds {ceiling:.3f} of the evidence")
-    for fit in (logistic, listwise, mean_of_both):
-        metrics_by_question, weights = cross_validated(pools, everything, fit)
+    for fit in (fit_logistic, fit_listwise, fit_both):
+        metrics_by_question, weights = cross_validate(pools, everything, fit)
         for kind in kinds:
             print(
                 f"{fit.__name__:<14}{kind:<8}recall@10 nDCG@10, both labels: "
@@ -379,12 +381,12 @@ def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
             ("recall@10", "nDCG@10", "recall@10, corrected", "nDCG@10, corrected")
         ):
             difference = metrics_by_question[rows, column] - against[rows, column]
-            print(f"  {what:<22}{interval(difference, conversations[rows].tolist())}")
+            print(f"  {what:<22}{format_interval(difference, conversations[rows].tolist())}")
     for name in dict.fromkeys(conversations.tolist()):
         print(
             f"  left out {name:<10}{format_values(metrics_by_question[conversations == name].mean(axis=0))}"
         )
-    final = scaled(mean_of_both(pools, everything))
+    final = scale_weights(fit_both(pools, everything))
     spreads = np.array(list(weights.values()))
     print(
         f"{'term':<28}{'weight':>8}{'folds':>18}   loss of recall@10 and nDCG@10 without it, by set"
@@ -394,7 +396,7 @@ def report(pools: list[Pool], *, ablation: bool) -> list[dict[str, object]]:
         table.append({"term": name, "weight": final[index], "low": low, "high": high})
         line = f"{name:<28}{final[index]:8.3f}   {low:6.3f} .. {high:6.3f}"
         if ablation:
-            without, _ = cross_validated(pools, [other for other in everything if other != index])
+            without, _ = cross_validate(pools, [other for other in everything if other != index])
             for kind in kinds:
                 rows = of[kind]
                 line += f"   {kind} " + " ".join(

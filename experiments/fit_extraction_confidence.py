@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from extraction_judged import JUDGEMENTS, proposed
+from extraction_judged import JUDGEMENTS, propose_facts
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, roc_auc_score
@@ -30,7 +30,7 @@ PRIOR, OF_SORT, OF_RULE = 0.5, 4.0, 6.0
 """The prior share without evidence, and the number of judged cases that the wider share counts as."""
 
 
-def sort_of(rule: str) -> str:
+def find_sort(rule: str) -> str:
     """Return the sort of a rule's values, or the kind of its predicate."""
     sorts = {row[1]: row[2] for row in lexicon()["extraction"]["verbs"].values()}
     words = lexicon()["extraction"]
@@ -48,15 +48,15 @@ def sort_of(rule: str) -> str:
     )
 
 
-def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
+def compute_shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
     """Return the shrunk share of each rule, and of each sort under "sort:"."""
     count, right = (
         Counter(rules),
         Counter(rule for rule, fine in zip(rules, useful, strict=True) if fine),
     )
     table: dict[str, float] = {}
-    for sort in {sort_of(rule) for rule in count}:
-        of = [rule for rule in count if sort_of(rule) == sort]
+    for sort in {find_sort(rule) for rule in count}:
+        of = [rule for rule in count if find_sort(rule) == sort]
         cases, fine = sum(count[rule] for rule in of), sum(right[rule] for rule in of)
         table[f"sort:{sort}"] = (fine + PRIOR * OF_SORT) / (cases + OF_SORT)
         for rule in of:
@@ -64,12 +64,12 @@ def shares(rules: list[str], useful: np.ndarray) -> dict[str, float]:
     return table
 
 
-def features(rule: str, proposal: Proposed) -> dict[str, float | str]:
+def describe_statement(rule: str, proposal: Proposed) -> dict[str, float | str]:
     """Return the features of the form of a statement."""
     value = str(proposal.fields.get("value", proposal.fields.get("object", "")))
     words = value.lower().split()
     return {
-        "sort": sort_of(rule),
+        "sort": find_sort(rule),
         "words": float(min(len(words), 10)),
         "pronoun": float(bool({"it", "them", "they", "he", "she", "there"} & set(words))),
         "capital": float(any(part[:1].isupper() for part in value.split())),
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--chitchat", type=Path)
     arguments = parser.parse_args()
-    proposals = dict(proposed(arguments.folder, also=arguments.chitchat))
+    proposals = dict(propose_facts(arguments.folder, also=arguments.chitchat))
     rows = map(
         json.loads, (JUDGEMENTS / "extraction.jsonl").read_text(encoding="utf-8").splitlines()
     )
@@ -100,12 +100,12 @@ def main() -> None:
     keys = [key for key, _ in judged]
     useful = np.array([fine for _, fine in judged])
     rules, groups = [key[3] for key in keys], [key[0] for key in keys]
-    inputs = [features(key[3], proposals[key]) for key in keys]
+    inputs = [describe_statement(key[3], proposals[key]) for key in keys]
     table, regression = np.zeros(len(keys)), np.zeros(len(keys))
     for train, test in GroupKFold(10).split(keys, useful, groups):
-        rates = shares([rules[n] for n in train], useful[train])
+        rates = compute_shares([rules[n] for n in train], useful[train])
         table[test] = [
-            rates.get(rules[n], rates.get(f"sort:{sort_of(rules[n])}", PRIOR)) for n in test
+            rates.get(rules[n], rates.get(f"sort:{find_sort(rules[n])}", PRIOR)) for n in test
         ]
         model = make_pipeline(DictVectorizer(), LogisticRegression(C=0.5, max_iter=2000))
         model.fit([inputs[n] for n in train], useful[train])
@@ -123,7 +123,7 @@ def main() -> None:
             f"{name:20} squared error {error:.4f}  area {area:.3f}  not useful below .6: {low} of {sum(~useful)}"
         )
     print("[confidence.rules]")
-    for rule, share in sorted(shares(rules, useful).items()):
+    for rule, share in sorted(compute_shares(rules, useful).items()):
         print(f"{rule} = {share:.2f}  # {rules.count(rule)}")
 
 

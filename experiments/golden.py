@@ -57,11 +57,11 @@ FOLDER = Path(__file__).parent / "data"
 VARIABLE = "MEMLAB_DATA"
 
 
-def jobs(data: Path | None, only: str) -> list[tuple[str, str, Path | None]]:
+def list_jobs(data: Path | None, only: str) -> list[tuple[str, str, Path | None]]:
     """Return every lab with every pack that ``only`` selects; chats need a data folder."""
     labs = [*LABS, *(CHATS if data is not None else ())]
     tasks = [(lab, pack, data) for lab in ("hashes", *labs) for pack in memlab.packs()]
-    return [job for job in tasks if _begins_alike(f"{job[0]}/{job[1]}/", only)]
+    return [job for job in tasks if _is_selected(f"{job[0]}/{job[1]}/", only)]
 
 
 def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
@@ -77,17 +77,17 @@ def make(job: tuple[str, str, Path | None], keep: bool) -> list[Thing]:
             return list(things_of(lab, pack, built, folder, keep=keep))
 
 
-def expected(record: Record, data: Path | None, only: str) -> list[str]:
+def list_expected(record: Record, data: Path | None, only: str) -> list[str]:
     """Return the names of recorded lines that this run should compute."""
     run = {"hashes", *LABS, *(CHATS if data is not None else ())}
     return [
         name
         for name in record.lines
-        if name.startswith(only) and (_lab(name) in run or _lab(name) not in CHATS)
+        if name.startswith(only) and (_lab_of(name) in run or _lab_of(name) not in CHATS)
     ]
 
 
-def rewritten(
+def rewrite_record(
     record: Record, records: Iterable[Thing], changes: Iterable[Change], machine: str
 ) -> Record:
     """Return the record with the changed lines replaced."""
@@ -133,7 +133,7 @@ def main() -> int:
     began, machine, record = time.monotonic(), describe_machine(), read(FOLDER)
     records = {}
     for item in _make_all(
-        jobs(data_folder, arguments.only), arguments.processes, keep=arguments.dump is not None
+        list_jobs(data_folder, arguments.only), arguments.processes, keep=arguments.dump is not None
     ):
         if item.name.startswith(arguments.only):
             records[item.name] = item
@@ -141,7 +141,7 @@ def main() -> int:
                 target = arguments.dump / f"{item.name}.txt"
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(item.content)
-    wanted = expected(record, data_folder, arguments.only)
+    wanted = list_expected(record, data_folder, arguments.only)
     changes = compare(record, records, machine, wanted)
     for change in changes:
         print(change)
@@ -161,7 +161,7 @@ def main() -> int:
     print(f"{rounded} have floats that differ from the record in at least one bit")
     print(f"{machine}\n{time.monotonic() - began:.0f} s")
     if data_folder is None:
-        left = sum(_lab(name) in CHATS for name in record.lines)
+        left = sum(_lab_of(name) in CHATS for name in record.lines)
         print(
             f"The data part did not run: {VARIABLE} names no folder. {left} lines of the record were not compared."
         )
@@ -169,7 +169,7 @@ def main() -> int:
         if changes:
             write(
                 FOLDER,
-                rewritten(record, records.values(), changes, machine),
+                rewrite_record(record, records.values(), changes, machine),
                 changes,
                 arguments.reason.strip(),
             )
@@ -195,12 +195,12 @@ def _make_all(
         return chain.from_iterable(list(pool.map(make, jobs, [keep] * len(jobs))))
 
 
-def _lab(name: str) -> str:
+def _lab_of(name: str) -> str:
     """Return the lab of a name."""
     return name.partition("/")[0]
 
 
-def _begins_alike(name: str, only: str) -> bool:
+def _is_selected(name: str, only: str) -> bool:
     """Return whether one name is a prefix of the other."""
     return name.startswith(only) or only.startswith(name)
 

@@ -37,7 +37,7 @@ def minimum_cpu(call: Callable[[], object], times: int = 5) -> float:
     return min(spent)
 
 
-def row(what: str, seconds: float, baseline: float | None = None) -> None:
+def print_row(what: str, seconds: float, baseline: float | None = None) -> None:
     """Print a row of the table."""
     duration = f"{seconds:10.3f} s " if seconds >= 1 else f"{1000 * seconds:10.3f} ms"
     print(
@@ -46,13 +46,13 @@ def row(what: str, seconds: float, baseline: float | None = None) -> None:
     )
 
 
-def even(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
+def draw_even_edges(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
     """Return the ends of random edges in random order."""
     source = dice.integers(0, nodes, edges)
     return source, (source + dice.integers(1, nodes, edges)) % nodes
 
 
-def skewed(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
+def draw_skewed_edges(nodes: int, edges: int, dice: np.random.Generator) -> tuple[Ints, Ints]:
     """Return edges with one power-law end; each of the first nodes has a hundredth of them."""
     source = dice.integers(0, nodes, edges)
     target = (nodes * dice.random(edges) ** 6).astype(np.int64)
@@ -64,7 +64,7 @@ def pass_on(batch: EdgeBatch) -> NDArray[np.float64]:
     return 0.7 * batch.activation * batch.weight
 
 
-def products(matrix: csr_array, seeds: Ints, steps: int) -> NDArray[np.float64]:
+def spread_by_products(matrix: csr_array, seeds: Ints, steps: int) -> NDArray[np.float64]:
     """Spread as a whole-graph baseline does: A += 0.7 W A."""
     activation = np.zeros(matrix.shape[0])
     activation[seeds] = 1.0
@@ -82,16 +82,18 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
         lambda: matrix.append(csr_array((weight, (source, target)), shape=(nodes, nodes))), 1
     )
     both = (matrix[0] + matrix[0].T).tocsr()
-    multiplied = minimum_cpu(lambda: products(both, seeds, 3), 2)
+    multiplied = minimum_cpu(lambda: spread_by_products(both, seeds, 3), 2)
 
     edges = Edges()
     print(f"{name}: {nodes:,} nodes, {len(source):,} edges", flush=True)
-    row(
+    print_row(
         "append all",
         minimum_cpu(lambda: edges.append(source, target, 0, weight, nodes=nodes), 1),
         built,
     )
-    row("first look-up (builds the base)", minimum_cpu(lambda: edges.crossings(seeds), 1), built)
+    print_row(
+        "first look-up (builds the base)", minimum_cpu(lambda: edges.crossings(seeds), 1), built
+    )
     print(f"  maximum edges of a node: {int(edges.degree(np.arange(nodes)).max()):,}")
     for mode in SPREAD_MODES:
         threshold = 1e-4 if mode == "ppr" else 0.01
@@ -109,7 +111,9 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
             )
 
         result = go()
-        row(f"spread {mode}, 10 seeds: {len(result.rows):,} reached", minimum_cpu(go), multiplied)  # type: ignore[attr-defined]
+        print_row(
+            f"spread {mode}, 10 seeds: {len(result.rows):,} reached", minimum_cpu(go), multiplied
+        )  # type: ignore[attr-defined]
         if result.unexpanded or result.narrowed:  # type: ignore[attr-defined]
             print(f"    limited: {result.unexpanded:,} not expanded, {result.narrowed:,} narrowed")  # type: ignore[attr-defined]
 
@@ -120,27 +124,27 @@ def measure(name: str, source: Ints, target: Ints, nodes: int, dice: np.random.G
                 edges.crossings(seeds[:1])
 
     count = 10_000
-    row("append one edge", minimum_cpu(lambda: singles(False), 1) / count)
-    row("append one edge, look up after each", minimum_cpu(lambda: singles(True), 1) / count)
-    row(
+    print_row("append one edge", minimum_cpu(lambda: singles(False), 1) / count)
+    print_row("append one edge, look up after each", minimum_cpu(lambda: singles(True), 1) / count)
+    print_row(
         "append one edge, maximum 1,000 per relation",
-        minimum_cpu(lambda: bounded(edges, nodes, count), 1) / count,
+        minimum_cpu(lambda: link_bounded(edges, nodes, count), 1) / count,
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.bin"
-        row("save", minimum_cpu(lambda: edges.save(path), 1))
-        row("open", minimum_cpu(lambda: Edges.load(path)))
+        print_row("save", minimum_cpu(lambda: edges.save(path), 1))
+        print_row("open", minimum_cpu(lambda: Edges.load(path)))
         loaded = Edges.load(path)
-        row("open, first look-up", minimum_cpu(lambda: Edges.load(path).crossings(seeds)))
-        row(
+        print_row("open, first look-up", minimum_cpu(lambda: Edges.load(path).crossings(seeds)))
+        print_row(
             "first append after opening",
             minimum_cpu(lambda: loaded.append([0], [1], 0, 0.5, nodes=nodes), 1),
         )
         print(f"  bytes per edge on disk: {path.stat().st_blocks * 512 / len(edges):.1f}")
-    print(f"  peak resident memory so far, the baseline's included: {peak():,} MB\n", flush=True)
+    print(f"  peak resident memory so far, the baseline's included: {peak_mb():,} MB\n", flush=True)
 
 
-def grouped(
+def measure_communities(
     dice: np.random.Generator, nodes: int = 100_000, edges: int = 1_000_000, groups: int = 500
 ) -> None:
     """Measure community detection on planted groups, next to igraph if installed."""
@@ -155,7 +159,7 @@ def grouped(
     graph_edges.append(source, target, 0, weight, nodes=nodes)
     print(f"communities: {nodes:,} nodes, {edges:,} edges, {groups} groups planted")
     communities_found = communities(graph_edges)
-    row(
+    print_row(
         f"communities, modularity {communities_found.modularity:.4f}",
         minimum_cpu(lambda: communities(graph_edges), 2),
     )
@@ -171,16 +175,16 @@ def grouped(
             ),
         ):
             score = graph.modularity(split().membership, weights=weight)
-            row(f"igraph {name}, modularity {score:.4f}", minimum_cpu(split, 2))
+            print_row(f"igraph {name}, modularity {score:.4f}", minimum_cpu(split, 2))
 
 
-def bounded(edges: Edges, nodes: int, count: int) -> None:
+def link_bounded(edges: Edges, nodes: int, count: int) -> None:
     """Link with a maximum number of edges."""
     for at in range(count):
         edges.append([at], [at + 7], 1, 0.5, nodes=nodes, most=1000)
 
 
-def peak() -> int:
+def peak_mb() -> int:
     """Return the peak resident memory in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
@@ -192,10 +196,10 @@ def main() -> None:
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=7)
     chosen = parser.parse_args()
-    for name, draw in (("even", even), ("skewed", skewed)):
+    for name, draw in (("even", draw_even_edges), ("skewed", draw_skewed_edges)):
         dice = np.random.default_rng(chosen.seed)
         measure(name, *draw(chosen.nodes, chosen.edges, dice), chosen.nodes, dice)
-    grouped(np.random.default_rng(chosen.seed))
+    measure_communities(np.random.default_rng(chosen.seed))
 
 
 if __name__ == "__main__":

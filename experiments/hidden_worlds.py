@@ -161,7 +161,7 @@ def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
     return Drawn(user, live, other, worth, group)
 
 
-def ranks(scores: Floats) -> NDArray[np.int64]:
+def rank_scores(scores: Floats) -> NDArray[np.int64]:
     """Return the rank of each score within its row, from 0."""
     order = np.argsort(-scores, axis=1, kind="stable")
     positions = np.empty_like(order)
@@ -169,17 +169,17 @@ def ranks(scores: Floats) -> NDArray[np.int64]:
     return positions
 
 
-def forbidden(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
+def draw_unsupported(world: World, drawn: Drawn, dice: np.random.Generator) -> NDArray[np.bool_]:
     """Return the items of the other policy's results that the logging policy cannot show."""
-    head = ranks(drawn.other) < world.head
+    head = rank_scores(drawn.other) < world.head
     return (
         head
-        & (ranks(drawn.live) >= world.head)
+        & (rank_scores(drawn.live) >= world.head)
         & (dice.random(head.shape) < min(1.0, world.share * 2.2))
     )
 
 
-def truth(world: World, seed: int = 99) -> tuple[float, float]:
+def simulate_true_values(world: World, seed: int = 99) -> tuple[float, float]:
     """Return the true value of the other policy, and its difference to the active one."""
     values = []
     for part in range(20):
@@ -187,7 +187,7 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
         users = replace(world, users=world.users if world.sizes == "pareto" else 500)
         drawn = draw(users, dice, 10_000)
         dead = (
-            forbidden(world, drawn, dice)
+            draw_unsupported(world, drawn, dice)
             if world.unsupported != "none"
             else np.zeros(drawn.live.shape, bool)
         )
@@ -196,15 +196,17 @@ def truth(world: World, seed: int = 99) -> tuple[float, float]:
             worth = np.where(dead, 0.02 if world.unsupported == "worthless" else 0.98, worth)
         pair = []
         for scores in (drawn.other, drawn.live):
-            rank = ranks(scores)
+            rank = rank_scores(scores)
             is_shown = rank < world.head
-            pair.append(earned(world, worth, is_shown, rank, drawn.group, dice).sum(axis=1).mean())
+            pair.append(
+                draw_rewards(world, worth, is_shown, rank, drawn.group, dice).sum(axis=1).mean()
+            )
         values.append((pair[0], pair[0] - pair[1]))
     value, gap = np.mean(values, axis=0)
     return float(value), float(gap)
 
 
-def earned(
+def draw_rewards(
     world: World,
     worth: Floats,
     is_shown: NDArray[Any],
@@ -249,7 +251,7 @@ class Shown:
     reward: Floats
 
 
-def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
+def sample_items(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
     """Draw items by systematic sampling in random order; row sums of the chances are kept."""
     order = np.argsort(np.where(chance > 0, dice.random(chance.shape), 2.0), axis=1)
     ends = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1) - dice.random(
@@ -263,14 +265,16 @@ def sampled(chance: Floats, dice: np.random.Generator) -> NDArray[np.bool_]:
     return is_sampled
 
 
-def show(world: World, seed: int) -> Shown:
+def simulate_log(world: World, seed: int) -> Shown:
     """Simulate one log of a world."""
     dice = np.random.default_rng((7, seed))
     drawn = draw(world, dice, world.recalls)
     count, _ = drawn.live.shape
-    rank = ranks(drawn.live)
+    rank = rank_scores(drawn.live)
     dead = (
-        forbidden(world, drawn, dice) if world.unsupported != "none" else np.zeros(rank.shape, bool)
+        draw_unsupported(world, drawn, dice)
+        if world.unsupported != "none"
+        else np.zeros(rank.shape, bool)
     )
     worth = drawn.worth
     if world.unsupported != "none":
@@ -291,11 +295,11 @@ def show(world: World, seed: int) -> Shown:
             rate = np.where(np.arange(count) < count / 2, 1.0, 0.5)
     weight = np.where(below, weight, 0.0)
     chance = weight / weight.sum(axis=1, keepdims=True) * wanted
-    is_shown = certain | (sampled(chance, dice) & (dice.random(count) < rate)[:, None])
+    is_shown = certain | (sample_items(chance, dice) & (dice.random(count) < rate)[:, None])
     chance = np.where(certain, 1.0, chance * rate[:, None])
     at = np.where(is_shown, np.where(certain, rank, 100 + dice.random(rank.shape)), 999.0)
     spot = np.argsort(np.argsort(at, axis=1, kind="stable"), axis=1, kind="stable")
-    reward = earned(world, worth, is_shown, spot, drawn.group, dice)
+    reward = draw_rewards(world, worth, is_shown, spot, drawn.group, dice)
     answered = is_shown.copy()
     if world.no_answer == "random":
         answered &= dice.random(rank.shape) < 0.35
@@ -310,7 +314,7 @@ def show(world: World, seed: int) -> Shown:
         chance = np.where(left, chance * 0.6 / 0.5, chance)
     elif world.logged == "tilt":
         chance = np.where(left, (world.probes / np.maximum(below.sum(axis=1), 1))[:, None], chance)
-    own = ranks(drawn.other) < world.head
+    own = rank_scores(drawn.other) < world.head
     return Shown(
         drawn,
         head,
@@ -323,7 +327,7 @@ def show(world: World, seed: int) -> Shown:
     )
 
 
-def slates_of(
+def build_slates(
     world: World, log: Shown, seed: int, challenges: list[str] | None = None
 ) -> memlab.Slates:
     """Return a log as slates, with the recorded ``challenges`` if there are any."""
@@ -356,7 +360,7 @@ def slates_of(
     ).with_columns(chance)
     users = range(count) if world.clusters == "forgotten" else log.drawn.user
     decisions = pl.DataFrame(
-        {"decision": np.arange(count), "at": _times(day), "limit": np.full(count, world.head)}
+        {"decision": np.arange(count), "at": _build_times(day), "limit": np.full(count, world.head)}
     )
     sampler = pl.lit(_SAMPLERS[world.challenge] if has_propensities else "unknown")
     decisions = decisions.with_columns(
@@ -375,7 +379,7 @@ def slates_of(
     feedback = candidates.select("decision", "memory_id").filter(answers)
     feedback = feedback.with_columns(reward=pl.Series(reward[answered]))
     if world.delay:
-        feedback = feedback.with_columns(at=_times(when[answered]))
+        feedback = feedback.with_columns(at=_build_times(when[answered]))
     tables = (
         decisions,
         candidates if has_propensities else candidates.filter(is_shown),
@@ -385,18 +389,18 @@ def slates_of(
     return memlab.Slates(*(table.lazy() for table in tables), policies=("other",))
 
 
-def _times(day: Floats) -> pl.Series:
+def _build_times(day: Floats) -> pl.Series:
     """Return times from days."""
     return pl.Series(_START + (day * 86_400e6).astype("timedelta64[us]")).dt.replace_time_zone(
         "UTC"
     )
 
 
-def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
+def simulate_challenge(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
     """Simulate a challenge; return log, recorded challenges and true differences."""
     dice = np.random.default_rng((9, seed))
     drawn, opponent = draw(world, dice, world.recalls), Opponent("other", world.challenge)
-    places = ranks(drawn.live), ranks(drawn.other)
+    places = rank_scores(drawn.live), rank_scores(drawn.other)
     is_shown, spot = (
         np.zeros(drawn.live.shape, dtype=np.bool_),
         np.full(drawn.live.shape, world.pool),
@@ -408,11 +412,11 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
         is_shown[recall, items], spot[recall, items] = True, np.arange(len(items))
         logged.append(text)
     reward = np.where(
-        is_shown, earned(world, drawn.worth, is_shown, spot, drawn.group, dice), np.nan
+        is_shown, draw_rewards(world, drawn.worth, is_shown, spot, drawn.group, dice), np.nan
     )
     if world.no_answer == "random":
         reward = np.where(dice.random(reward.shape) < 0.35, reward, np.nan)
-    worth = [expected(world, drawn, rank) for rank in places]
+    worth = [compute_expected(world, drawn, rank) for rank in places]
     head, own = (rank < world.head for rank in places)
     rank = np.where(is_shown, spot + 1, 0)
     return (
@@ -422,7 +426,7 @@ def challenged(world: World, seed: int) -> tuple[Shown, list[str], Floats]:
     )
 
 
-def expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
+def compute_expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Floats:
     """Return the expected reward of showing the top ranks, f64[recalls]."""
     head = rank < world.head
     examination = np.array(world.position)[np.minimum(rank, len(world.position) - 1)]
@@ -449,14 +453,14 @@ def judge(task: tuple[World, int, float, float]) -> Outcome:
     world, seed, value, gap = task
     warnings.simplefilter("ignore")
     try:
-        return (_verdict if world.challenge else _evaluated)(world, seed, value, gap)
+        return (_judge_challenge if world.challenge else _judge_evaluation)(world, seed, value, gap)
     except MemlabError as error:
         return Outcome(False, why=str(error)[:70])
 
 
-def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
+def _judge_evaluation(world: World, seed: int, value: float, gap: float) -> Outcome:
     """Evaluate the log of a world."""
-    slates = slates_of(world, show(world, seed), seed)
+    slates = build_slates(world, simulate_log(world, seed), seed)
     evaluation = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
     row = next(entry for entry in evaluation.rows if entry.policy == "other")
     if row.value is None or row.difference is None:
@@ -467,10 +471,10 @@ def _evaluated(world: World, seed: int, value: float, gap: float) -> Outcome:
     )  # type: ignore[arg-type]
 
 
-def _verdict(world: World, seed: int, _: float, gap: float) -> Outcome:
+def _judge_challenge(world: World, seed: int, _: float, gap: float) -> Outcome:
     """Judge the challenge of a world."""
-    log, logged, worth = challenged(world, seed)
-    verdict = memlab.verdict(slates_of(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
+    log, logged, worth = simulate_challenge(world, seed)
+    verdict = memlab.verdict(build_slates(world, log, seed, logged), missing=world.missing)["other"]  # type: ignore[arg-type]
     if verdict.closed or verdict.planned is None:
         return Outcome(False, why=", ".join(gate.name for gate in verdict.closed))
     low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
@@ -500,7 +504,7 @@ def main() -> None:
         for world in WORLDS:
             if wanted and not any(part in world.name for part in wanted):
                 continue
-            value, gap = truth(world)
+            value, gap = simulate_true_values(world)
             if world.delay:
                 value, gap = value * 0.8, gap * 0.8
             outcomes = pool.map(

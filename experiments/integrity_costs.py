@@ -46,7 +46,7 @@ print(json.dumps(times))
 """
 
 
-def run(checkout: Path, seed: int) -> dict[str, tuple[float, float]]:
+def run_round(checkout: Path, seed: int) -> dict[str, tuple[float, float]]:
     """Run one round of a checkout."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-c", CHILD, str(Path(folder) / "lab"), str(seed)]
@@ -67,7 +67,7 @@ def main() -> None:
     for round_ in range(arguments.rounds):
         order = [HERE, arguments.other.resolve()]
         random.Random(arguments.seed + round_).shuffle(order)
-        times = {checkout: run(checkout, arguments.seed + round_) for checkout in order}
+        times = {checkout: run_round(checkout, arguments.seed + round_) for checkout in order}
         own, other = times[HERE], times[arguments.other.resolve()]
         for name in own:
             ratios.setdefault(name, []).append(

@@ -217,19 +217,25 @@ def measure_times(before: Path, after: Path, runs: int, recalls: int) -> Iterato
     trees = [Tree(before, 1), Tree(after, 1)]
     for operation, limit in limits.items():
         yield Figure(
-            f"{operation}: processor time", 1.0, _ratio(trees, operation, runs, recalls), limit
+            f"{operation}: processor time",
+            1.0,
+            _measure_ratio(trees, operation, runs, recalls),
+            limit,
         )
     for tree in trees:
         tree.end()
     threads = [Tree(after, 1), Tree(after, None)]
     yield Figure(
-        "default threads / one thread", 1.0, _ratio(threads, "recall, logged", runs, recalls), 1.05
+        "default threads / one thread",
+        1.0,
+        _measure_ratio(threads, "recall, logged", runs, recalls),
+        1.05,
     )
     for tree in threads:
         tree.end()
 
 
-def _ratio(trees: list[Tree], operation: str, runs: int, recalls: int) -> float:
+def _measure_ratio(trees: list[Tree], operation: str, runs: int, recalls: int) -> float:
     ratios = []
     for run in range(runs):
         took = [0.0, 0.0]

@@ -51,7 +51,7 @@ SCALED = (
 )
 
 
-def by_hand() -> dict[str, tuple[str, pl.Expr]]:
+def list_contenders() -> dict[str, tuple[str, pl.Expr]]:
     """Return the timed policies with their hand-written Polars expressions."""
     c = pl.col
     half = (
@@ -83,7 +83,7 @@ def by_hand() -> dict[str, tuple[str, pl.Expr]]:
     }
 
 
-def frame(rows: int, seed: int) -> pl.DataFrame:
+def draw_frame(rows: int, seed: int) -> pl.DataFrame:
     """Return random candidates."""
     dice = np.random.default_rng(seed)
     return pl.DataFrame(
@@ -101,7 +101,7 @@ def frame(rows: int, seed: int) -> pl.DataFrame:
     )
 
 
-def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
+def time_contenders(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
     """Return the median seconds of each contender over ``runs`` turns after a warm-up."""
     durations: dict[str, list[float]] = {name: [] for name in contenders}
     for turn in range(runs + 1):
@@ -113,16 +113,16 @@ def medians(contenders: Mapping[str, Callable[[], object]], runs: int) -> dict[s
     return {name: statistics.median(times) for name, times in durations.items()}
 
 
-def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
+def time_columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
     """Compare compiled columns with hand-written Polars."""
     timings = []
-    for rows, (name, (source, expression)) in itertools.product(sizes, by_hand().items()):
-        data = frame(rows, seed)
+    for rows, (name, (source, expression)) in itertools.product(sizes, list_contenders().items()):
+        data = draw_frame(rows, seed)
         policy = compile_policy(source, SLOT)
         expected = data.select(expression).to_series().to_numpy()
         np.testing.assert_allclose(policy.columns(data).to_numpy(), expected, rtol=1e-12)
         lazy = data.lazy()
-        times = medians(
+        times = time_contenders(
             {
                 "compiled": lambda p=policy, d=data: p.columns(d),
                 "eager": lambda d=data, e=expression: d.select(e),
@@ -142,7 +142,7 @@ def columns(sizes: list[int], runs: int, seed: int) -> list[dict[str, Any]]:
     return timings
 
 
-def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
+def draw_slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     """Return random arrays of one slate."""
     dice = np.random.default_rng(seed)
     inputs = policy.signature.inputs
@@ -152,7 +152,7 @@ def slate(policy: Policy, rows: int, seed: int) -> dict[str, Any]:
     }
 
 
-def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
+def build_numpy_score(inputs: Mapping[str, Any]) -> Callable[[], Any]:
     """Return the default pack's recall-score in NumPy, with equal weights."""
     values = list(inputs.items())
 
@@ -169,7 +169,7 @@ def numpy_by_hand(inputs: Mapping[str, Any]) -> Callable[[], Any]:
     return scored
 
 
-def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
+def time_arrays(runs: int, seed: int) -> list[dict[str, Any]]:
     """Time one slate of 300 candidates, in microseconds."""
     rows = []
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
@@ -177,7 +177,7 @@ def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
         ("default recall-score", default),
         ("eight features", compile_policy(SCORE, SLOT)),
     ):
-        inputs = slate(policy, 300, seed)
+        inputs = draw_slate(policy, 300, seed)
         if "kind" in inputs:
             inputs["kind"] = np.array(KINDS, object)[
                 np.random.default_rng(seed).integers(0, len(KINDS), 300)
@@ -190,13 +190,13 @@ def arrays(runs: int, seed: int) -> list[dict[str, Any]]:
         )
         contenders["columns"] = lambda p=policy, t=table: p.columns(t)
         if policy is default:
-            contenders["NumPy by hand"] = numpy_by_hand(inputs)
-        times = medians(contenders, 40 * runs)
+            contenders["NumPy by hand"] = build_numpy_score(inputs)
+        times = time_contenders(contenders, 40 * runs)
         rows.append({"policy": name, **{k: 1e6 * v for k, v in times.items()}})
     return rows
 
 
-def reading(runs: int) -> list[dict[str, Any]]:
+def time_reading(runs: int) -> list[dict[str, Any]]:
     """Time reading a policy, in milliseconds; every text is new unless cached."""
     default = load_pack(DEFAULT_PACK).policies["recall-score"]
     slot, text = default.signature, default.source
@@ -207,7 +207,7 @@ def reading(runs: int) -> list[dict[str, Any]]:
         _ = policy._columns, policy._arrays, policy._row
 
     pack = pack_source(DEFAULT_PACK)
-    times = medians(
+    times = time_contenders(
         {
             "eight features: read, check, lower": lambda: fresh(SCORE, SLOT),
             "default recall-score: read, check, lower": lambda: fresh(text, slot),
@@ -220,7 +220,7 @@ def reading(runs: int) -> list[dict[str, Any]]:
     return [{"what": name, "ms": 1000 * seconds} for name, seconds in times.items()]
 
 
-def swap(runs: int, seed: int) -> list[dict[str, Any]]:
+def time_swap(runs: int, seed: int) -> list[dict[str, Any]]:
     """Time a new policy in a running lab until the end of the next recall, in milliseconds."""
     dice = random.Random(seed)
     words = [
@@ -252,7 +252,7 @@ def swap(runs: int, seed: int) -> list[dict[str, Any]]:
             lab.policies.use("associative" if next(number) % 2 else DEFAULT_PACK)
             lab.recall("tabs or spaces?")
 
-        times = medians(
+        times = time_contenders(
             {
                 "a recall of 1,000 memories": lambda: lab.recall("tabs or spaces?"),
                 "install a policy": install,
@@ -275,10 +275,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     results = {
-        "columns": columns(arguments.sizes, arguments.runs, arguments.seed),
-        "arrays": arrays(arguments.runs, arguments.seed),
-        "reading": reading(arguments.runs),
-        "swap": swap(arguments.runs, arguments.seed),
+        "columns": time_columns(arguments.sizes, arguments.runs, arguments.seed),
+        "arrays": time_arrays(arguments.runs, arguments.seed),
+        "reading": time_reading(arguments.runs),
+        "swap": time_swap(arguments.runs, arguments.seed),
     }
     if arguments.json:
         print(json.dumps(results, indent=1))

@@ -35,24 +35,24 @@ LANGUAGES = {"de": "german", "ru": "russian", "ja": "none"}
 METRICS = ("recall@10", "ndcg@10")
 
 
-def talk(code: str) -> tuple[LabelledConversation, ...]:
+def read_talk(code: str) -> tuple[LabelledConversation, ...]:
     """Read the conversation of a language."""
     return read_locomo(DATA / f"talk-{code}.json")
 
 
-def in_language(source: str, language: str) -> str:
+def set_language(source: str, language: str) -> str:
     """Return the source of a pack with the setting ``language``."""
     return source.rstrip() + f'\n(setting language "{language}")\n'
 
 
-def measured(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
+def measure_language(code: str, settings: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row for each pack and setting; the vectors alone have one, as they read no words."""
-    conversations = talk(code)
+    conversations = read_talk(code)
     sources = {"memlab": '(pack memlab-here "The default." :inherits memlab)', **BASELINES}
     rows = []
     for name, source in sources.items():
         for setting in settings if name != "dense" else settings[:1]:
-            pack = load_pack(in_language(source, setting))
+            pack = load_pack(set_language(source, setting))
             (system,) = bench_conversations(conversations, packs=[pack], baselines=False).systems
             rows.append(
                 {
@@ -77,7 +77,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with bar(sys.stderr.isatty(), len(LANGUAGES), unit="language") as step:
         for code, language in LANGUAGES.items():
-            rows += measured(code, list(dict.fromkeys((language, "english", "none"))))
+            rows += measure_language(code, list(dict.fromkeys((language, "english", "none"))))
             step(1)
     points = [row | {"system": f"{row['language']}, {row['pack']}"} for row in rows]
     results.save(

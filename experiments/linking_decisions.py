@@ -35,7 +35,7 @@ DESTROYS = ("superseded", "merged", "skipped")
 EDGES = ("updates", "contradicts", "similar-to", "relates-to")
 
 
-def chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
+def read_chats(folder: Path, *, held_out: bool) -> dict[str, list[dict[str, Any]]]:
     """Return the messages of each chat as rows of text, speaker and time."""
     locomo, beam = (LOCOMO_HELD_OUT, BEAM_HELD_OUT) if held_out else (LOCOMO_READ, BEAM_READ)
     conversations = [
@@ -97,9 +97,9 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=600)
     arguments = parser.parse_args()
     embedder = load_embedder(None)
-    conversations = chats(arguments.folder, held_out=arguments.held_out)
+    conversations = read_chats(arguments.folder, held_out=arguments.held_out)
     if arguments.judged is not None:
-        show_judged(arguments.judged, conversations, arguments.characters)
+        print_judged(arguments.judged, conversations, arguments.characters)
         return
     wanted = arguments.decision or list(DESTROYS)
     for pack in arguments.pack or list(KINDS):
@@ -120,7 +120,7 @@ def main() -> None:
             chosen = sorted(random.Random(arguments.seed).sample(chosen, arguments.sample))
         for name, decision, later, earlier, why in chosen:
             if arguments.show:
-                show(
+                print_decision(
                     pack,
                     name,
                     decision,
@@ -143,7 +143,7 @@ def main() -> None:
                     out.write(json.dumps({**line, "judgement": None}) + "\n")
 
 
-def show(
+def print_decision(
     pack: str,
     name: str,
     decision: str,
@@ -161,13 +161,13 @@ def show(
         )
 
 
-def show_judged(path: Path, conversations: dict[str, list[dict[str, Any]]], maximum: int) -> None:
+def print_judged(path: Path, conversations: dict[str, list[dict[str, Any]]], maximum: int) -> None:
     """Print judged decisions with their texts, and the judgements by decision."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for line in lines:
         if line["data"] in conversations:
             say = f"judged {line['judgement']}"
-            show(
+            print_decision(
                 line["pack"],
                 line["data"],
                 line["decision"],

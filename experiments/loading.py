@@ -29,16 +29,16 @@ WORDS = [
 START = 1_767_225_600
 
 
-def texts(seed: int, mean: int) -> Iterator[str]:
+def draw_texts(seed: int, mean: int) -> Iterator[str]:
     """Yield random messages without end."""
     dice = random.Random(seed)
     while True:
         yield " ".join(dice.choices(WORDS, k=dice.randint(1, 2 * mean - 1)))
 
 
-def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
+def draw_messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
     """Yield ``size`` bytes of messages with role, session and time."""
-    for number, text in enumerate(texts(seed, mean)):
+    for number, text in enumerate(draw_texts(seed, mean)):
         yield {
             "role": ("user", "assistant")[number % 2],
             "content": text,
@@ -52,18 +52,20 @@ def messages(seed: int, size: int, mean: int) -> Iterator[dict[str, object]]:
 
 def write_files(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple[str, Path]]:
     """Write a file of each format; yield its format and path."""
-    rows = list(messages(seed, size, mean))
+    rows = list(draw_messages(seed, size, mean))
     path = folder / "messages.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     yield "JSON Lines, messages", path
     path = folder / "transcript.jsonl"
     path.write_text(
-        "".join(json.dumps(transcript(row, number)) + "\n" for number, row in enumerate(rows))
+        "".join(
+            json.dumps(build_transcript_line(row, number)) + "\n" for number, row in enumerate(rows)
+        )
     )
     yield "JSON Lines, transcript with tool calls", path
     path = folder / "conversations.json"
     path.write_text(
-        json.dumps([conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)])
+        json.dumps([build_conversation(rows[at : at + 40], at) for at in range(0, len(rows), 40)])
     )
     yield "JSON, tree of an export", path
     path = folder / "messages.csv"
@@ -79,7 +81,7 @@ def write_files(folder: Path, seed: int, size: int, mean: int) -> Iterator[tuple
     yield "Markdown log", path
 
 
-def transcript(row: dict[str, object], number: int) -> dict[str, object]:
+def build_transcript_line(row: dict[str, object], number: int) -> dict[str, object]:
     """Return a line of a coding assistant's session."""
     parts: list[dict[str, object]] = [{"type": "text", "text": row["content"]}]
     if number % 4 == 1:
@@ -102,7 +104,7 @@ def transcript(row: dict[str, object], number: int) -> dict[str, object]:
     }
 
 
-def conversation(rows: list[dict[str, object]], at: int) -> dict[str, object]:
+def build_conversation(rows: list[dict[str, object]], at: int) -> dict[str, object]:
     """Return a conversation as a tree of messages."""
     tree: dict[str, object] = {}
     for number, row in enumerate(rows):
@@ -144,12 +146,12 @@ def main() -> None:
                 seconds.append(process_time() - began)
             size = path.stat().st_size / 1e6
             print(f"  {format:<44} {size / min(seconds):7.1f} MB/s  {count:,} rows")
-        compared(Path(name) / "some.jsonl", arguments.seed, arguments.rows, arguments.words)
+        print_comparison(Path(name) / "some.jsonl", arguments.seed, arguments.rows, arguments.words)
 
 
-def compared(path: Path, seed: int, maximum: int, mean: int) -> None:
+def print_comparison(path: Path, seed: int, maximum: int, mean: int) -> None:
     """Print loading next to ``remember_many``."""
-    rows = [row for row, _ in zip(messages(seed, 10**9, mean), range(maximum), strict=False)]
+    rows = [row for row, _ in zip(draw_messages(seed, 10**9, mean), range(maximum), strict=False)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     wanted = [row for _, row in read_file(path, Options()).rows]
     loads, writes = [], []

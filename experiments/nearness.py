@@ -31,7 +31,7 @@ BESIDE = 9
 FEATURES = ("closeness", "nearness")
 
 
-def measured(
+def measure_features(
     question: str, turns: list[Turn], pack: Pack, embedder: Embedder
 ) -> NDArray[np.float64]:
     """Return f64[turns, features] of a lab that holds only these turns."""
@@ -67,12 +67,12 @@ def main() -> None:
                 [turn for ref, turn in turns.items() if ref not in question.evidence], BESIDE
             )
             own = [turns[question.evidence[0]], *other_turns]
-            evidence.append(measured(question.text, own, pack, embedder)[0])
+            evidence.append(measure_features(question.text, own, pack, embedder)[0])
             other = talks[
                 (number + 1 + chance.randrange(len(talks) - 1)) % len(talks)
             ].conversation.turns
             strange = chance.sample([turn for turn in other if turn.content.strip()], BESIDE + 1)
-            others.append(measured(question.text, strange, pack, embedder))
+            others.append(measure_features(question.text, strange, pack, embedder))
     evidence_values, false = np.array(evidence), np.array(others)
     draws = np.random.default_rng(arguments.seed).integers(
         len(evidence_values), size=(1000, len(evidence_values))

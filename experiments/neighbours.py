@@ -34,7 +34,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _BLOCK = 20_000
 
 
-def pieces(path: Path) -> tuple[list[str], list[str]]:
+def read_sentences(path: Path) -> tuple[list[str], list[str]]:
     """Return the sentences of at least four words, and the questions."""
     sentences, questions = set(), []
     for labelled in read_locomo(path):
@@ -44,7 +44,7 @@ def pieces(path: Path) -> tuple[list[str], list[str]]:
     return sorted(sentences), questions
 
 
-def weighted(texts: list[str]) -> NDArray[np.float32]:
+def embed_weighted(texts: list[str]) -> NDArray[np.float32]:
     """Return unit vectors times the number of words."""
     vectors = load_embedder().encode(texts).astype(np.float32)
     norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
@@ -54,12 +54,12 @@ def weighted(texts: list[str]) -> NDArray[np.float32]:
     return scaled
 
 
-def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
+def mix_memories(sentences: list[str], rows: int, seed: int) -> Vectors:
     """Return ``rows`` memories mixed from sentences."""
     halves = [text.split() for text in sentences]
-    first = weighted([" ".join(words[: len(words) // 2]) for words in halves])
-    second = weighted([" ".join(words[len(words) // 2 :]) for words in halves])
-    wholes = weighted(sentences)
+    first = embed_weighted([" ".join(words[: len(words) // 2]) for words in halves])
+    second = embed_weighted([" ".join(words[len(words) // 2 :]) for words in halves])
+    wholes = embed_weighted(sentences)
     dice, vectors = np.random.default_rng(seed), Vectors(wholes.shape[1])
     for start in range(0, rows, _BLOCK):
         count = min(_BLOCK, rows - start)
@@ -76,12 +76,14 @@ def mixed(sentences: list[str], rows: int, seed: int) -> Vectors:
     return vectors
 
 
-def truth(vectors: Vectors, queries: NDArray[np.int8]) -> list[NDArray[np.int64]]:
+def find_exact(vectors: Vectors, queries: NDArray[np.int8]) -> list[NDArray[np.int64]]:
     """Return the exact ten nearest rows of each query."""
     return [vectors.top(query, 10)[0] for query in queries]
 
 
-def search(vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.int64]]) -> str:
+def format_search(
+    vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.int64]]
+) -> str:
     """Return recall and times as a row of the table."""
     cpu, wall, hits = [], [], 0
     for query, near in zip(queries, exact, strict=True):
@@ -97,13 +99,13 @@ def search(vectors: Vectors, queries: NDArray[np.int8], exact: list[NDArray[np.i
     )
 
 
-def searched(folder: Path, kind: str, efforts: list[float]) -> None:
+def search_saved(folder: Path, kind: str, efforts: list[float]) -> None:
     """Map the saved vectors, build an index if needed, and search, in a process of its own."""
     queries = np.load(folder / "queries.npy")
     vectors = Vectors.load(folder / "vectors")
-    exact = truth(vectors, queries)
+    exact = find_exact(vectors, queries)
     if kind == "exact":
-        print(f"  exact                 {search(vectors, queries, exact)}")
+        print(f"  exact                 {format_search(vectors, queries, exact)}")
         return
     vectors.exact_up_to = 0
     neighbours = Neighbours(folder / "index", vectors, kind=kind, background=False)
@@ -112,7 +114,9 @@ def searched(folder: Path, kind: str, efforts: list[float]) -> None:
         return
     for effort in efforts:
         base.effort = effort
-        print(f"  {kind:6} effort {effort:<6g}  {search(vectors, queries, exact)}", flush=True)
+        print(
+            f"  {kind:6} effort {effort:<6g}  {format_search(vectors, queries, exact)}", flush=True
+        )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     settings = ", ".join(
         f"{name} {value}" for name, value in base.settings.items() if name != "seed"
@@ -133,9 +137,9 @@ def main() -> None:
     parser.add_argument("--searched", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.searched:
-        searched(options.path, options.searched, options.efforts)
+        search_saved(options.path, options.searched, options.efforts)
         return
-    sentences, questions = pieces(options.path)
+    sentences, questions = read_sentences(options.path)
     dice = np.random.default_rng(options.seed)
     rows_of_queries = dice.permutation(len(questions))[: options.queries]
     print(
@@ -145,7 +149,7 @@ def main() -> None:
         print(f"{rows:,} rows", flush=True)
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            mixed(sentences, rows, options.seed).save(folder / "vectors")
+            mix_memories(sentences, rows, options.seed).save(folder / "vectors")
             np.save(
                 folder / "queries.npy",
                 load_embedder().encode([questions[number] for number in rows_of_queries]),

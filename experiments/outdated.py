@@ -60,7 +60,7 @@ class Answer:
         return bool(self.outdated) and (not self.current or self.outdated < self.current)
 
 
-def lives(
+def build_lives(
     pairs: Sequence[Mapping[str, Any]],
 ) -> Iterable[tuple[str, list[dict[str, Any]], Sequence[Mapping[str, Any]]]]:
     """Yield name, turns and pairs of each life: old statements, small talk, then new ones."""
@@ -103,13 +103,13 @@ def lives(
         yield name, rows, group
 
 
-def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answer], list[Answer]]:
+def recall_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answer], list[Answer]]:
     """Return the answers of the pairs and of their controls."""
     lines = (DATA / "outdated.jsonl").read_text(encoding="utf-8").splitlines()
     pairs = [pair for pair in map(json.loads, lines) if split in ("all", pair["split"])]
     changed, controls = [], []
     with memlab.open(pack=pack) as lab, bar(progress, 2 * len(pairs), unit="recall") as step:
-        for name, rows, group in lives(pairs):
+        for name, rows, group in build_lives(pairs):
             lab.remember(rows, chain=True)
             at = max(row["at"] for row in rows) + timedelta(days=1)
             for pair in group:
@@ -121,13 +121,15 @@ def asked_of_pairs(pack: str, split: str, *, progress: bool) -> tuple[list[Answe
                         hit.ref
                         for hit in lab.recall(question, limit=TEN, project=name, at=at, log=False)
                     ]
-                    ranks = [rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)]
+                    ranks = [
+                        find_rank(refs, [f"{pair['id']}-{part}"]) for part in (current, outdated)
+                    ]
                     answers_of_group.append(Answer(name, pair["wording"], *ranks))
                     step(1)
     return changed, controls
 
 
-def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
+def recall_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[Answer]]:
     """Return the answers by ability, for the abilities with two statements."""
     answers: dict[str, list[Answer]] = {"knowledge_update": [], "contradiction_resolution": []}
     chats = read_beam(folder)
@@ -149,19 +151,19 @@ def asked_of_beam(pack: str, folder: Path, *, progress: bool) -> dict[str, list[
                         )
                     ]
                     answers[str(question.category)].append(
-                        Answer(talk.name, "", rank(refs, second), rank(refs, first))
+                        Answer(talk.name, "", find_rank(refs, second), find_rank(refs, first))
                     )
             step(1)
     return answers
 
 
-def rank(refs: Sequence[str | None], wanted: Iterable[str]) -> int:
+def find_rank(refs: Sequence[str | None], wanted: Iterable[str]) -> int:
     """Return the best rank of the wanted refs; 0 if none is present."""
     sought = set(wanted)
     return next((at for at, ref in enumerate(refs, 1) if ref in sought), 0)
 
 
-def share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
+def measure_share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
     """Return how often answers are wrong, or right statements present, with a 95% interval."""
     values = [float(answer.wrong if what == "wrong" else answer.current > 0) for answer in answers]
     interval = cluster_interval(values, [answer.cluster for answer in answers])
@@ -173,21 +175,27 @@ def share(answers: Sequence[Answer], what: str) -> dict[str, Any]:
     }
 
 
-def measured(pack: str, split: str, beam: Path | None, *, progress: bool) -> list[dict[str, Any]]:
+def measure_groups(
+    pack: str, split: str, beam: Path | None, *, progress: bool
+) -> list[dict[str, Any]]:
     """Return a row for each group of questions."""
-    changed, controls = asked_of_pairs(pack, split, progress=progress)
+    changed, controls = recall_pairs(pack, split, progress=progress)
     groups = {
         f"pairs, {split}": changed,
         "  in words of change": [answer for answer in changed if answer.wording == "cue"],
         "  in plain words": [answer for answer in changed if answer.wording == "plain"],
         f"controls, {split}": controls,
     }
-    for ability, answers in (asked_of_beam(pack, beam, progress=progress) if beam else {}).items():
+    for ability, answers in (recall_beam(pack, beam, progress=progress) if beam else {}).items():
         groups[f"BEAM {ability}"] = [
             answer for answer in answers if answer.current or answer.outdated
         ]
     return [
-        {"questions": name, "wrong": share(answers, "wrong"), "found": share(answers, "found")}
+        {
+            "questions": name,
+            "wrong": measure_share(answers, "wrong"),
+            "found": measure_share(answers, "found"),
+        }
         for name, answers in groups.items()
     ]
 
@@ -202,7 +210,9 @@ def main() -> None:
     arguments = parser.parse_args()
     data = [DATA / "outdated.jsonl", DATA / "small_talk.json", arguments.beam]
     results = Results("outdated", arguments, data=data)
-    rows = measured(arguments.pack, arguments.split, arguments.beam, progress=sys.stderr.isatty())
+    rows = measure_groups(
+        arguments.pack, arguments.split, arguments.beam, progress=sys.stderr.isatty()
+    )
     table = [
         {"questions": row["questions"].strip(), **row["wrong"], "found": row["found"]["share"]}
         for row in rows

@@ -84,7 +84,7 @@ class ChromaStore:
             ids=[row["ref"] for row in rows],
             documents=texts,
             embeddings=self.lookup(texts),
-            metadatas=[labels(row) for row in rows],
+            metadatas=[select_labels(row) for row in rows],
         )
 
     def save(self) -> None:
@@ -117,7 +117,7 @@ class LangGraphStore:
         for batch in (list(first.values()), *([row] for row in again)):
             self.store.batch(
                 [
-                    PutOp(("turns",), row["ref"], {"said": row["said"], **labels(row)})
+                    PutOp(("turns",), row["ref"], {"said": row["said"], **select_labels(row)})
                     for row in batch
                 ]
             )
@@ -143,7 +143,7 @@ class TxtaiStore:
 
     def add(self, rows: Sequence[Row]) -> None:
         self.index.upsert(
-            [(row["ref"], {"text": row["said"], **labels(row)}, None) for row in rows]
+            [(row["ref"], {"text": row["said"], **select_labels(row)}, None) for row in rows]
         )
 
     def save(self) -> None:
@@ -176,7 +176,7 @@ class Mem0Store:
 
     def add(self, rows: Sequence[Row]) -> None:
         for row in rows:
-            self.memory.add(row["said"], user_id="user", metadata=labels(row), infer=False)
+            self.memory.add(row["said"], user_id="user", metadata=select_labels(row), infer=False)
 
     def save(self) -> None:
         pass
@@ -240,6 +240,6 @@ PEERS: dict[str, Callable[[Path, Lookup], Store]] = {
 BASE = SYSTEMS[0].name
 
 
-def labels(row: Row) -> dict[str, str]:
+def select_labels(row: Row) -> dict[str, str]:
     """Return the labels that are stored with the text of a turn."""
     return {name: row[name] for name in ("ref", "session", "speaker", "at")}

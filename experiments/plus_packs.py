@@ -61,7 +61,7 @@ class Asked:
     moved: bool
 
 
-def chats(
+def read_chats(
     locomo: Path | None, beam: Path | None
 ) -> Iterator[tuple[str, list[LabelledConversation]]]:
     """Yield each data set with its conversations."""
@@ -75,7 +75,9 @@ def chats(
         yield "BEAM", [chat for number in BEAM_READ for chat in read_beam(beam / str(number))]
 
 
-def asked_of(chat: LabelledConversation, design: str, as_turns: bool, queries: int) -> list[Asked]:
+def recall_chat(
+    chat: LabelledConversation, design: str, as_turns: bool, queries: int
+) -> list[Asked]:
     """Rank the queries of one conversation under the ``-plus`` pack of a design and under the default pack."""
     pack, default = load_pack(f"{design}-plus"), load_pack("memlab")
     without = pack.with_policy("recall-score", default.policies["recall-score"])
@@ -124,7 +126,7 @@ def _sample(questions: Sequence[Any], maximum: int) -> list[Any]:
     ]
 
 
-def summary(queries: Sequence[Asked]) -> dict[str, Any]:
+def summarise(queries: Sequence[Asked]) -> dict[str, Any]:
     """Return the figures of one row of the table."""
     judged = [query for query in queries if query.own is not None and query.default is not None]
     differences = [query.own - query.default for query in judged]
@@ -167,19 +169,19 @@ def main() -> None:
         "plus_packs", arguments, data=[CONVERSATION, arguments.locomo, arguments.beam]
     )
     rows = []
-    for name, every in chats(arguments.locomo, arguments.beam):
+    for name, every in read_chats(arguments.locomo, arguments.beam):
         for kind in arguments.kinds:
             for design in arguments.designs:
                 queries: list[Asked] = []
                 with bar(sys.stderr.isatty(), len(every), unit="chat") as step:
                     for chat in every:
-                        queries += asked_of(chat, design, kind == "turns", arguments.queries)
+                        queries += recall_chat(chat, design, kind == "turns", arguments.queries)
                         step(1)
                 rows.append(
-                    {"data": name, "as": kind, "pack": f"{design}-plus", **summary(queries)}
+                    {"data": name, "as": kind, "pack": f"{design}-plus", **summarise(queries)}
                 )
                 if not arguments.json:
-                    _say(rows[-1], head=len(rows) == 1)
+                    _print_row(rows[-1], head=len(rows) == 1)
     points = [row | {"case": f"{row['pack']}, {row['as']}"} for row in rows]
     results.save(
         rows,
@@ -198,7 +200,7 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
 
 
-def _say(row: dict[str, Any], *, head: bool) -> None:
+def _print_row(row: dict[str, Any], *, head: bool) -> None:
     """Print a row of the table."""
     if head:
         print(

@@ -20,14 +20,14 @@ from memlab.io.ingest import conversation, read_locomo
 OTHERS = {"bm25": "lexical", "dense": "similarity"}
 
 
-def pack(rate: float, depth: int) -> str:
+def build_pack(rate: float, depth: int) -> str:
     """Return the default pack with this rate and depth of probes."""
     return (
         f"(pack probing :inherits memlab) (setting probe-rate {rate}) (setting probe-depth {depth})"
     )
 
 
-def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
+def measure_support(path: Path, rate: float, depth: int) -> dict[str, float]:
     """Return the recall of the results and of all shown items, and the support of each policy."""
     collected: dict[str, list[float]] = {
         "results": [],
@@ -35,7 +35,7 @@ def ask(path: Path, rate: float, depth: int) -> dict[str, float]:
         **{name: [] for name in OTHERS},
     }
     for benchmark in read_locomo(path):
-        with memlab.open(pack=pack(rate, depth)) as lab:
+        with memlab.open(pack=build_pack(rate, depth)) as lab:
             conversation(lab, benchmark.conversation, project="p")
             ids = dict(lab.memories.select("ref", "id").iter_rows())
             for question in benchmark.questions:
@@ -66,7 +66,7 @@ def main() -> None:
         f"{'rate':>5}{'depth':>7}{'recall@10':>11}{'all shown':>11}{'bm25 supported':>16}{'dense supported':>17}"
     )
     for rate, depth in ((0.0, 30), (0.2, 30), (1.0, 30), (1.0, 90)):
-        metrics = ask(arguments.path, rate, depth)
+        metrics = measure_support(arguments.path, rate, depth)
         rows.append({"rate": rate, "depth": depth, **metrics})
         print(
             f"{rate:>5}{depth:>7}{metrics['results']:>11.3f}{metrics['shown']:>11.3f}{metrics['bm25']:>16.2f}{metrics['dense']:>17.2f}"

@@ -28,7 +28,7 @@ from memlab.kernel.embedding import load_embedder
 DATA = Path(__file__).parent / "data"
 
 
-def message(statement: str, seed: str, asides: list[str]) -> str:
+def build_message(statement: str, seed: str, asides: list[str]) -> str:
     """Return the statement among eight asides."""
     drawn = random.Random(seed)
     around = drawn.sample(asides, 8)
@@ -59,9 +59,9 @@ def main() -> None:
     def noticed(row: dict[str, str], part: str) -> bool:
         clock = ManualClock("2026-01-01")
         with memlab.open(embedder=embedder, clock=clock) as lab:
-            lab.remember(message(row["old"], f"{row['id']}old", asides), linking="now")
+            lab.remember(build_message(row["old"], f"{row['id']}old", asides), linking="now")
             clock.advance(days=1)
-            lab.remember(message(row[part], f"{row['id']}{part}", asides), linking="now")
+            lab.remember(build_message(row[part], f"{row['id']}{part}", asides), linking="now")
             return "updates" in lab.edges["relation"].to_list()
 
     is_noticed = np.array([[noticed(row, part) for part in ("new", "beside")] for row in rows])

@@ -34,7 +34,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from speed import rows, sentence
+from speed import draw_rows, draw_sentence
 
 PACKS = ("memlab", "workbench", "companion", "associative", "factgraph", "actr", "cascade", "fsrs")
 FILES = ("parser.py", "cache/index.rs", "docs/guide.md")
@@ -49,11 +49,11 @@ QUESTIONS = (
 )
 
 
-def projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
+def draw_projects(dice: random.Random, count: int) -> list[list[dict[str, Any]]]:
     """Return rows of ``count`` projects of 600 memories."""
     projects_of_lab = []
     for number in range(count):
-        turns: list[dict[str, Any]] = rows(600, dice)
+        turns: list[dict[str, Any]] = draw_rows(600, dice)
         for row in turns:
             row["project"] = f"p{number}"
         projects_of_lab.append(turns)
@@ -72,36 +72,36 @@ class Bench:
         self.memlab = memlab
         self.dice = random.Random(7)
         self.lab = memlab.open(folder / "lab", pack="memlab")
-        for rows_of_project in projects(self.dice, 4):
+        for rows_of_project in draw_projects(self.dice, 4):
             self._remember_many(rows_of_project)
         self.ask(40, log=True)
 
     def ask(self, count: int, *, log: bool) -> float:
         """Return the processor time of a recall in milliseconds."""
-        questions = [sentence(self.dice, 8) for _ in range(count)]
+        questions = [draw_sentence(self.dice, 8) for _ in range(count)]
 
         def recalls() -> None:
             for question in questions:
                 self.lab.recall(question, project="p1", log=log)
 
-        return _spent(recalls) / count
+        return _time_call(recalls) / count
 
     def run(self, operation: str, count: int) -> float:
         """Return the processor time of one call, or of one memory, in milliseconds."""
         if operation.startswith("recall"):
             return self.ask(count, log=operation == "recall, logged")
         if operation == "remember":
-            return _spent(lambda: self._remember(count)) / count
+            return _time_call(lambda: self._remember(count)) / count
         if operation == "remember_many":
-            batch = rows(10 * count, self.dice)
-            return _spent(lambda: self._remember_many(batch)) / len(batch)
-        return _spent(
+            batch = draw_rows(10 * count, self.dice)
+            return _time_call(lambda: self._remember_many(batch)) / len(batch)
+        return _time_call(
             lambda: self.memlab.evaluate(self._slates(), ["memlab"], missing="zero") and None
         )
 
     def _remember(self, count: int) -> None:
         for _ in range(count):
-            self.lab.remember(sentence(self.dice, 8), project="p2")
+            self.lab.remember(draw_sentence(self.dice, 8), project="p2")
 
     def _remember_many(self, batch: list[dict[str, Any]]) -> None:
         # older checkouts have another verb for several memories
@@ -124,7 +124,7 @@ class Bench:
             elif event == "c_call":
                 native += 1
 
-        questions = [sentence(self.dice, 8) for _ in range(count)]
+        questions = [draw_sentence(self.dice, 8) for _ in range(count)]
         for question in questions:
             sys.setprofile(count_event)
             self.lab.recall(question, project="p1")
@@ -157,14 +157,14 @@ def serve() -> None:
         bench.lab.close()
 
 
-def _spent(call: Callable[[], None]) -> float:
+def _time_call(call: Callable[[], None]) -> float:
     """Return the processor time of a call in milliseconds."""
     began = time.process_time()
     call()
     return 1000 * (time.process_time() - began)
 
 
-def digests(count: int) -> dict[str, str]:
+def compute_digests(count: int) -> dict[str, str]:
     """Return a digest of ``count`` recalls of each pack."""
     import memlab
 
@@ -181,7 +181,7 @@ def digests(count: int) -> dict[str, str]:
             tempfile.TemporaryDirectory() as folder,
             memlab.open(Path(folder) / "lab", pack=pack, clock=clock, seed=3) as lab,
         ):
-            for rows_of_project in projects(dice, 2):
+            for rows_of_project in draw_projects(dice, 2):
                 for row in rows_of_project:
                     row |= {
                         "tags": dice.sample(TAGS, dice.randrange(3)),
@@ -196,7 +196,9 @@ def digests(count: int) -> dict[str, str]:
             texts = lab.memories["text"].to_list()
             for number in range(count):
                 clock.advance(hours=dice.randrange(30))
-                about = dice.choice((sentence(dice, 6), " ".join(dice.choice(texts).split()[:5])))
+                about = dice.choice(
+                    (draw_sentence(dice, 6), " ".join(dice.choice(texts).split()[:5]))
+                )
                 results = {
                     "project": dice.choice((None, "p0", "p1")),
                     "session": dice.choice((None, "s3")),
@@ -212,7 +214,7 @@ def digests(count: int) -> dict[str, str]:
                 if number % 5 == 0 and hits:
                     lab.feedback(hits[0], dice.choice(("success", "fail")))
                 if number % 20 == 0:
-                    lab.remember(sentence(dice), project="p1", tags=["ci"], linking="now")
+                    lab.remember(draw_sentence(dice), project="p1", tags=["ci"], linking="now")
             journal = lab.io.store
             for seq, blob in journal.journal.slates():
                 digest.update(b"%d:" % seq + blob)
@@ -220,14 +222,14 @@ def digests(count: int) -> dict[str, str]:
     return hashes
 
 
-def _command(checkout: Path, what: str, count: int) -> dict[str, Any]:
+def _run_child(checkout: Path, what: str, count: int) -> dict[str, Any]:
     environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
     command = [sys.executable, __file__, "--child", what, "--recalls", str(count)]
     return {"args": command, "env": environment, "text": True, "stdout": subprocess.PIPE}
 
 
-def _digests_of(checkout: Path, count: int) -> dict[str, str]:
-    ended = subprocess.run(**_command(checkout, "same", count), check=True)
+def _run_digests(checkout: Path, count: int) -> dict[str, str]:
+    ended = subprocess.run(**_run_child(checkout, "same", count), check=True)
     return dict(line.rsplit("\t", 1) for line in ended.stdout.splitlines())
 
 
@@ -235,7 +237,7 @@ class Tree:
     """A checkout in a process of its own that answers operations."""
 
     def __init__(self, checkout: Path, threads: int | None) -> None:
-        command = _command(checkout, "cost", 0)
+        command = _run_child(checkout, "cost", 0)
         if threads is not None:
             command["env"]["OMP_NUM_THREADS"] = str(threads)
         else:
@@ -307,7 +309,7 @@ def main() -> None:
         serve()
         return
     if arguments.child:
-        for name, value in digests(arguments.recalls).items():
+        for name, value in compute_digests(arguments.recalls).items():
             print(f"{name}\t{value}")
         return
     if arguments.before is None:
@@ -315,7 +317,7 @@ def main() -> None:
     here = arguments.after or Path(__file__).resolve().parents[1]
     if arguments.same:
         before, after = (
-            _digests_of(checkout, 8 * arguments.recalls) for checkout in (arguments.before, here)
+            _run_digests(checkout, 8 * arguments.recalls) for checkout in (arguments.before, here)
         )
         for pack in PACKS:
             print(

@@ -105,14 +105,14 @@ class Recombined:
         drawn = []
         for _ in range(count):
             conversation = dice.randrange(-(-rows // (TURNS * SESSIONS)))
-            name = _name(2 * conversation + dice.randrange(2))
+            name = _invent_name(2 * conversation + dice.randrange(2))
             drawn.append((dice.choice(self._questions).replace(_OTHER, name), f"p{conversation}"))
         return drawn
 
     def _session(self, number: int, turns: int) -> Iterator[dict[str, Any]]:
         dice = random.Random(f"{self.seed}/{number}")
         conversation = number // SESSIONS
-        names = (_name(2 * conversation), _name(2 * conversation + 1))
+        names = (_invent_name(2 * conversation), _invent_name(2 * conversation + 1))
         themes = dice.sample(self._sessions, min(THEMES, len(self._sessions)))
         for turn in range(turns):
             sentences = (self._sentence(themes, dice) for _ in range(dice.choice(self._lengths)))
@@ -156,7 +156,7 @@ class Recombined:
         return _WORD.sub(mark, text)
 
 
-def _name(number: int) -> str:
+def _invent_name(number: int) -> str:
     """Return an invented first name for each number."""
     number += len(_SYLLABLES)
     parts = []
@@ -176,6 +176,6 @@ def _embedder_words() -> list[str]:
     return [word for word in words if word.isascii() and word.isalpha() and len(word) > 3]
 
 
-def at(minute: int) -> datetime:
+def time_of_row(minute: int) -> datetime:
     """Return the time of a row."""
     return START + timedelta(minutes=minute)

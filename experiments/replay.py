@@ -42,7 +42,7 @@ THINGS = (
 MOODS = ("happy about", "tired of", "curious about", "worried about", "proud of", "done with")
 
 
-def lived(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) -> None:
+def run_events(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) -> None:
     """Run the events: two in five remember, two recall, one gives feedback."""
     chance = Random(seed)
     pause = DAYS * 86_400 / events
@@ -69,29 +69,41 @@ def lived(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: int) ->
             step(1)
 
 
-def measured(events: int, packs: list[str], seed: int) -> dict[str, Any]:
+def measure_packs(events: int, packs: list[str], seed: int) -> dict[str, Any]:
     """Return the figures of each pack."""
     clock = memlab.ManualClock("2025-01-01")
     with memlab.open(clock=clock, seed=seed) as lab:
         began = time.process_time(), time.perf_counter()
-        lived(lab, clock, events, seed)
+        run_events(lab, clock, events, seed)
         rows = [
-            {"pack": lab.policies.pack.name, "lived": True, **_since(began), "left": _live(lab)}
+            {
+                "pack": lab.policies.pack.name,
+                "lived": True,
+                **_time_since(began),
+                "left": _count_active(lab),
+            }
         ]
         for pack in packs:
             began = time.process_time(), time.perf_counter()
             again = memlab.replay(lab, pack, progress=sys.stderr.isatty())
-            rows.append({"pack": pack, "lived": False, **_since(began), "left": _live(again.lab)})
+            rows.append(
+                {
+                    "pack": pack,
+                    "lived": False,
+                    **_time_since(began),
+                    "left": _count_active(again.lab),
+                }
+            )
             again.lab.close()
     return {**provenance(["polars", "numpy"]), "events": events, "seed": seed, "rows": rows}
 
 
-def _since(began: tuple[float, float]) -> dict[str, float]:
+def _time_since(began: tuple[float, float]) -> dict[str, float]:
     """Return the processor and wall time since ``began``."""
     return {"cpu_s": time.process_time() - began[0], "wall_s": time.perf_counter() - began[1]}
 
 
-def _live(lab: memlab.Lab) -> int:
+def _count_active(lab: memlab.Lab) -> int:
     """Return the number of active memories."""
     return int(lab.memories["status"].is_in(["active", "staged", "confirmed"]).sum())
 
@@ -107,7 +119,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    rows = measured(chosen.events, chosen.packs, chosen.seed)
+    rows = measure_packs(chosen.events, chosen.packs, chosen.seed)
     if chosen.json:
         print(json.dumps(rows, indent=2))
         return

@@ -21,7 +21,7 @@ CELL = re.compile(r"[^\s\"]*ipykernel_\d+/\d+\.py(?=:\d)")
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
-def run(path: Path) -> float:
+def run_notebook(path: Path) -> float:
     """Run a notebook and write it with its outputs; return the seconds."""
     notebook = nbformat.read(path, as_version=4)
     begin = time.perf_counter()
@@ -51,4 +51,4 @@ def run(path: Path) -> float:
 if __name__ == "__main__":
     for notebook_path in sorted(FOLDER.glob("*.ipynb")):
         if not sys.argv[1:] or notebook_path.stem in sys.argv[1:]:
-            print(f"{notebook_path.name}: {run(notebook_path):.1f} s", flush=True)
+            print(f"{notebook_path.name}: {run_notebook(notebook_path):.1f} s", flush=True)

@@ -52,7 +52,7 @@ from measuring import (
     timed,
 )
 from numpy.typing import NDArray
-from recombined import START, Recombined, at
+from recombined import START, Recombined, time_of_row
 from results import Results
 
 if TYPE_CHECKING:
@@ -109,23 +109,23 @@ def prepare(
         query_vectors = embedder.encode([text for text, _ in queries])
         nearest = np.full((questions, 0), -1.0)
         for start in range(0, size, 50_000):
-            part = _unit(stored[start : min(size, start + 50_000)])
-            nearest = np.sort(np.hstack([nearest, _unit(query_vectors) @ part.T]))[:, -TEN:]
+            part = _normalise(stored[start : min(size, start + 50_000)])
+            nearest = np.sort(np.hstack([nearest, _normalise(query_vectors) @ part.T]))[:, -TEN:]
         np.savez(where / f"asked-{size}.npz", vectors=query_vectors, nearest=nearest)
         (where / f"asked-{size}.json").write_text(json.dumps(queries), encoding="utf-8")
     return {"turns": count}
 
 
-def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
+def measure_ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
     """Fill a lab in batches of 2,000, and close it."""
-    _imported()
-    with _corpus(folder, 0, size) as rows, _bar(size, f"{size:,}: memlab, ingest") as step:
-        opened = _lab(Path(lab))
+    _import_modules()
+    with _read_corpus(folder, 0, size) as rows, _bar(size, f"{size:,}: memlab, ingest") as step:
+        opened = _open_lab(Path(lab))
         spent = 0.0
         while batch := list(islice(rows, BATCH)):
             spent += timed(opened.remember, batch, chain=True)[0]
             step(len(batch))
-        waiting, _ = timed(_settle, opened)
+        waiting, _ = timed(_wait_for_index, opened)
         closing, _ = timed(opened.close)
     return {
         "ingest": size / (spent + closing),
@@ -135,14 +135,14 @@ def ingest(folder: str, size: int, lab: str) -> dict[str, Any]:
     }
 
 
-def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
+def measure_recalls(folder: str, lab: str, size: int) -> dict[str, Any]:
     """Time whole recalls with and without the log, in one project, and by the index alone."""
     plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
     query_vectors = _read_queries(folder, size)
-    _imported()
-    reopen, opened = timed(_lab, Path(lab))
+    _import_modules()
+    reopen, opened = timed(_open_lab, Path(lab))
     first, _ = timed(opened.recall, plan[0][0], log=False)
-    _settle(opened)
+    _wait_for_index(opened)
     measures: dict[str, Any] = {"reopen": reopen, "first_ms": 1000 * first}
     ways: dict[str, Callable[[str, str], object]] = {
         "unlogged": lambda text, project: opened.recall(text, limit=TEN, log=False),
@@ -171,12 +171,15 @@ def recall(folder: str, lab: str, size: int) -> dict[str, Any]:
     return measures
 
 
-def singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
+def measure_singles(folder: str, lab: str, size: int, count: int) -> dict[str, Any]:
     """Remember one memory at a time, on top of the corpus."""
-    _imported()
-    opened = _lab(Path(lab))
+    _import_modules()
+    opened = _open_lab(Path(lab))
     opened.recall("a first question loads what a recall needs", log=False)
-    with _corpus(folder, size, count) as rows, _bar(count, f"{size:,}: memlab, singles") as step:
+    with (
+        _read_corpus(folder, size, count) as rows,
+        _bar(count, f"{size:,}: memlab, singles") as step,
+    ):
         seconds = []
         for row in rows:
             seconds.append(timed(opened.remember, **row, chain=True)[0])
@@ -202,7 +205,7 @@ def build(folder: str, size: int, name: str) -> dict[str, Any]:
         stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
         vectors = np.empty((size, stored.shape[1]), dtype=np.float32)
         for start in range(0, size, 50_000):
-            vectors[start : start + 50_000] = _unit(stored[start : min(size, start + 50_000)])
+            vectors[start : start + 50_000] = _normalise(stored[start : min(size, start + 50_000)])
     seconds, _ = timed(index.build, vectors, path)
     return {"ingest": size / seconds, "ingest_rss": peak_mb(), "disk": disk_mb(path)}
 
@@ -211,7 +214,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
     """Query a bare index with rising effort until it reaches the target."""
     index = NAMED[name]
     plan = json.loads((Path(folder) / f"asked-{size}.json").read_text(encoding="utf-8"))
-    vectors = _unit(_read_queries(folder, size)["vectors"])
+    vectors = _normalise(_read_queries(folder, size)["vectors"])
     queries = [text for text, _ in plan] if index.lexical else list(vectors)
     importlib.import_module(index.module)
     reopen, served = timed(index.serve, _index_path(folder, size, name), vectors.shape[1])
@@ -237,7 +240,7 @@ def search(folder: str, size: int, name: str, target: float) -> dict[str, Any]:
     return {"reopen": reopen, **best, "tried": tried, "rss": peak_mb()}
 
 
-def _imported() -> None:
+def _import_modules() -> None:
     """Import the modules that opening a lab needs, so that no size pays for them."""
     import memlab
 
@@ -246,13 +249,13 @@ def _imported() -> None:
         passing.recall("loaded")
 
 
-def _settle(lab: memlab.Lab) -> None:
+def _wait_for_index(lab: memlab.Lab) -> None:
     """Wait for an index that is built in the background after a first recall."""
     lab.recall("a first question", log=False)
     lab.upkeep.index.wait()
 
 
-def _lab(path: Path) -> memlab.Lab:
+def _open_lab(path: Path) -> memlab.Lab:
     import memlab
 
     # later than any turn: three million turns span twenty years
@@ -260,11 +263,11 @@ def _lab(path: Path) -> memlab.Lab:
 
 
 @contextmanager
-def _corpus(folder: str, first: int, count: int) -> Iterator[Iterator[dict[str, Any]]]:
+def _read_corpus(folder: str, first: int, count: int) -> Iterator[Iterator[dict[str, Any]]]:
     """Yield rows ``first`` to ``first + count`` in batches."""
     with (Path(folder) / "corpus.jsonl").open(encoding="utf-8") as file:
         rows = (json.loads(line) for line in islice(file, first, first + count))
-        yield ({"kind": "turn", "at": at(row.pop("minute")), **row} for row in rows)
+        yield ({"kind": "turn", "at": time_of_row(row.pop("minute")), **row} for row in rows)
 
 
 def _bar(total: int, desc: str) -> Any:
@@ -273,7 +276,7 @@ def _bar(total: int, desc: str) -> Any:
     return bar(sys.stderr.isatty(), total, unit="it", desc=desc)
 
 
-def _unit(vectors: NDArray[Any]) -> Matrix:
+def _normalise(vectors: NDArray[Any]) -> Matrix:
     """Return vectors with a norm of 1."""
     floats = np.asarray(vectors).astype(np.float32)
     floats /= np.maximum(np.linalg.norm(floats, axis=1, keepdims=True), 1e-9)
@@ -291,8 +294,8 @@ def _recall_at_ten(folder: str, size: int, rows: Sequence[Any]) -> float:
     plan = _read_queries(folder, size)
     stored = np.load(Path(folder) / "vectors.npy", mmap_mode="r")
     shares = []
-    for query, nearest, row in zip(_unit(plan["vectors"]), plan["nearest"], rows, strict=True):
-        near = _unit(stored[np.unique(np.asarray(row, dtype=np.int64))[:TEN]]) @ query
+    for query, nearest, row in zip(_normalise(plan["vectors"]), plan["nearest"], rows, strict=True):
+        near = _normalise(stored[np.unique(np.asarray(row, dtype=np.int64))[:TEN]]) @ query
         shares.append(float((near >= nearest[0] - 1e-5).sum()) / len(nearest))
     return float(np.mean(shares))
 
@@ -329,13 +332,13 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     run_child(__file__, "prepare", options | {"count": sizes[-1] + chosen.singles, "sizes": sizes})
     rows = []
     for size in sizes:
-        rows.append({"size": size, "system": LAB, **_measured_lab(folder, size, chosen.singles)})
+        rows.append({"size": size, "system": LAB, **_measure_lab(folder, size, chosen.singles)})
         for index in indexes:
             if index.name in out:
                 continue
             about = {"folder": str(folder), "size": size, "name": index.name}
             try:
-                built = _once(
+                built = _run_once(
                     folder / f"built-{index.name.replace(' ', '-')}-{size}.json", "build", about
                 )
                 searched = run_child(
@@ -352,34 +355,36 @@ def compare(path: Path, folder: Path, chosen: argparse.Namespace) -> dict[str, A
     return {**provenance(names), **settings, "source": path.stem, "rows": rows, "left_out": out}
 
 
-def _measured_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
+def _measure_lab(folder: Path, size: int, count: int) -> dict[str, Any]:
     """Build or reuse a lab; measure a copy of it."""
     name = f"lab-{size}"
     about = {"folder": str(folder), "size": size}
-    built = _once(folder / f"built-{name}.json", "ingest", about | {"lab": str(folder / name)})
+    built = _run_once(
+        folder / f"built-{name}.json", "measure_ingest", about | {"lab": str(folder / name)}
+    )
     copy = folder / "working-copy"
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(folder / name, copy)
     about["lab"] = str(copy)
-    measures = run_child(__file__, "recall", about)
-    added = run_child(__file__, "singles", about | {"count": count})
+    measures = run_child(__file__, "measure_recalls", about)
+    added = run_child(__file__, "measure_singles", about | {"count": count})
     shutil.rmtree(copy)
     return {**built, **measures, **added}
 
 
-def _once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _run_once(path: Path, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a child, or the stored result of an earlier run."""
     if path.exists():
         result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return result | {"kept": True}
-    if name == "ingest":
+    if name == "measure_ingest":
         shutil.rmtree(arguments["lab"], ignore_errors=True)
     result = run_child(__file__, name, arguments)
     path.write_text(json.dumps(result), encoding="utf-8")
     return result
 
 
-def table(comparison: Mapping[str, Any]) -> str:
+def format_table(comparison: Mapping[str, Any]) -> str:
     """Return all sizes as text."""
     lines = [
         stated(comparison),
@@ -416,7 +421,7 @@ def table(comparison: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def drawing(comparison: Mapping[str, Any]) -> Figure:
+def draw_figure(comparison: Mapping[str, Any]) -> Figure:
     """Draw cost against size: one line per system, one panel per cost."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -508,13 +513,15 @@ def main() -> None:
         folder = (arguments.folder or Path(passing)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         comparison = compare(arguments.path, folder, arguments)
-    print(json.dumps(comparison, indent=1) if arguments.json else table(comparison))
-    figure = drawing(comparison)
+    print(json.dumps(comparison, indent=1) if arguments.json else format_table(comparison))
+    figure = draw_figure(comparison)
     save_figure(figure, "scale", arguments.figures)
     results.save(comparison["rows"], figure)
     if any(not reason.startswith("not installed") for reason in comparison["left_out"].values()):
         raise SystemExit(1)
 
 
-if __name__ == "__main__" and not serve_child((prepare, ingest, recall, singles, build, search)):
+if __name__ == "__main__" and not serve_child(
+    (prepare, measure_ingest, measure_recalls, measure_singles, build, search)
+):
     main()

@@ -46,7 +46,7 @@ GENTLE = """(pack gentle "Forgets memories of low retention." :inherits fsrs)
 (defpolicy forget [retention] (< retention (param :floor 0.5 :low 0 :high 1)))"""
 
 
-def talked() -> memlab.Lab:
+def build_conversation_lab() -> memlab.Lab:
     """Return a lab with the bundled conversation, a day after its end."""
     (labelled,) = read_locomo(CONVERSATION)
     lab = memlab.open(clock=memlab.ManualClock(labelled.conversation.end + timedelta(days=1)))
@@ -55,7 +55,7 @@ def talked() -> memlab.Lab:
 
 
 @functools.cache
-def lived() -> memlab.Lab:
+def build_team_lab() -> memlab.Lab:
     """Return a lab of a simulated team with corrections and clusters."""
     lab = live(WORLDS["differs"]).lab
     decisions = lab.memories.filter(kind="decision")["id"].to_list()
@@ -68,13 +68,13 @@ def lived() -> memlab.Lab:
     return lab
 
 
-def challenged() -> memlab.Lab:
+def build_challenged_lab() -> memlab.Lab:
     """Return a month of a simulated user under the default pack, with a challenger."""
     world = World("month", days=30, projects=4, messages_per_day=10, questions_per_day=8)
     return live(world, challengers=["companion"], every_days=1.0).lab
 
 
-def operated() -> memlab.Lab:
+def build_operated_lab() -> memlab.Lab:
     """Return a month under a pack that confirms facts; some are corrected, merged or forgotten."""
     lab = live(
         World("kept", days=30, projects=2, messages_per_day=6, questions_per_day=4),
@@ -256,8 +256,8 @@ SCENES: dict[
     "explorer": (lambda lab: RecallExplorer(lab, question=QUESTION, limit=6), explore),
     "studio": (studio, tune),
     "timeline": (versions, compare),
-    "map": (lambda _: MemoryMap(lived(), colour="cluster"), chart),
-    "table": (lambda _: MemoryTable(lived()), tabulate),
+    "map": (lambda _: MemoryMap(build_team_lab(), colour="cluster"), chart),
+    "table": (lambda _: MemoryTable(build_team_lab()), tabulate),
     "board": (
         lambda lab: EvaluationBoard(lab, ["memlab", "companion", "cascade"], missing="zero"),
         evaluate,
@@ -270,7 +270,7 @@ SCENES: dict[
 }
 # the base class has no bundle
 KINDS = [getattr(widgets, name) for name in widgets.__all__ if name != "Widget"]
-LABS = {"board": challenged, "player": operated}
+LABS = {"board": build_challenged_lab, "player": build_operated_lab}
 """Labs of scenes that do not use the bundled conversation."""
 
 
@@ -301,7 +301,7 @@ async def film(browser: Any, name: str) -> None:
     """Record ``FILMS`` as an animated picture in one palette, without repeated frames."""
     frames: list[Image.Image] = []
     times: list[int] = []
-    with talked() as lab:
+    with build_conversation_lab() as lab:
         served = Page(SCENES[name][0](lab))
         context = await browser.new_context(
             viewport={"width": WIDTH, "height": 900}, color_scheme="light"
@@ -352,7 +352,7 @@ async def main(wanted: list[str]) -> None:
         for name in wanted or SCENES:
             make, act = SCENES[name]
             for scheme, file in (("light", f"{name}.png"), ("dark", f"{name}-dark.png")):
-                with LABS.get(name, talked)() as lab:
+                with LABS.get(name, build_conversation_lab)() as lab:
                     widget = make(lab)
                     served = widget if isinstance(widget, Page) else Page(widget)
                     context = await browser.new_context(

@@ -29,7 +29,7 @@ import numpy as np
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from speed import rows, sentence
+from speed import draw_rows, draw_sentence
 
 import memlab
 from memlab.io.serving import lab_server
@@ -40,7 +40,7 @@ SEED = 7
 
 
 @contextlib.asynccontextmanager
-async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
+async def connect_client(folder: Path, *, http: bool) -> AsyncIterator[Client]:
     """Connect the official client to a server of this lab."""
     command = ["-m", "memlab", "serve", str(folder)]
     if not http:
@@ -65,10 +65,10 @@ async def connected(folder: Path, *, http: bool) -> AsyncIterator[Client]:
             server.terminate()
 
 
-async def round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> list[float]:
+async def time_round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> list[float]:
     """Return the milliseconds of each recall by the client."""
     spent = []
-    async with connected(folder, http=http) as client:
+    async with connect_client(folder, http=http) as client:
         for question in questions:
             began = time.perf_counter()
             answer = await client.call_tool("recall", {"query": question})
@@ -77,7 +77,7 @@ async def round_trips(folder: Path, questions: Sequence[str], *, http: bool) -> 
     return spent[WARM:]
 
 
-async def in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
+async def time_in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
     """Return the processor time of each recall by a client in this process, in milliseconds."""
     async with Client(lab_server(lab)) as client:
         spent = []
@@ -88,7 +88,9 @@ async def in_process(lab: memlab.Lab, questions: Sequence[str]) -> list[float]:
     return spent[WARM:]
 
 
-def recalls(lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float]) -> list[float]:
+def time_recalls(
+    lab: memlab.Lab, questions: Sequence[str], clock: Callable[[], float]
+) -> list[float]:
     """Return the milliseconds of each ``lab.recall`` in this process."""
     spent = []
     for question in questions:
@@ -115,23 +117,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "lab"
         with memlab.open(folder) as lab:
-            lab.remember(rows(arguments.memories, dice), chain=True)
-        questions = [sentence(dice, 8) for _ in range(arguments.recalls + WARM)]
-        trips = asyncio.run(round_trips(folder, questions, http=arguments.http))
+            lab.remember(draw_rows(arguments.memories, dice), chain=True)
+        questions = [draw_sentence(dice, 8) for _ in range(arguments.recalls + WARM)]
+        trips = asyncio.run(time_round_trips(folder, questions, http=arguments.http))
         with memlab.open(folder) as lab:
-            alone = recalls(lab, questions, time.perf_counter)
-            processor = recalls(lab, questions, time.process_time)
-            together = asyncio.run(in_process(lab, questions))
+            alone = time_recalls(lab, questions, time.perf_counter)
+            processor = time_recalls(lab, questions, time.process_time)
+            together = asyncio.run(time_in_process(lab, questions))
     way = "HTTP" if arguments.http else "standard input and output"
     print(
         f"{arguments.recalls} recalls of {arguments.memories:,} memories over {way}, milliseconds"
     )
-    _tell("round trip", trips, alone)
+    _print_row("round trip", trips, alone)
     print("processor time in one process, which other programs hardly change")
-    _tell("client and server", together, processor)
+    _print_row("client and server", together, processor)
 
 
-def _tell(what: str, whole: Sequence[float], alone: Sequence[float]) -> None:
+def _print_row(what: str, whole: Sequence[float], alone: Sequence[float]) -> None:
     """Print a row."""
     for name, spent in ((what, whole), ("lab.recall alone", alone)):
         print(f"  {name:<17} p50 {np.median(spent):6.2f}   p95 {np.percentile(spent, 95):6.2f}")

@@ -127,17 +127,17 @@ def prepare(
     }
 
 
-def measure(system: str, folder: str, run: int) -> dict[str, Any]:
+def measure_system(system: str, folder: str, run: int) -> dict[str, Any]:
     """Run one system once over all conversations."""
     from memlab.kernel.base.progress import bar
 
     plan = json.loads((Path(folder) / "plan.json").read_text(encoding="utf-8"))
     integers = np.load(Path(folder) / "vectors.npy")
     row_by_text = {text: row for row, text in enumerate(plan["texts"])}
-    opened = _opener(
+    opened = _build_opener(
         next(candidate for candidate in SYSTEMS if candidate.name == system), row_by_text, integers
     )
-    warmed = _warmed(opened)
+    warmed = _warm_up(opened)
     measures: dict[str, list[float]] = {"recall": [], "ndcg": [], "seconds": []}
     added, spent, disk = 0, 0.0, 0.0
     steps = sum(len(talk["rows"]) + len(talk["questions"]) for talk in plan["talks"])
@@ -145,7 +145,7 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
         for talk in plan["talks"]:
             with tempfile.TemporaryDirectory(prefix="side-by-side-") as place_of_store:
                 store = opened(Path(place_of_store))
-                spent += timed(_added, store, talk["rows"])[0]
+                spent += timed(_time_batch, store, talk["rows"])[0]
                 added += len(talk["rows"])
                 step(len(talk["rows"]))
                 for question in talk["questions"][:WARM]:
@@ -153,8 +153,8 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
                 for question in talk["questions"]:
                     seconds, refs = timed(store.ask, question["text"], talk["at"])
                     measures["seconds"].append(seconds)
-                    measures["recall"].append(share(refs, question["evidence"]))
-                    measures["ndcg"].append(gain(refs, question["evidence"]))
+                    measures["recall"].append(recall_at_ten(refs, question["evidence"]))
+                    measures["ndcg"].append(ndcg_at_ten(refs, question["evidence"]))
                     step(1)
                 store.close()
                 disk += disk_mb(Path(place_of_store))
@@ -162,7 +162,7 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
     singly = plan["talks"][0]["rows"][:SINGLES]
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as place_of_store:
         store = opened(Path(place_of_store))
-        seconds, _ = timed(_added_singly, store, singly)
+        seconds, _ = timed(_time_singles, store, singly)
         store.close()
     return {
         "recall": statistics.fmean(measures["recall"]),
@@ -177,31 +177,31 @@ def measure(system: str, folder: str, run: int) -> dict[str, Any]:
     }
 
 
-def _added(store: Store, rows: Sequence[Row]) -> None:
+def _time_batch(store: Store, rows: Sequence[Row]) -> None:
     """Time adding a batch."""
     store.add(rows)
     store.save()
 
 
-def _added_singly(store: Store, rows: Sequence[Row]) -> None:
+def _time_singles(store: Store, rows: Sequence[Row]) -> None:
     """Time adding turns one by one."""
     for row in rows:
         store.add([row])
 
 
-def _warmed(opened: Callable[[Path], Store]) -> float:
+def _warm_up(opened: Callable[[Path], Store]) -> float:
     """Open and close an empty store, which imports its modules; return the memory in MB."""
     with tempfile.TemporaryDirectory(prefix="side-by-side-") as folder:
         opened(Path(folder)).close()
     return peak_mb()
 
 
-def share(refs: Sequence[str], evidence: Sequence[str]) -> float:
+def recall_at_ten(refs: Sequence[str], evidence: Sequence[str]) -> float:
     """Return fractional recall@10."""
     return len(set(refs[:TEN]) & set(evidence)) / len(evidence)
 
 
-def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
+def ndcg_at_ten(refs: Sequence[str], evidence: Sequence[str]) -> float:
     """Return nDCG@10."""
     wanted = set(evidence)
     total = sum(
@@ -212,7 +212,7 @@ def gain(refs: Sequence[str], evidence: Sequence[str]) -> float:
     return total / sum(1 / math.log2(rank + 1) for rank in range(1, min(TEN, len(wanted)) + 1))
 
 
-def _opener(
+def _build_opener(
     system: System, row_by_text: Mapping[str, int], integers: NDArray[np.int8]
 ) -> Callable[[Path], Store]:
     """Return a function that opens a new store of a system in a folder."""
@@ -259,7 +259,9 @@ def compare(
                 try:
                     runs_by_system[name].append(
                         run_child(
-                            __file__, "measure", {"system": name, "folder": folder, "run": run}
+                            __file__,
+                            "measure_system",
+                            {"system": name, "folder": folder, "run": run},
                         )
                     )
                 except Failed as failed:
@@ -292,7 +294,7 @@ def compare(
     }
 
 
-def table(comparison: Mapping[str, Any]) -> str:
+def format_table(comparison: Mapping[str, Any]) -> str:
     """Return the comparison as text."""
     lines = [
         stated(comparison),
@@ -320,7 +322,7 @@ def table(comparison: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def drawing(comparison: Mapping[str, Any]) -> Figure:
+def draw_figure(comparison: Mapping[str, Any]) -> Figure:
     """Draw one line per system and one panel per measure."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -436,7 +438,7 @@ def main() -> None:
         )
         if comparison["rows"]:
             name = f"side-by-side-{comparison['dataset']}" if sets else "side-by-side"
-            figure = drawing(comparison)
+            figure = draw_figure(comparison)
             save_figure(figure, name, arguments.figures)
             results.write_figure(figure, name)
             rows += [
@@ -445,7 +447,7 @@ def main() -> None:
             ]
         sets.append(comparison)
         if not arguments.json:
-            print(table(comparison), end="\n\n", flush=True)
+            print(format_table(comparison), end="\n\n", flush=True)
     results.save(rows)
     if arguments.json:
         print(json.dumps(sets, indent=1))
@@ -457,5 +459,5 @@ def main() -> None:
         raise SystemExit(1)
 
 
-if __name__ == "__main__" and not serve_child((prepare, measure)):
+if __name__ == "__main__" and not serve_child((prepare, measure_system)):
     main()

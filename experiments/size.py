@@ -110,7 +110,7 @@ def _package_of(path: Path) -> str:
     return "/".join(path.parts[:depth])
 
 
-def _row(size: Size, name: str) -> str:
+def _format_row(size: Size, name: str) -> str:
     density = size.tokens / max(size.lines, 1)
     nested = 100 * size.nested / max(size.statements, 1)
     return f"{size.lines:>7,} {size.tokens:>9,} {density:>7.1f} {nested:>7.2f}  {name}"
@@ -140,15 +140,15 @@ def main() -> int:
     print("  lines    tokens  a line  nested  package (nested comprehensions for 100 statements)")
     totals = {name: add_sizes(of_package) for name, of_package in packages.items()}
     for name, size in sorted(totals.items(), key=lambda item: -item[1].lines):
-        print(_row(size, name))
+        print(_format_row(size, name))
     for group in sorted({path.parts[0] for path in sizes if len(path.parts) > 1}):
         print(
-            _row(
+            _format_row(
                 add_sizes([size for path, size in sizes.items() if path.parts[0] == group]),
                 f"{group} in all",
             )
         )
-    print(_row(add_sizes(list(sizes.values())), f"in {len(sizes)} files"))
+    print(_format_row(add_sizes(list(sizes.values())), f"in {len(sizes)} files"))
     longest = sorted(sizes, key=lambda path: -sizes[path].lines)[:3]
     print("longest:", ", ".join(f"{path} {sizes[path].lines}" for path in longest))
     names = Counter(path.name for path in sizes if path.name != "__init__.py")

@@ -31,19 +31,19 @@ _SHARE /= _SHARE[-1]
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "ai", "or", "en")]
 
 
-def quantiles(seconds: list[float]) -> tuple[float, float]:
+def compute_quantiles(seconds: list[float]) -> tuple[float, float]:
     """Return p50 and p95 in milliseconds."""
     return tuple(1000 * float(np.quantile(seconds, q)) for q in (0.5, 0.95))  # type: ignore[return-value]
 
 
-def timed(call: Callable[[], object]) -> float:
+def time_call(call: Callable[[], object]) -> float:
     """Return the seconds of a call."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
-def word(rank: int) -> str:
+def invent_word(rank: int) -> str:
     """Return an invented word for each rank; rare words are longer."""
     syllables = []
     rank += 100
@@ -53,10 +53,10 @@ def word(rank: int) -> str:
     return "".join(syllables)
 
 
-def sentence(dice: random.Random, words: int = 12) -> str:
+def draw_sentence(dice: random.Random, words: int = 12) -> str:
     """Return content words, drawn by their frequency in text."""
     drawn = np.searchsorted(_SHARE, [dice.random() for _ in range(words)])
-    return " ".join(word(int(rank)) for rank in drawn).capitalize() + "."
+    return " ".join(invent_word(int(rank)) for rank in drawn).capitalize() + "."
 
 
 def remember_in_batches(lab: memlab.Lab, turns: list[dict[str, object]], *, first: int) -> None:
@@ -65,11 +65,11 @@ def remember_in_batches(lab: memlab.Lab, turns: list[dict[str, object]], *, firs
         lab.remember(turns[at : at + 2000], chain=True)
 
 
-def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
+def draw_rows(count: int, dice: random.Random) -> list[dict[str, object]]:
     """Return random turns."""
     return [
         {
-            "text": sentence(dice),
+            "text": draw_sentence(dice),
             "kind": "turn",
             "speaker": dice.choice(["Ana", "Bo"]),
             "session": f"s{number // 20}",
@@ -79,17 +79,17 @@ def rows(count: int, dice: random.Random) -> list[dict[str, object]]:
     ]
 
 
-def measure(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[float]:
+def time_recalls(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> list[float]:
     """Return the seconds of each recall after a warm-up."""
     for question, project in questions[:10]:
         lab.recall(question, project=project)
     return [
-        timed(lambda q=question, p=project: lab.recall(q, project=p))
+        time_call(lambda q=question, p=project: lab.recall(q, project=p))
         for question, project in questions
     ]
 
 
-def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
+def time_parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
     """Return the milliseconds of the unavoidable parts: embed, search exactly, commit a slate."""
     vectors, journal, blob = lab.io.store.state.vectors, lab.io.store.journal, b"x" * 30_000
 
@@ -98,15 +98,17 @@ def parts(lab: memlab.Lab, questions: list[tuple[str, str | None]]) -> float:
         with journal.write(durable=False) as tx:
             tx.slate(tx.event("recall", {"ids": []}, at=0), blob)
 
-    return quantiles([timed(lambda q=question: must(q)) for question, _ in questions])[0]
+    return compute_quantiles([time_call(lambda q=question: must(q)) for question, _ in questions])[
+        0
+    ]
 
 
-def fresh_import() -> float:
+def time_import() -> float:
     """Return the milliseconds that ``import memlab`` adds, best of five."""
 
     def run(code: str) -> float:
         return min(
-            timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+            time_call(lambda: subprocess.run([sys.executable, "-c", code], check=True))
             for _ in range(5)
         )
 
@@ -123,7 +125,7 @@ def main() -> None:
     results = Results("speed", arguments, data=[arguments.locomo])
     table = []
 
-    print(f"import memlab            {fresh_import():8.1f} ms\n")
+    print(f"import memlab            {time_import():8.1f} ms\n")
 
     print(
         f"{'scope':<14}{'turns':>9}{'turns/s':>9}{'reopen s':>10}{'p50 ms':>8}{'p95 ms':>8}{'p50 / parts':>13}"
@@ -136,7 +138,7 @@ def main() -> None:
             path = Path(folder) / "locomo.memlab"
             benchmarks = read_locomo(arguments.locomo)
             with memlab.open(path) as lab:
-                spent = timed(
+                spent = time_call(
                     lambda: [
                         conversation(lab, b.conversation, project=b.conversation.name)
                         for b in benchmarks
@@ -144,20 +146,20 @@ def main() -> None:
                 )
                 rate = len(lab) / spent
             queries = [(q.text, b.conversation.name) for b in benchmarks for q in b.questions]
-            table.append(report("locomo", path, rate, queries))
+            table.append(print_row("locomo", path, rate, queries))
         for size in arguments.sizes:
             dice = random.Random(arguments.seed)
             path = Path(folder) / f"{size}.memlab"
-            turns = rows(size, dice)
+            turns = draw_rows(size, dice)
             with memlab.open(path) as lab:
                 lab.remember(turns[:100], chain=True)
-                spent = timed(partial(remember_in_batches, lab, turns, first=100))
+                spent = time_call(partial(remember_in_batches, lab, turns, first=100))
             questions: list[tuple[str, str | None]] = [
-                (sentence(dice, 8), None) for _ in range(100)
+                (draw_sentence(dice, 8), None) for _ in range(100)
             ]
-            table.append(report("all projects", path, (size - 100) / spent, questions))
+            table.append(print_row("all projects", path, (size - 100) / spent, questions))
             inside = [(question, "p1") for question, _ in questions]
-            table.append(report("one project", path, None, inside))
+            table.append(print_row("one project", path, None, inside))
     results.save(
         table,
         plot_lines(
@@ -171,16 +173,16 @@ def main() -> None:
     )
 
 
-def report(
+def print_row(
     name: str, path: Path, rate: float | None, questions: list[tuple[str, str | None]]
 ) -> dict[str, object]:
     """Open a lab, time its recalls, print the row and return it."""
     started = time.perf_counter()
     with memlab.open(path) as lab:
         opened = time.perf_counter() - started
-        p50, p95 = quantiles(measure(lab, questions))
+        p50, p95 = compute_quantiles(time_recalls(lab, questions))
         rated = "" if rate is None else f"{rate:,.0f}"
-        ratio = p50 / parts(lab, questions)
+        ratio = p50 / time_parts(lab, questions)
         print(
             f"{name:<14}{len(lab):>9,}{rated:>9}{opened:>10.2f}{p50:>8.2f}{p95:>8.2f}{ratio:>13.1f}"
         )

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from build_model import PACKAGED, directions_of, teacher_folder
+from build_model import PACKAGED, find_directions, find_teacher
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_matrix, diags
 from tokenizers import Tokenizer
@@ -45,7 +45,7 @@ class Teacher:
     """all-MiniLM-L6-v2 in NumPy: the mean of the states of up to ``longest`` tokens."""
 
     def __init__(self, longest: int = LONGEST) -> None:
-        folder = teacher_folder()
+        folder = find_teacher()
         self.weights = load_file(folder / "model.safetensors")
         settings = json.loads((folder / "config.json").read_bytes())
         self.layers, self.heads = settings["num_hidden_layers"], settings["num_attention_heads"]
@@ -154,7 +154,7 @@ class Table:
         return (diags(1 / np.maximum(np.diff(stops), 1).astype(np.float32)) @ counts).tocsr()
 
 
-def sentences(count: int, seed: int = 7) -> list[str]:
+def draw_sentences(count: int, seed: int = 7) -> list[str]:
     """Return definitions with their words, and examples of WordNet, in a seeded order."""
     if not WORDNET.is_dir():
         raise SystemExit("Install WordNet first: apt-get install wordnet-base")
@@ -173,7 +173,7 @@ def sentences(count: int, seed: int = 7) -> list[str]:
     ]
 
 
-def trained(
+def train_table(
     shares: csr_matrix, wanted: np.ndarray, rows: np.ndarray, ridge: float, steps: int = 30
 ) -> np.ndarray:
     """Return the table nearest to ``rows`` whose means fit ``wanted``, by conjugate gradients."""
@@ -191,7 +191,7 @@ def trained(
     return rows + moved
 
 
-def unit(vectors: np.ndarray) -> np.ndarray:
+def normalise(vectors: np.ndarray) -> np.ndarray:
     """Return vectors with a norm of 1."""
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True).clip(1e-9)
 
@@ -217,7 +217,7 @@ class Asked:
 
     def judged(self, rows: np.ndarray) -> np.ndarray:
         """Return f64[questions, 2]: recall@10 and nDCG@10 of the cosine alone."""
-        cosines = unit(self.questions @ rows) @ unit(self.turns @ rows).T
+        cosines = normalise(self.questions @ rows) @ normalise(self.turns @ rows).T
         discount = 1 / np.log2(np.arange(2, 12))
         rows_of_queries = []
         for values, wanted in zip(cosines, self.gold, strict=True):
@@ -276,17 +276,17 @@ def main() -> None:
     queries += [Asked(table, "BEAM", entry) for entry in read_beam(arguments.beam)]
     before = [entry.judged(table.rows) for entry in queries]
     print_row("as shipped", queries, table.rows, before)
-    texts = sentences(arguments.sentences)
+    texts = draw_sentences(arguments.sentences)
     shares = table.shares(texts, LONGEST - 2)
     tokens = sorted(table.tokenizer.get_vocab(), key=table.tokenizer.token_to_id)
-    wanted = teacher.encode(texts) @ directions_of(
+    wanted = teacher.encode(texts) @ find_directions(
         teacher.of_tokens(tokens).astype(np.float64)
     ).astype(np.float32)
     means = shares @ table.rows
     # on the scale of the targets
     rows = table.rows * np.float32((means * wanted).sum() / (means**2).sum())
     for ridge in RIDGES:
-        moved = trained(shares, wanted, rows, ridge) - rows
+        moved = train_table(shares, wanted, rows, ridge) - rows
         for mix in MIXES:
             print_row(
                 f"ridge {ridge:g}, mix {mix:g}", queries, rows + np.float32(mix) * moved, before

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from speed import rows, sentence
+from speed import draw_rows, draw_sentence
 
 import memlab
 from memlab.subjects.verifiers import local
@@ -26,7 +26,7 @@ from memlab.subjects.verifiers import local
 SEED = 7
 
 
-def offered(
+def offer_contexts(
     lab: memlab.Lab, contexts: list[str], pause: float, **how: Any
 ) -> tuple[list[float], int, int]:
     """Return the milliseconds of each offer, the contexts searched, and the contexts replaced."""
@@ -43,7 +43,7 @@ def offered(
     return spent, searched, skipped
 
 
-def worked(lab: memlab.Lab, contexts: list[str]) -> list[float]:
+def time_until_idle(lab: memlab.Lab, contexts: list[str]) -> list[float]:
     """Return the milliseconds from each offer until the worker is idle, one at a time."""
     spent = []
     with lab.agents.turns() as turns:
@@ -78,14 +78,14 @@ def main() -> None:
         "none": None,
     }
     with memlab.open(pack=arguments.pack) as lab:
-        lab.remember(rows(arguments.memories, dice), linking="off")
-        contexts = [sentence(dice) for _ in range(arguments.offers)]
+        lab.remember(draw_rows(arguments.memories, dice), linking="off")
+        contexts = [draw_sentence(dice) for _ in range(arguments.offers)]
         print(
             f"{arguments.memories:,} memories, pack {arguments.pack}, "
             f"{arguments.offers:,} offers, {arguments.pause:g} ms apart"
         )
         for name, verifier in ways.items():
-            spent, searched, skipped = offered(
+            spent, searched, skipped = offer_contexts(
                 lab, contexts, arguments.pause, verifier=verifier, patience=0.5
             )
             p50, p99, maximum = np.percentile(spent, [50, 99, 100])
@@ -94,7 +94,7 @@ def main() -> None:
                 f"{searched:,} searched, {skipped:,} replaced by a newer one"
             )
         ended.set()
-        p50, p99 = np.percentile(worked(lab, contexts[:100]), [50, 99])
+        p50, p99 = np.percentile(time_until_idle(lab, contexts[:100]), [50, 99])
         refined = int((lab.log["kind"] == "refine").sum())
         print(
             f"  from offer to idle, verified: p50 {p50:.1f}  p99 {p99:.1f} ms; refined {refined} times"

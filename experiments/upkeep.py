@@ -24,14 +24,14 @@ from memlab.kernel.state import Change, build_edges, build_values
 NOW = memlab.ManualClock("2026-06-01")()
 
 
-def cpu(call):
+def time_call(call):
     """Return the CPU seconds and the result of a call."""
     started = time.process_time()
     result = call()
     return time.process_time() - started, result
 
 
-def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
+def build_lab(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
     """Return a lab with a past: memories of up to a year, recalls, and random edges, some weak."""
     dice = np.random.default_rng(0)
     vectors = dice.normal(size=(64, 8))
@@ -72,7 +72,7 @@ def lived(memories: int, edges: int, clock: memlab.ManualClock) -> memlab.Lab:
     return lab
 
 
-def reset(lab: memlab.Lab) -> None:
+def reset_labels(lab: memlab.Lab) -> None:
     """Make every memory active and unlabelled, as before the first pass."""
     with lab.io.store.writing() as tx:
         ids = list(range(1, len(lab) + 1))
@@ -92,20 +92,20 @@ def main() -> None:
     results = Results("upkeep", arguments)
     rows: list[dict[str, object]] = []
     clock = memlab.ManualClock(NOW)
-    lab = lived(arguments.memories, arguments.edges, clock)
+    lab = build_lab(arguments.memories, arguments.edges, clock)
     print(
         f"{len(lab):,} memories, {lab.io.store.state.edges.live:,} edges; CPU seconds, transitions and edges pruned"
     )
     print(f"{'pack':<14}{'first pass':>28}{'nothing to do':>20}{'four hours later':>28}")
     for name in memlab.packs():
         lab.policies.use(name)
-        reset(lab)
+        reset_labels(lab)
         clock.set(NOW)
-        first, result_first = cpu(lambda: lab.upkeep.maintain(progress=False))
-        again, nothing = cpu(lambda: lab.upkeep.maintain(progress=False))
+        first, result_first = time_call(lambda: lab.upkeep.maintain(progress=False))
+        again, nothing = time_call(lambda: lab.upkeep.maintain(progress=False))
         assert not nothing, nothing
         clock.advance(hours=4)
-        later, after = cpu(lambda: lab.upkeep.maintain(progress=False))
+        later, after = time_call(lambda: lab.upkeep.maintain(progress=False))
         print(
             f"{name:<14}{first:>10.3f} s {result_first.frame.height:>9,} {result_first.pruned.height:>6,}{again:>18.3f} s"
             f"{later:>10.3f} s {after.frame.height:>9,} {after.pruned.height:>6,}",

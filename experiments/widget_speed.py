@@ -49,7 +49,7 @@ KERNEL, BROWSER = 150, 300
 """Limits of the 95th percentile in milliseconds."""
 
 
-def filled(count: int) -> memlab.Lab:
+def fill_lab(count: int) -> memlab.Lab:
     """Return a lab of random memories."""
     chance = random.Random(7)
     lab = memlab.open()
@@ -71,7 +71,7 @@ def print_row(what: str, times: list[float], limit: float) -> None:
     print(f"{what:<58} p50 {middle:6.1f} ms  p95 {high:6.1f} ms  of {limit} ms: {high / limit:.2f}")
 
 
-def in_kernel(studio: PolicyStudio, slot: str, text: Callable[[float], str]) -> list[float]:
+def time_checks(studio: PolicyStudio, slot: str, text: Callable[[float], str]) -> list[float]:
     """Return the times of checks in the kernel."""
     studio.slot = slot
     times = []
@@ -103,7 +103,7 @@ _MEASURE = """async (value) => {
 }"""
 
 
-async def in_browser(lab: memlab.Lab) -> list[float]:
+async def time_slider(lab: memlab.Lab) -> list[float]:
     """Return the times from a slider to the ranks."""
     studio = PolicyStudio(lab, questions=draw_queries())
     studio.source = SCORE.format(0.5)
@@ -142,17 +142,17 @@ _MOVE = """async () => {
     return 1000 * frames / (performance.now() - start) }"""
 
 
-def table_word(number: int) -> str:
+def invent_table_word(number: int) -> str:
     return f"{('place', 'thing', 'person')[number % 3]}{number // 3}"
 
 
-def table_lab(count: int) -> memlab.Lab:
+def build_table_lab(count: int) -> memlab.Lab:
     """Return a lab with all kinds, 40 speakers and 12 projects, over a year."""
     chance = random.Random(7)
     lab = memlab.open()
     rows = [
         {
-            "text": f"{' '.join(table_word(chance.randrange(600)) for _ in range(9))} {number}",
+            "text": f"{' '.join(invent_table_word(chance.randrange(600)) for _ in range(9))} {number}",
             "kind": chance.choice(memlab.KINDS[:12]),
             "speaker": f"speaker {chance.randrange(40)}",
             "project": f"project {chance.randrange(12)}",
@@ -164,7 +164,7 @@ def table_lab(count: int) -> memlab.Lab:
     return lab
 
 
-def table_shown(what: str, times: list[float], limit: float = float("nan")) -> None:
+def print_table_row(what: str, times: list[float], limit: float = float("nan")) -> None:
     middle, high = np.percentile(times, [50, 95])
     print(
         f"{what:<58} p50 {middle:7.1f} ms  p95 {high:7.1f} ms"
@@ -172,7 +172,7 @@ def table_shown(what: str, times: list[float], limit: float = float("nan")) -> N
     )
 
 
-def table_timed(act: Callable[[int], object], rounds: int = LOOKS) -> list[float]:
+def time_table_call(act: Callable[[int], object], rounds: int = LOOKS) -> list[float]:
     times = []
     for step in range(rounds):
         start = time.perf_counter()
@@ -181,8 +181,8 @@ def table_timed(act: Callable[[int], object], rounds: int = LOOKS) -> list[float
     return times
 
 
-def table_in_kernel(lab: memlab.Lab) -> None:
-    table_shown("table opens", table_timed(lambda _: MemoryTable(lab), 5), 1_000)
+def measure_table_in_kernel(lab: memlab.Lab) -> None:
+    print_table_row("table opens", time_table_call(lambda _: MemoryTable(lab), 5), 1_000)
     table = MemoryTable(lab)
 
     def ask(verb: str, **arguments: Any) -> None:
@@ -190,48 +190,51 @@ def table_in_kernel(lab: memlab.Lab) -> None:
         assert "error" not in reply, reply
 
     rest = {"filters": {}, "search": "", "by": "word", "sort": []}
-    table_shown(
+    print_table_row(
         "a page of 100 rows",
-        table_timed(lambda step: ask("page", start=997 * step, count=100)),
+        time_table_call(lambda step: ask("page", start=997 * step, count=100)),
         100,
     )
     kinds = memlab.KINDS
-    table_shown(
+    print_table_row(
         "another kind",
-        table_timed(lambda n: ask("show", **{**rest, "filters": {"kind": [kinds[n % 12]]}})),
+        time_table_call(lambda n: ask("show", **{**rest, "filters": {"kind": [kinds[n % 12]]}})),
     )
-    table_shown(
+    print_table_row(
         "another brush of time",
-        table_timed(
+        time_table_call(
             lambda n: ask(
                 "show", **{**rest, "filters": {"created": [f"2025-0{1 + n % 9}-01", None]}}
             )
         ),
     )
-    table_shown(
-        "search by word", table_timed(lambda n: ask("show", **{**rest, "search": table_word(n)}))
+    print_table_row(
+        "search by word",
+        time_table_call(lambda n: ask("show", **{**rest, "search": invent_table_word(n)})),
     )
-    table_shown(
+    print_table_row(
         "search by meaning",
-        table_timed(lambda n: ask("show", **{**rest, "search": table_word(n), "by": "meaning"})),
+        time_table_call(
+            lambda n: ask("show", **{**rest, "search": invent_table_word(n), "by": "meaning"})
+        ),
     )
-    table_shown(
+    print_table_row(
         "another order",
-        table_timed(lambda n: ask("show", **{**rest, "sort": ["kind", bool(n % 2)]})),
+        time_table_call(lambda n: ask("show", **{**rest, "sort": ["kind", bool(n % 2)]})),
     )
 
 
-def map_in_kernel(lab: memlab.Lab) -> None:
-    table_shown("map opens", table_timed(lambda _: MemoryMap(lab), 5))
+def measure_map_in_kernel(lab: memlab.Lab) -> None:
+    print_table_row("map opens", time_table_call(lambda _: MemoryMap(lab), 5))
     chart = MemoryMap(lab)
     for colour in ("status", "retention", "recalled", "cluster"):
-        table_shown(
+        print_table_row(
             f"map coloured by {colour}",
-            table_timed(lambda _, to=colour: setattr(chart, "colour", to), 1),
+            time_table_call(lambda _, to=colour: setattr(chart, "colour", to), 1),
         )
 
 
-async def table_and_map_in_browser(lab: memlab.Lab) -> None:
+async def measure_table_in_browser(lab: memlab.Lab) -> None:
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -240,13 +243,13 @@ async def table_and_map_in_browser(lab: memlab.Lab) -> None:
         start = time.perf_counter()
         await page.goto(served.url)
         await page.locator(".scroll .row[data-memory]").first.wait_for()
-        table_shown(
+        print_table_row(
             "browser: table opens, without the reading",
             [1_000 * (time.perf_counter() - start)],
             1_000,
         )
         times = [await page.evaluate(_JUMP, (0.07 + 0.618 * step) % 1) for step in range(LOOKS)]
-        table_shown("browser: a jump to rows that were not read", times, 100)
+        print_table_row("browser: a jump to rows that were not read", times, 100)
         served.close()
         served = Page(MemoryMap(lab))
         await page.goto(served.url)
@@ -259,11 +262,11 @@ async def table_and_map_in_browser(lab: memlab.Lab) -> None:
         await browser.close()
 
 
-def table_main() -> None:
-    with table_lab(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000) as lab:
-        table_in_kernel(lab)
-        map_in_kernel(lab)
-        asyncio.run(table_and_map_in_browser(lab))
+def measure_table() -> None:
+    with build_table_lab(int(sys.argv[2]) if len(sys.argv) > 2 else 100_000) as lab:
+        measure_table_in_kernel(lab)
+        measure_map_in_kernel(lab)
+        asyncio.run(measure_table_in_browser(lab))
 
 
 NODES = 2_000
@@ -278,7 +281,7 @@ print(time.perf_counter() - start)
 """
 
 
-async def graph_in_browser(chart: MemoryMap) -> None:
+async def measure_graph_in_browser(chart: MemoryMap) -> None:
     path = os.environ.get("MEMLAB_BROWSER") or shutil.which("chromium")
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -304,7 +307,7 @@ async def graph_in_browser(chart: MemoryMap) -> None:
         await browser.close()
 
 
-def graph_main() -> None:
+def measure_graph() -> None:
     with memlab.open() as lab:
         lab.remember(
             [{"text": f"Row {n}", "tags": [f"t{n % 40}", "all"]} for n in range(NODES + 200)]
@@ -318,11 +321,11 @@ def graph_main() -> None:
             )
             assert "error" not in reply, reply
 
-        table_shown(f"kernel: a neighbourhood of {NODES:,} nodes", table_timed(ask))
-        asyncio.run(graph_in_browser(chart))
+        print_table_row(f"kernel: a neighbourhood of {NODES:,} nodes", time_table_call(ask))
+        asyncio.run(measure_graph_in_browser(chart))
 
 
-def first_main() -> None:
+def measure_first_widget() -> None:
     for name in memlab.widgets.__all__:
         command = [sys.executable, "-c", _FIRST.replace("WIDGET", name)]
         runs = [
@@ -335,25 +338,25 @@ def first_main() -> None:
 def main() -> None:
     """Measure the studio."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    with filled(count) as lab:
+    with fill_lab(count) as lab:
         start = time.perf_counter()
         studio = PolicyStudio(lab, questions=draw_queries())
         print(f"{count:,} memories; opened in {time.perf_counter() - start:.2f} s, the first time")
         print_row(
             "kernel, recall-score scored again",
-            in_kernel(studio, "recall-score", SCORE.format),
+            time_checks(studio, "recall-score", SCORE.format),
             KERNEL,
         )
         print_row(
             "kernel, seed-score, each question asked again",
-            in_kernel(studio, "seed-score", SEED.format),
+            time_checks(studio, "seed-score", SEED.format),
             KERNEL,
         )
-        print_row("browser, slider to ranks on the page", asyncio.run(in_browser(lab)), BROWSER)
+        print_row("browser, slider to ranks on the page", asyncio.run(time_slider(lab)), BROWSER)
     print(f"load average {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":
-    {"table": table_main, "graph": graph_main, "first": first_main}.get(
+    {"table": measure_table, "graph": measure_graph, "first": measure_first_widget}.get(
         "".join(sys.argv[1:2]), main
     )()

@@ -64,7 +64,7 @@ ENDS = [
 WAYS = ("off", "later", "now")
 
 
-def sentences(seed: int) -> Iterator[str]:
+def draw_sentences(seed: int) -> Iterator[str]:
     """Yield random sentences about a code base without end."""
     drawn = random.Random(seed)
     while True:
@@ -72,18 +72,18 @@ def sentences(seed: int) -> Iterator[str]:
         yield f"The {first} {drawn.choice(VERBS)} the {second} {drawn.randrange(10_000)} {drawn.choice(ENDS)}"
 
 
-def fill(path: Path, size: int, seed: int) -> None:
+def fill_lab(path: Path, size: int, seed: int) -> None:
     """Fill a lab with ``size`` memories without links."""
-    new_texts = sentences(seed)
+    new_texts = draw_sentences(seed)
     with memlab.open(path) as lab:
         for start in range(0, size, 20_000):
             lab.remember([next(new_texts) for _ in range(min(20_000, size - start))], linking="off")
 
 
-def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
+def measure_singles(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[str, Any]:
     """Remember ``singles`` memories one by one in a copy of the lab at ``path``."""
     drawn = random.Random(seed + 1)
-    new_texts = sentences(seed + 2)
+    new_texts = draw_sentences(seed + 2)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.memlab"
         shutil.copytree(path, copy)
@@ -129,9 +129,9 @@ def measure(path: Path, pack: str, way: str, singles: int, seed: int) -> dict[st
             }
 
 
-def bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
+def measure_bulk(path: Path, pack: str, rows: int, seed: int) -> dict[str, Any]:
     """Remember ``rows`` memories in one call, with linking off and now."""
-    new_texts = sentences(seed + 3)
+    new_texts = draw_sentences(seed + 3)
     texts = [next(new_texts) for _ in range(rows)]
     rates: dict[str, Any] = {"pack": pack, "rows": rows}
     for way in ("off", "now"):
@@ -170,13 +170,15 @@ def main() -> None:
         path = arguments.lab
         if path is None:
             path = Path(folder) / "made.memlab"
-            fill(path, arguments.size, arguments.seed)
+            fill_lab(path, arguments.size, arguments.seed)
         rows = [
-            measure(path, pack, way, arguments.singles, arguments.seed)
+            measure_singles(path, pack, way, arguments.singles, arguments.seed)
             for pack in arguments.packs
             for way in WAYS
         ]
-        many = [bulk(path, pack, arguments.bulk, arguments.seed) for pack in arguments.packs]
+        many = [
+            measure_bulk(path, pack, arguments.bulk, arguments.seed) for pack in arguments.packs
+        ]
     facts = provenance(["polars", "numpy", "hy"])
     results.write_table(many, "bulk")
     results.save(

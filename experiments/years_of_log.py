@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import polars as pl
 from results import Results, plot_bars
-from speed import rows, sentence
+from speed import draw_rows, draw_sentence
 
 import memlab
 import memlab.kernel.storage.store as store
@@ -40,34 +40,34 @@ APART = 600_000_000
 clock = memlab.ManualClock("2026-01-01")
 
 
-def spent(do: Callable[[], Result]) -> tuple[float, Result]:
+def time_call(do: Callable[[], Result]) -> tuple[float, Result]:
     """Return the processor seconds and the result of a call."""
     begin = time.process_time()
     result = do()
     return time.process_time() - begin, result
 
 
-def size(folder: Path) -> int:
+def count_bytes(folder: Path) -> int:
     """Return the bytes of all files."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def ask(lab: memlab.Lab, dice: random.Random, count: int) -> None:
+def log_recalls(lab: memlab.Lab, dice: random.Random, count: int) -> None:
     """Log ``count`` recalls, and judge one memory of each."""
     for _ in range(count):
         clock.set(clock.now + APART)
-        hits = lab.recall(sentence(dice, 8))
+        hits = lab.recall(draw_sentence(dice, 8))
         lab.feedback(hits[dice.randrange(len(hits))], dice.choice(("success", "fail")))
 
 
-def concluded(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
+def draw_conclusions(lab: memlab.Lab) -> tuple[dict[str, Any], float]:
     """Return estimates and verdict as JSON, and the seconds of the estimates."""
     policies = [
         "memlab",
         pl.col("similarity"),
         pl.col("lexical") + pl.col("use-1-days").fill_null(0),
     ]
-    took, evaluation = spent(
+    took, evaluation = time_call(
         lambda: memlab.evaluate(lab.slates(), policies, missing="censor", cluster="day")
     )
     verdict = lab.verdict(missing="censor", cluster="day")
@@ -95,44 +95,46 @@ def main() -> None:
         "memories": MEMORIES,
     }
     with memlab.open(folder / "lab", pack="memlab", clock=clock) as lab:
-        lab.remember(rows(MEMORIES, dice), chain=True)
-    empty = size(folder)
+        lab.remember(draw_rows(MEMORIES, dice), chain=True)
+    empty = count_bytes(folder)
     store._SEAL_EVERY = store._SEAL_AT = NEVER
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.challenge("workbench")
         measures["logged, challenged, ms"] = (
-            1000 * spent(lambda: ask(lab, dice, arguments.compared))[0] / arguments.compared
+            1000
+            * time_call(lambda: log_recalls(lab, dice, arguments.compared))[0]
+            / arguments.compared
         )
-    measures["full, bytes"] = (size(folder) - empty) / arguments.compared
+    measures["full, bytes"] = (count_bytes(folder) - empty) / arguments.compared
     with memlab.open(folder / "lab", clock=clock) as lab:
-        before, measures["evaluate before, s"] = concluded(lab)
+        before, measures["evaluate before, s"] = draw_conclusions(lab)
         store._SEAL_EVERY, store._SEAL_AT = every, at
-        took, count = spent(lambda: lab.io.store.seal(every=min(every, arguments.compared)))
+        took, count = time_call(lambda: lab.io.store.seal(every=min(every, arguments.compared)))
         measures["seal, ms"] = 1000 * took / count
-        after, measures["evaluate after, s"] = concluded(lab)
+        after, measures["evaluate after, s"] = draw_conclusions(lab)
         measures["estimates equal"] = before["estimates"] == after["estimates"]
         measures["verdicts equal"] = before["verdict"] == after["verdict"]
         lab.policies.end_challenge("workbench")
         left = arguments.recalls - arguments.compared
         if left:
             measures["logged with sealing, ms"] = (
-                1000 * spent(lambda: ask(lab, dice, left))[0] / left
+                1000 * time_call(lambda: log_recalls(lab, dice, left))[0] / left
             )
             measures["of that judged and recalled"] = left
-    measures["files, bytes"] = (size(folder) - empty) / arguments.recalls
+    measures["files, bytes"] = (count_bytes(folder) - empty) / arguments.recalls
     with memlab.open(folder / "lab", clock=clock) as lab:
         lab.io.store.seal()
         used = dict(lab.upkeep.usage().frame.select("what", "bytes").iter_rows())
         sealed = sum(count for what, count in used.items() if what.startswith("sealed slates"))
         measures["sealed, bytes"] = sealed / arguments.recalls
         measures["questions, bytes"] = used["questions of sealed slates"] / arguments.recalls
-        measures["evaluate all, s"] = concluded(lab)[1]
-        measures["whole lab before the purge, MB"] = size(folder) / 1e6
-        took, done = spent(lambda: lab.purge(17))
+        measures["evaluate all, s"] = draw_conclusions(lab)[1]
+        measures["whole lab before the purge, MB"] = count_bytes(folder) / 1e6
+        took, done = time_call(lambda: lab.purge(17))
         measures["purge, s"] = took
         searched = done.frame.filter(step="searched").row(0, named=True)
         measures["searched, bytes"], measures["found"] = searched["bytes"], done.found.height
-    measures["whole lab, MB"] = size(folder) / 1e6
+    measures["whole lab, MB"] = count_bytes(folder) / 1e6
     measures["peak memory, MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     for name, value in measures.items():
         print(f"{name:32}{value:12,.2f}" if isinstance(value, float) else f"{name:32}{value!s:>12}")

@@ -3,6 +3,8 @@
 import gc
 import json
 import os
+import sys
+from pathlib import Path
 
 import pytest
 from chromium import launched
@@ -15,6 +17,9 @@ from memlab.kernel import extension
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.storage.store import Store
 from memlab.ui.cli import main
+
+# Studies import their shared modules by name, as they do when they run as scripts.
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))
 
 Store.strict = True
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+# The studies import one another by their file names, as scripts of one folder do.
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from experiments.languages import LANGUAGES, in_language, talk
+from experiments.languages import LANGUAGES, read_talk, set_language
 from memlab.kernel.policies import load_pack
 from memlab.science.bench import bench_conversations
 from memlab.science.evaluation import BASELINES
@@ -15,7 +17,7 @@ from memlab.science.evaluation import BASELINES
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_each_language_has_a_hundred_different_questions_with_evidence(code):
-    (only,) = talk(code)
+    (only,) = read_talk(code)
     assert len({question.text for question in only.questions}) == 100
     assert all(question.evidence and not question.dropped for question in only.questions)
     assert 120 <= len(only.conversation.turns) <= 150
@@ -24,9 +26,9 @@ def test_each_language_has_a_hundred_different_questions_with_evidence(code):
 
 
 def recall(code, language):
-    pack = load_pack(in_language(BASELINES["bm25"], language))
+    pack = load_pack(set_language(BASELINES["bm25"], language))
     return (
-        bench_conversations(talk(code), packs=[pack], baselines=False)
+        bench_conversations(read_talk(code), packs=[pack], baselines=False)
         .systems[0]
         .metrics["recall@10"]
     )

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# The studies import one another by their file names, as scripts of one folder do.
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import memlab
-from experiments.absence import Asked, auc, aucs, raw_scores
-from experiments.outdated import DATA, Answer, asked_of_pairs, lives, rank
+from experiments.absence import Asked, compare_aucs, compute_auc, compute_scores
+from experiments.outdated import DATA, Answer, build_lives, find_rank, recall_pairs
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def test_the_pairs_are_a_hundred_in_two_splits_and_two_wordings(pairs):
 
 
 def test_a_replacement_is_stated_later_in_every_run(pairs):
-    for _, rows, group in lives(pairs):
+    for _, rows, group in build_lives(pairs):
         said = {row["ref"]: row["at"] for row in rows}
         assert len(said) == len(rows)
         for pair in group:
@@ -49,22 +51,22 @@ def test_a_replacement_is_stated_later_in_every_run(pairs):
 )
 def test_the_outdated_statement_leads_if_it_ranks_above_or_alone(current, outdated, wrong):
     assert Answer("life-1", "cue", current, outdated).wrong is wrong
-    assert rank(["a", None, "b"], ["b", "c"]) == 3
-    assert rank([], ["b"]) == 0
+    assert find_rank(["a", None, "b"], ["b", "c"]) == 3
+    assert find_rank([], ["b"]) == 0
 
 
 @pytest.mark.long
 def test_each_pair_and_each_control_is_asked_once():
-    changed, controls = asked_of_pairs("memlab", "dev", progress=False)
+    changed, controls = recall_pairs("memlab", "dev", progress=False)
     assert len(changed) == len(controls) == 60
     assert np.mean([answer.current > 0 for answer in changed]) > 0.8
 
 
 def test_the_auc_is_the_share_of_pairs_in_order():
     answerable = np.array([True, True, False, False])
-    assert auc(np.array([3.0, 1.0, 2.0, 0.0]), answerable) == 0.75
-    assert auc(np.array([1.0, 1.0, 1.0, 1.0]), answerable) == 0.5
-    assert np.isnan(auc(np.array([1.0]), np.array([True])))
+    assert compute_auc(np.array([3.0, 1.0, 2.0, 0.0]), answerable) == 0.75
+    assert compute_auc(np.array([1.0, 1.0, 1.0, 1.0]), answerable) == 0.5
+    assert np.isnan(compute_auc(np.array([1.0]), np.array([True])))
 
 
 @pytest.mark.long
@@ -79,7 +81,7 @@ def test_known_is_compared_with_the_best_raw_score():
         for at in range(200)
         for yes in (True, False)
     ]
-    result = aucs(asked)
+    result = compare_aucs(asked)
     assert result["unanswerable"] == 200
     assert result["gain"]["over"] == "top score"
     assert result["gain"]["low"] > 0
@@ -89,7 +91,7 @@ def test_known_is_compared_with_the_best_raw_score():
 def test_raw_scores_of_a_recall():
     with memlab.open() as lab:
         lab.remember([{"text": "I keep bees."}, {"text": "Rent is due on the third."}])
-        scores = raw_scores(lab.recall("Where are the bees?", log=False))
+        scores = compute_scores(lab.recall("Where are the bees?", log=False))
     assert scores["top score"] >= scores["mean of ten"]
     with memlab.open() as empty:
-        assert np.isnan(raw_scores(empty.recall("Where?", log=False))["top score"])
+        assert np.isnan(compute_scores(empty.recall("Where?", log=False))["top score"])

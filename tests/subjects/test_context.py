@@ -118,7 +118,7 @@ class TestBudget:
 
 
 def assert_within_its_marks(text):
-    """Check that one line opens and one closes, and that each line between them begins as a form does."""
+    """Check that a line opens, a line closes, and every line between begins as a form does."""
     if not text:
         return
     note, first, *inside, last = text.split("\n")
