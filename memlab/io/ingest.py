@@ -1,9 +1,9 @@
 """Read conversations of benchmarks and remember them as an agent would.
 
 ``read_locomo``, ``read_beam``, ``read_longmemeval`` and ``read_lmeb`` read the files of a benchmark into conversations
-and, separately, their questions with evidence. ``correct_evidence`` applies corrected labels, and ``read_questions``
-reads labels for an existing lab. ``conversation`` remembers the turns of a conversation; a lab never receives its
-questions or labels.
+and, separately, their questions with evidence. Labels have two functions: ``correct_evidence`` applies corrected
+labels, and ``read_questions`` reads labels for an existing lab. The function ``conversation`` remembers the turns of a
+conversation. A lab never receives its questions or labels.
 """
 
 from memlab.io.formats.chats import read_beam, read_lmeb, read_longmemeval

@@ -254,8 +254,8 @@ def draw_ranks(
     """Return a drawing of rank changes: one line per row (left rank, right rank, text).
 
     Orange lines rise, blue lines fall. A row with a rank on one side only ends at the bottom, which
-    is labelled ``below``. ``margin`` is the width of the texts relative to the lines, and ``size``
-    their font size in points.
+    is labelled ``below``. The width of the texts relative to the lines is ``margin``, and their
+    font size in points is ``size``.
     """
     # Lines of rows on both sides are drawn above the thin ones that end at the bottom.
     foot = maximum + 1.1

@@ -830,15 +830,12 @@ class Lab(Displayed):
     ) -> Corrected | Quarantined:
         """Take memories out of every recall; ``restore`` is the inverse.
 
-        ================  =============  =======================================  =======================
-        ``how``           status         which memories                           brought back by
-        ================  =============  =======================================  =======================
-        ``"forget"``      forgotten      ``memory``                               ``restore(memory)``
-        ``"delete"``      deleted        ``memory``, or all of a ``project``      the same, until purged
-        ``"deprecate"``   deprecated     ``memory`` that is wrong: ``reason``     ``restore(memory)``
-        ``"quarantine"``  quarantined    all from a ``source``, ``session`` or    ``restore(quarantine=)``
-                                         ``creator``
-        ================  =============  =======================================  =======================
+        | ``how`` | status | memories | restored by |
+        |---|---|---|---|
+        | ``"forget"`` | forgotten | ``memory`` | ``restore(memory)`` |
+        | ``"delete"`` | deleted | ``memory``, or all of a ``project`` | the same, until purged |
+        | ``"deprecate"`` | deprecated | ``memory`` that is wrong: ``reason`` | ``restore(memory)`` |
+        | ``"quarantine"`` | quarantined | all of a source, session or creator | ``restore(quarantine=)`` |
 
         Parameters
         ----------

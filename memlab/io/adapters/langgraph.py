@@ -12,9 +12,10 @@
 | ``search`` without, ``get``, ``list_namespaces`` | reads the state; nothing is logged |
 
 Namespace and key together are the ``ref`` of the memory, a JSON array, so that no label can leave its namespace. Labels
-contain no periods, as in LangGraph. ``batch`` reads first and then writes, as LangGraph's own stores do: the last of
-several puts of one key counts, and new keys are one transaction. A value with a secret is refused (PrivacyError). So is
-a time to live (InputError): in LangGraph it restarts with each read, while ``ttl_days`` counts from the creation.
+contain no periods, as in LangGraph. The method ``batch`` reads first and then writes, as LangGraph's own stores do. The
+last of several puts of one key counts, and new keys are one transaction. A value with a secret is refused
+(PrivacyError). So is a time to live (InputError): in LangGraph it restarts with each read, while ``ttl_days`` counts
+from the creation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,14 @@
 """Reader of LoCoMo (Maharana et al. 2024, arXiv 2402.17753), with repairs.
 
-The ten conversations contain evidence such as ``"D8:6; D9:17"``, ``"D9:1 D4:4"``, ``"D:11:26"``, ``"D30:05"`` and
-``"D"``, ids that no turn has, repeated ids, questions without evidence, dates of sessions that do not exist, and
-answers that are numbers. All of these are read. Any other deviation is a ``DatasetError`` that names the location.
+The ten conversations contain these deviations, all of which are read:
+
+- evidence such as ``"D8:6; D9:17"``, ``"D9:1 D4:4"``, ``"D:11:26"``, ``"D30:05"`` and ``"D"``
+- ids that no turn has, and repeated ids
+- questions without evidence
+- dates of sessions that do not exist
+- answers that are numbers
+
+Any other deviation is a ``DatasetError`` that names the location.
 """
 
 from __future__ import annotations

@@ -42,9 +42,16 @@ Floats = NDArray[np.float64]
 class EdgeBatch:
     """The edges crossed in one wave, ordered by the row that is left, then by edge.
 
-    ``source`` is the node that is left and ``target`` the node that is reached, in whichever direction the edge
-    points; ``outgoing`` says whether it points from source to target. ``activation`` is that of the source, and
-    ``depth`` the number of the wave, from 1.
+    Attributes
+    ----------
+    source, target
+        The node that is left and the node that is reached, in whichever direction the edge points.
+    outgoing
+        Whether the edge points from source to target.
+    activation
+        The activation of the source.
+    depth
+        The number of the wave, from 1.
     """
 
     activation: Floats
@@ -69,14 +76,22 @@ class Spread:
 
     Memories come first, then tags, clusters and entities.
 
-    ``received`` is what arrived over edges (0 for none), ``activation`` the final activation, and ``hops`` the
-    number of edges from the nearest seed (0 for a seed). For a personalised PageRank, hops count only edges that
-    were pushed over.
-
-    Three fields say what limits left out. ``unexpanded`` counts nodes that did not pass on in some wave because
-    it had reached its limit of crossings, and ``narrowed`` counts nodes that passed over their newest edges only.
-    ``left`` is the energy that had not settled when a personalised PageRank ended: no activation is too low by
-    more than that.
+    Attributes
+    ----------
+    received
+        The energy that arrived over edges, 0 for none.
+    activation
+        The final activation.
+    hops
+        The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, hops count
+        only edges that were pushed over.
+    unexpanded
+        The number of nodes that did not pass on in some wave because it had reached its limit of crossings.
+    narrowed
+        The number of nodes that passed over their newest edges only.
+    left
+        The energy that had not settled when a personalised PageRank ended. No activation is too low by
+        more than this energy.
     """
 
     rows: Ints

@@ -99,7 +99,7 @@ def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tup
     """Return the matching rows and the share of the query's idf mass in each.
 
     Rows ascend. A word that no eligible row contains counts in the mass, so a query is not covered by its known half.
-    ``weight`` is the idf of the terms if it differs from that of these rows.
+    The argument ``weight`` is the idf of the terms if it differs from that of these rows.
     """
     rows, index = hits.posted
     if weight is None:

@@ -167,10 +167,10 @@ _RETRY = 5.0
 class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
-    ``folder`` has the bases and is created by the first build; None means a temporary folder that is removed with this
-    object. ``kind`` is a kind of index, such as "annoy". ``effort`` multiplies the nodes that a search inspects, for more
-    recall and more time. A base is rebuilt when later rows exceed the ``share`` of it. With ``background=False`` only
-    ``rebuild`` builds; with ``writable=False`` nothing is written.
+    The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
+    object. The ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the nodes that a search
+    inspects, for more recall and more time. A base is rebuilt when later rows exceed the ``share`` of it. With
+    ``background=False`` only ``rebuild`` builds; with ``writable=False`` nothing is written.
 
     Call ``refresh`` before a search:
 

@@ -109,8 +109,14 @@ Mask = NDArray[np.bool_]
 class Query:
     """The words and stems of a query.
 
-    ``terms`` are the ids of the known stems, unique, in order of appearance; ``unknown`` is the number of stems that no
-    text contains. ``words`` has the first word of each stem as written, with the id of the stem, -1 if it is unknown.
+    Attributes
+    ----------
+    terms
+        The ids of the known stems, unique, in order of appearance.
+    unknown
+        The number of stems that no text contains.
+    words
+        The first word of each stem as written, with the id of the stem, -1 if it is unknown.
     """
 
     terms: Ints

@@ -142,8 +142,8 @@ def report(
     """Measure the search of ``neighbours`` against exact search.
 
     ``queries`` (q, dim) should be real ones. Without them ``sample`` stored vectors are drawn with ``seed``, and each is
-    searched without itself; this is easier than real queries, so recall comes out higher. ``verify`` also reads the whole
-    index and all vectors for damage.
+    searched without itself. This is easier than real queries, so recall comes out higher. With ``verify``, the whole
+    index and all vectors are also checked for damage.
 
     Raises
     ------

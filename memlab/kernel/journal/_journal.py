@@ -132,9 +132,9 @@ class Journal(Reading):
 
         None keeps the lab in memory.
 
-        ``timeout`` is how many seconds a write waits for another writer. ``immutable=True`` (with ``read_only``)
-        opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No process, on any
-        machine, may write the lab meanwhile, because that would go unnoticed.
+        ``timeout`` is how many seconds a write waits for another writer. Together with ``read_only``,
+        ``immutable=True`` opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No
+        process, on any machine, may write the lab meanwhile, because that would go unnoticed.
 
         A journal of an older format is migrated; ``mend`` returns corrected bodies of the events of format 1. With
         ``read_only`` a copy in memory is migrated, if its tables differ. The attribute ``lost`` says which

@@ -65,8 +65,8 @@ class Setting:
 class Import:
     """The decisions that ``(from-pack pack name other :as alias)`` imports from another pack.
 
-    `names` are slots and settings taken from that pack as they are. `aliases` maps a name in this pack's policies to the
-    slot of that pack whose value it stands for.
+    `names` are slots and settings taken from that pack as they are. The mapping `aliases` leads from a name in this
+    pack's policies to the slot of that pack whose value it stands for.
     """
 
     pack: str

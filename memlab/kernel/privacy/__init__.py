@@ -7,8 +7,8 @@ Some are where command lines and password files have them, and some are the word
 
 A text is also read without disguises such as escapes, encodings, look-alike letters and broken lines. The
 redacted part is always that of the original text. The result has the type ``Screened``, the only one that the
-journal stores, so a type checker finds texts that bypass the gate. ``refuse_strings`` checks all other strings of
-an event.
+journal stores, so a type checker finds texts that bypass the gate. All other strings of an event are checked by
+``refuse_strings``.
 
 The gate has known gaps, which docs/secrets.md lists. Personal identifiers are redacted where a pack's settings
 say so.

@@ -385,11 +385,21 @@ _VOCABULARIES = {
 class Filters:
     """The filters of a recall.
 
-    None admits every memory; for ``status`` it admits the recallable statuses. ``branch`` also admits memories
-    without a branch, and ``season`` those without a season. Without ``season``, memories of any season are excluded.
-    ``viewer`` excludes memories that are private to another creator. ``without`` names projects that are excluded
-    because memory is off for them; None in it stands for memories without a project. ``without=None`` excludes every
-    memory.
+    None admits every memory, unless an attribute below says otherwise.
+
+    Attributes
+    ----------
+    status
+        The admitted statuses. None admits the recallable statuses.
+    branch
+        The admitted branches. Memories without a branch are admitted too.
+    season
+        The admitted seasons. Memories without a season are admitted too. None excludes memories of any season.
+    viewer
+        The creator who reads. Memories that are private to another creator are excluded.
+    without
+        The projects that are excluded because memory is off for them. None among them stands for
+        memories without a project. ``without=None`` excludes every memory.
     """
 
     scope: tuple[str, ...] | None = None
@@ -587,8 +597,14 @@ class Lengths:
 class Population:
     """The memories that may take part in a recall.
 
-    BM25 uses document frequencies of the population, so the words of one project do not affect another. ``mask`` is
-    None if all memories take part. ``speakers`` are the codes of their speakers.
+    BM25 uses document frequencies of the population, so the words of one project do not affect another.
+
+    Attributes
+    ----------
+    mask
+        The memories that take part; None if all do.
+    speakers
+        The codes of their speakers.
     """
 
     mask: Mask | None

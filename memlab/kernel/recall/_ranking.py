@@ -9,7 +9,7 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the c
 where ``likeness`` is its maximum closeness to a candidate selected before. Both are scaled to 0..1. Relevance is the
 recall-score divided by the maximum of the pool; if a score is negative, the minimum is subtracted first. A negative
 closeness counts as 0. Min-max scaling would give the last candidate of a small pool a relevance of 0, so that five
-near-duplicates would precede it. ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+near-duplicates would precede it. The weight ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
@@ -373,9 +373,15 @@ _EMPTY = np.zeros(4, dtype=np.uint64)
 class Shown:
     """The shown positions of a pool, and the propensity of each candidate.
 
-    ``ranks`` are those of the whole pool, from 1. ``propensity`` is 1 in the top-k and 0 for a candidate that cannot be
-    shown; with ``kappa`` it is the probability given that threshold. ``conditional`` is the probability of each shown
-    item given those drawn before it.
+    Attributes
+    ----------
+    ranks
+        The ranks in the whole pool, from 1.
+    propensity
+        1 in the top-k and 0 for a candidate that cannot be shown. With ``kappa`` it is the probability
+        given that threshold.
+    conditional
+        The probability of each shown item given those drawn before it.
     """
 
     places: Positions
@@ -811,9 +817,18 @@ class Selection(Protocol):
 class Selected:
     """The decision of the stage ``select``.
 
-    The first ``certain`` positions of the ranking are shown with certainty. ``limit`` is the number of ranked items;
-    ``wanted`` is the caller's limit where the recall has no likely answer. ``challengers`` are the admissible results
-    of challengers; ``challenges`` lists all running challenges.
+    Attributes
+    ----------
+    certain
+        The number of first positions of the ranking that are shown with certainty.
+    limit
+        The number of ranked items.
+    wanted
+        The caller's limit where the recall has no likely answer.
+    challengers
+        The admissible results of challengers.
+    challenges
+        All running challenges.
     """
 
     ranking: Ranking

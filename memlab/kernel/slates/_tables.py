@@ -235,8 +235,8 @@ def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
 class Summary:
     """The summary of a log.
 
-    ``probes`` and ``judged`` are the shares of shown items that are flagged as probes and that have feedback. ``probes``
-    is None if items were drawn at random and none is flagged.
+    ``probes`` and ``judged`` are the shares of shown items that are flagged as probes and that have feedback. The share
+    ``probes`` is None if items were drawn at random and none is flagged.
     """
 
     decisions: int

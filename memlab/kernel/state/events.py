@@ -357,9 +357,10 @@ class EventType:
     asks
         Whether the event is a recall, which its asker sees even if it names no memory.
     replay
-        What a replay under another pack does with the event. ``values`` applies the values that it sets;
-        ``left-out`` counts it as left out, because it depends on the state of the original lab. Empty, the
-        default, means that a replay handles the kind itself or that the pack decides again.
+        What a replay under another pack does with the event. With ``values``, the replay applies the values
+        that the event sets. With ``left-out``, the replay counts the event as left out, because it depends on
+        the state of the original lab. Empty, the default, means that a replay handles the kind itself or that
+        the pack decides again.
 
     Examples
     --------

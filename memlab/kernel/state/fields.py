@@ -124,8 +124,8 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
 def validate_text(text: object, *, where: str = "") -> str:
     """Return ``text`` if it can be stored, and raise InputError otherwise.
 
-    A text can be stored if it is not blank, has no lone surrogates and at most 1 MB of UTF-8. ``where`` names the
-    place in messages, such as "row 3".
+    A text can be stored if it is not blank, has no lone surrogates and at most 1 MB of UTF-8. Messages name the
+    position ``where``, such as "row 3".
     """
     at = f" ({where})" if where else ""
     if not isinstance(text, str):

@@ -145,7 +145,7 @@ class Projection(ABC):
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Load a table that ``dump`` returned.
+        """Load a dumped table.
 
         Parameters
         ----------

@@ -370,9 +370,9 @@ class State:
     def _import(self, event: Event) -> None:
         """Fold memories, edges and registers that came from another lab.
 
-        ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. ``uses`` has the
-        latest uses of each row, newest first. ``graph`` has edges between nodes of any kind, and ``registers`` has
-        dumps of projections.
+        The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. The
+        field ``uses`` has the latest uses of each row, newest first. In ``graph`` are edges between nodes of any
+        kind, and in ``registers`` dumps of projections.
         """
         if event.body.get("count"):
             self._remember(event)
@@ -593,8 +593,8 @@ class State:
     def edge_frame(self) -> pl.DataFrame:
         """Return every edge as a row, in the order in which they were added.
 
-        An end is given by its kind and its number within the kind, from 1; for a memory this is its id. ``to`` is the
-        name of a tag, cluster or entity at the target. ``edge`` is the number of the edge, which never changes.
+        An end is given by its kind and its number within the kind, from 1; for a memory this is its id. The column
+        ``to`` is the name of a tag, cluster or entity at the target. The number of the edge, ``edge``, never changes.
         """
         edges = self.edges
         alive = np.flatnonzero(edges.alive)

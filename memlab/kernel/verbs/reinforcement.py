@@ -46,10 +46,11 @@ def reinforce(
 ) -> Change:
     """Return the new values of ``rows`` (ascending) after a use with this outcome.
 
-    All values are computed from the values before the use. ``elapsed`` returns the days from the
-    previous use to the judged one, f64[rows]; the default is the days since the last use. Values
-    are clipped to the range of their column. Null makes a nullable column null (``stability``,
-    ``difficulty``); in other columns, null and non-finite numbers leave the value unchanged.
+    All values are computed from the values before the use. The function ``elapsed`` returns the
+    days from the previous use to the judged one, f64[rows]; the default is the days since the last
+    use. Values are clipped to the range of their column. Null makes a nullable column null
+    (``stability``, ``difficulty``). In other columns, null and non-finite numbers leave the value
+    unchanged.
 
     A policy that changes nothing on this outcome is not run: its text tells.
     """

@@ -514,8 +514,8 @@ class Remembered(Sequence[Memory], Displayed):
 
         ``row`` is the position of the text, from 0. ``outcome`` is "added", "merged" (into the
         memory ``of``) or "skipped" (``of`` stays valid). Further rows have "superseded" (``of`` is
-        out of use) and "linked" (an edge of this ``relation`` to ``of``). ``id`` is the new
-        memory's id, null if it was not stored; ``why`` is the reason.
+        out of use) and "linked" (an edge of this ``relation`` to ``of``). The new memory's ``id``
+        is null if it was not stored. The reason is in ``why``.
         """
         if self._linked is not None:
             return self._linked.frame

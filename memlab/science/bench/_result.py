@@ -24,9 +24,9 @@ class SystemResult:
     name, hash
         The name and hash of the pack.
     metrics
-        The mean of each metric over answerable questions. ``recall@k`` is fractional: the share
-        of a question's evidence in the top k. ``recall_any@k`` and ``recall_all@k`` are 1 for any
-        or all of the evidence.
+        The mean of each metric over answerable questions. The metric ``recall@k`` is fractional:
+        the share of a question's evidence in the top k. The metrics ``recall_any@k`` and
+        ``recall_all@k`` are 1 for any or all of the evidence.
     by_category
         The metrics by category, LoCoMo's adversarial category 5 included.
     counts

@@ -2,8 +2,9 @@
 
 Feedback is what users did with the memories that a recall showed them. Labels are complete
 judgements of which memories answer a question. Each has its own metrics, and the two are never
-mixed in one figure. ``evaluate`` estimates the value of policies on a log, with feedback or with
-labels; ``tune`` searches the parameters of a policy. Both need a log and no lab.
+mixed in one figure. The function ``evaluate`` estimates the value of policies on a log, with
+feedback or with labels. The function ``tune`` searches the parameters of a policy. Both need a log
+and no lab.
 """
 
 from typing import Any

@@ -44,8 +44,9 @@ _CERTAIN, _PROBES, _UNSUPPORTED = (
 class Course:
     """The order in which recalls enter a sequence: by time, in blocks.
 
-    Recalls that depend on each other are one block, which enters when its last recall ends.
-    ``order`` holds the recalls; ``first`` is the index in ``order`` at which each block begins.
+    Recalls that depend on each other are one block, which enters when its last recall ends. The
+    array ``order`` holds the recalls; ``first`` is the index in ``order`` at which each block
+    begins.
     """
 
     order: Ints

@@ -253,11 +253,19 @@ class Evaluation(Report):
     def frame(self) -> pl.DataFrame:
         """A row for each policy, best first and refused ones last.
 
-        ``policy``, ``value``, ``low``, ``high``, ``difference``, ``difference_low``,
-        ``difference_high``, ``p`` (Holm), ``lower``, ``upper`` (bounds), ``probes`` (answered
-        probes that distinguish it from the baseline), ``unsupported``, ``untested`` (ids of the
-        untested gates), ``kind``, ``estimator``, ``verdict``. With labels, the metrics replace
-        the columns on feedback.
+        Columns:
+
+        - ``policy``
+        - ``value``, with its interval ``low`` and ``high``
+        - ``difference``, with its interval ``difference_low`` and ``difference_high``
+        - ``p``: adjusted by Holm
+        - ``lower`` and ``upper``: bounds
+        - ``probes``: answered probes that distinguish the policy from the baseline
+        - ``unsupported``
+        - ``untested``: the ids of the untested gates
+        - ``kind``, ``estimator`` and ``verdict``
+
+        With labels, the metrics replace the columns on feedback.
         """
         labels = self.settings.measure == "labels"
         rows: list[dict[str, object]] = []

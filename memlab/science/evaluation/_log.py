@@ -129,9 +129,14 @@ def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.
 class Answers:
     """The rewards of a log, one row for each item that was shown and answered.
 
-    ``frame`` has the columns decision, memory_id, reward, ``attributed`` and ``stated``.
-    ``attributed`` is the reward that was inferred from an answer, null where there was none;
-    ``stated`` is whether a user gave the reward. ``notes`` list the feedback that was left out.
+    Attributes
+    ----------
+    frame
+        The columns decision, memory_id, reward, ``attributed`` and ``stated``. The reward that was
+        inferred from an answer is ``attributed``, null where there was none. Whether a user gave
+        the reward is ``stated``.
+    notes
+        The feedback that was left out.
     """
 
     frame: pl.DataFrame
@@ -273,14 +278,23 @@ class Log:
 
     Recalls are sorted by id, candidates by recall and memory id.
 
-    Arrays over the n candidates: ``recall`` (the index of its recall), ``propensity`` (NaN if
-    unknown), ``shown``, ``position`` (from 1, 0 if not shown) and ``reward`` (NaN if not shown or
-    unknown). ``attributed`` is the reward inferred from an answer (NaN if none), and ``stated``
-    is whether a user gave the reward.
+    Arrays over the n candidates:
 
-    Arrays over recalls: ``limit`` and ``cluster``. ``clustered`` names the unit of a cluster.
-    ``silent`` is the share of shown items whose reward is unknown. ``open`` is the number of
-    recalls left out because their window is open.
+    - ``recall``: the index of its recall
+    - ``propensity``: NaN if unknown
+    - ``shown``
+    - ``position``: from 1, 0 if not shown
+    - ``reward``: NaN if not shown or unknown
+    - ``attributed``: the reward inferred from an answer, NaN if none
+    - ``stated``: whether a user gave the reward
+
+    Arrays over recalls: ``limit`` and ``cluster``.
+
+    Single values:
+
+    - ``clustered``: the unit of a cluster
+    - ``silent``: the share of shown items whose reward is unknown
+    - ``open``: the number of recalls left out because their window is open
     """
 
     decisions: pl.DataFrame

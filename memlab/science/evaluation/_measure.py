@@ -177,9 +177,14 @@ _MIN_RISE = 0.2
 class Credited:
     """The calibration of attributed rewards, ``level + slope * attributed``.
 
-    ``line`` holds level and slope; (0, 1) leaves rewards as they are. ``counts`` (f64[recalls,
-    5]) are the sums that the line is a function of. ``bases`` (f64[n, 2]) are the changes of each
-    candidate's reward for a unit change of level and of slope.
+    Attributes
+    ----------
+    line
+        Level and slope; (0, 1) leaves rewards as they are.
+    counts
+        The sums that the line is a function of, f64[recalls, 5].
+    bases
+        The changes of each candidate's reward for a unit change of level and of slope, f64[n, 2].
     """
 
     line: Floats
@@ -271,9 +276,14 @@ _STEP = 1e-4
 class TopK:
     """The top-k of one policy in all recalls.
 
-    ``rows`` are candidates of the log, ascending. ``outside`` (f64[recalls]) is the number of
-    items that the log's pools do not contain. ``ranks`` is the rank of each row within its top-k,
-    from 1.
+    Attributes
+    ----------
+    rows
+        The candidates of the log, ascending.
+    outside
+        The number of items that the log's pools do not contain, f64[recalls].
+    ranks
+        The rank of each row within its top-k, from 1.
     """
 
     name: str
@@ -653,10 +663,16 @@ class Compared:
 class Measured:
     """The evidence of a log on one policy, next to its value.
 
-    ``unsupported`` is the share of its items that could not have been shown, NaN if the log does
-    not say. ``unknown`` is the share that was shown with an unknown probability. ``probes``
-    counts the answered items that distinguish it from the baseline; ``effective`` is the number
-    of recalls that carry the difference.
+    Attributes
+    ----------
+    unsupported
+        The share of the policy's items that could not have been shown, NaN if the log does not say.
+    unknown
+        The share of items that were shown with an unknown probability.
+    probes
+        The number of answered items that distinguish the policy from the baseline.
+    effective
+        The number of recalls that carry the difference.
     """
 
     unsupported: float
@@ -671,8 +687,9 @@ class Measured:
 class Tests:
     """The p-values of the assumptions of an estimate, computed on first use.
 
-    NaN if the log lacks the data of the test, None if the estimate does not depend on the
-    assumption. ``features`` is f64[n, k] over the candidates, the score first.
+    A p-value is NaN if the log lacks the data of the test, and None if the estimate does not
+    depend on the assumption. The matrix of ``features`` is f64[n, k] over the candidates, the score
+    first.
     """
 
     def __init__(self, log: Log, settings: Settings, features: Floats) -> None:

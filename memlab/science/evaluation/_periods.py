@@ -301,7 +301,7 @@ class Earnings:
     """The rewards of each version, and whether the live one may have fallen.
 
     Blocks are the days of the recalls and parts of them. A block ends when the next one has a
-    judgement, so a judgement takes constant work. ``may_have_fallen`` decides whether
+    judgement, so a judgement takes constant work. The method ``may_have_fallen`` decides whether
     ``compare_periods`` is worth its cost; it does not decide whether there was a fall.
 
     Parameters

@@ -62,11 +62,14 @@ class Plan(Report):
     Parameters
     ----------
     frame
-        A row for each policy and design. ``extra`` is the number of additional items shown per
-        recall, and ``difference`` the expected difference by the model. ``one_look`` and
-        ``every_look`` are the recalls needed by a fixed-sample test and by an anytime-valid test
-        with a power of 80% (null above 50,000). ``half_width`` is that of an interval after 400
-        recalls; ``unsupported`` is the share of the policy's items that the design never shows.
+        A row for each policy and design, with these columns among others:
+
+        - ``extra``: the number of additional items shown per recall
+        - ``difference``: the expected difference by the model
+        - ``one_look`` and ``every_look``: the recalls needed by a fixed-sample test and by an
+          anytime-valid test with a power of 80%, null above 50,000
+        - ``half_width``: half the width of an interval after 400 recalls
+        - ``unsupported``: the share of the policy's items that the design never shows
     baseline
         The policy that the others are compared with.
     recalls

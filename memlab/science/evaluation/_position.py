@@ -50,10 +50,13 @@ _MAX_PROBES = 3
 class PairedItems:
     """The other items that each probe was shown with.
 
-    ``probe`` is the row of each probe and ``probe_size`` the number of items of its recall. For
-    each pair of a probe and another item: ``row`` is the item, ``at`` its position without the
-    probe (from 1), ``moved`` whether the probe is above it, and ``size`` the number of items
-    shown.
+    For each probe, ``probe`` is its row and ``probe_size`` the number of items of its recall. The
+    other attributes have a value for each pair of a probe and another item:
+
+    - ``row``: the other item
+    - ``at``: its position without the probe, from 1
+    - ``moved``: whether the probe is above it
+    - ``size``: the number of items shown
     """
 
     probe: Ints

@@ -102,8 +102,8 @@ def sequence(
     Each observation must lie between ``floor`` and ``ceiling`` (f64[n]), which are known in
     advance. An observation may be the sum of a block of ``sizes`` (f64[n], 1 by default)
     dependent recalls. Observations that are known only within bounds are ``lower`` and ``upper``:
-    the lower end of the sequence then holds for the former, the upper end for the latter.
-    ``unit`` is the range of the rewards.
+    the lower end of the sequence then holds for the former, the upper end for the latter. The
+    range of the rewards is ``unit``.
 
     >>> ones = np.ones(400)
     >>> bounds = sequence(ones, floor=0 * ones, ceiling=ones)
@@ -195,9 +195,9 @@ def recalls_of_sequence(
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
     """Forecast after how many observations like ``values`` a sequence excludes zero.
 
-    The forecast has a power of .8 and uses the mean growth of the process at each rate.
-    ``values`` is f64[n] with a mean above 0; ``floor`` is f64[n]. None if more than ten million
-    observations are needed.
+    The forecast has a power of .8 and uses the mean growth of the process at each rate. The
+    arrays ``values``, with a mean above 0, and ``floor`` are f64[n]. The result is None if more
+    than ten million observations are needed.
     """
     mean = float(values.mean())
     if len(values) < 2 or not mean > 0:

@@ -77,10 +77,16 @@ or the name of a column of scores.
 
 @dataclass(frozen=True)
 class Ranker:
-    """One policy that ranks candidates.
+    """A policy that ranks candidates.
 
-    ``reads`` are the columns of candidates that it needs, ``source`` is its text, and ``hash``
-    its version.
+    Attributes
+    ----------
+    reads
+        The columns of candidates that the policy needs.
+    source
+        The text of the policy.
+    hash
+        The version of the policy.
     """
 
     name: str

@@ -162,10 +162,17 @@ class Facts:
     """The inputs of the gates of one policy.
 
     Figures are NaN where the log lacks the data of the test, and None where no test is needed.
-    ``unknown`` is the share of the policy's items that were shown with an unknown probability.
-    ``probes`` is the number of answered probes in the symmetric difference of two policies, None
-    where that holds no randomised items. ``effective`` is the number of recalls that carry the
-    difference. The other figures are p-values.
+    Figures that are not listed here are p-values.
+
+    Attributes
+    ----------
+    unknown
+        The share of the policy's items that were shown with an unknown probability.
+    probes
+        The number of answered probes in the symmetric difference of two policies, None where the
+        difference has no randomised items.
+    effective
+        The number of recalls that carry the difference.
     """
 
     unknown: float
@@ -439,9 +446,13 @@ _ROUNDING = 0.01
 class Balance:
     """A test of the logged propensities over the n randomised candidates, recall by recall.
 
-    ``fixed`` (f64[n, k]) are the columns that every test weights the items shown with. ``weight``
-    (f64[n]) multiplies shown / propensity - 1 and must be fixed before the draw; the propensity
-    by default.
+    Attributes
+    ----------
+    fixed
+        The columns that every test weights the items shown with, f64[n, k].
+    weight
+        The factor of shown / propensity - 1, f64[n]. It must be fixed before the draw; the default
+        is the propensity.
     """
 
     def __init__(

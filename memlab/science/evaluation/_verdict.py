@@ -626,10 +626,16 @@ _FIXED_SAMPLE_GATES = ("answered probes", "influence", "clusters", "independence
 class _Pace:
     """A forecast of the recalls that a sequence needs for a verdict.
 
-    ``wide`` are the blocks that may fall more than twice as far below the mean as the median
-    block. ``reach`` (f64[blocks]) is that distance, and ``without`` is the forecast without the
-    wide blocks. The distance between bounds does not shrink, so the forecast is None if zero is
-    between them.
+    The distance between bounds does not shrink, so the forecast is None if zero is between them.
+
+    Attributes
+    ----------
+    reach
+        How far each block may fall below the mean, f64[blocks].
+    wide
+        The blocks whose reach is more than twice that of the median block.
+    without
+        The forecast without the wide blocks.
     """
 
     needed: int | None

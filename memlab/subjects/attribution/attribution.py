@@ -232,11 +232,15 @@ class Attributed(Displayed):
     listed
         The number of memories that the answer names by id beyond the maximum that is credited.
     frame
-        One row per memory, in the order of the hits: ``memory_id``, ``credit`` (null if the policy
-        abstains), ``reward`` (the credit from 0 to 1), ``confidence`` (the probability that the
-        reward is on the correct side of a half), ``status`` and ``cues`` with their values. The
-        status is "logged", "no say" (the policy abstains), "stated" (a person judged it) or "known"
-        (an answer gave at least this reward).
+        One row per memory, in the order of the hits:
+
+        - ``memory_id``
+        - ``credit``: null if the policy abstains
+        - ``reward``: the credit from 0 to 1
+        - ``confidence``: the probability that the reward is on the correct side of a half
+        - ``status``: "logged", "no say" (the policy abstains), "stated" (a person judged it) or
+          "known" (an answer gave at least this reward)
+        - ``cues`` with their values
 
     Examples
     --------
@@ -530,9 +534,9 @@ class LabCredits:
         Notes
         -----
         A recall belongs to the next answer. It is the recall that a message names as its
-        ``decision``, or the last one whose query equals a user message or an argument of a tool
-        since the previous answer. The last 2,000 events of the log are searched. The user message
-        after an answer is its ``reply``.
+        ``decision``. Without one, it is the last recall whose query equals a user message or an
+        argument of a tool since the previous answer. The last 2,000 events of the log are
+        searched. The user message after an answer is its ``reply``.
 
         Examples
         --------

@@ -228,9 +228,9 @@ class LabClusters:
 
         New memories near a cluster join it, centroids move to the mean of their members, near
         clusters merge and empty ones are removed. The pack's ``cluster-closeness`` sets how near a
-        memory must be (0: none joins), and ``cluster-merge`` which clusters merge. ``lab.upkeep``
-        refines clusters when it is due: after ``refine-every`` recalls, or when the last recall
-        returned members of several clusters. A recall itself only counts.
+        memory must be (0: none joins), and ``cluster-merge`` which clusters merge. Upkeep
+        (``lab.upkeep``) refines clusters when it is due: after ``refine-every`` recalls, or when
+        the last recall returned members of several clusters. A recall itself only counts.
 
         Returns
         -------

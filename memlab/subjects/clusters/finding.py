@@ -89,11 +89,21 @@ Ints = NDArray[np.int64]
 class Clusters:
     """Clusters of rows, numbered from the largest; ties go to the smaller first row.
 
-    ``labels[i]`` is the cluster of ``rows[i]`` (ascending), -1 for none. ``centroids`` (f32, length
-    1) are the mean directions of the members, where ``centre``, the mean of all vectors, is
-    subtracted. ``radii`` are cosine distances (0 to 2): the quantile ``settings["reach"]`` of the
-    members' distances from their centroid. ``sizes`` counts members, and ``method`` describes the
-    computation in words.
+    Attributes
+    ----------
+    rows, labels
+        ``labels[i]`` is the cluster of ``rows[i]`` (ascending), -1 for none.
+    centroids
+        The mean directions of the members less ``centre``, f32 of length 1.
+    centre
+        The mean of all vectors.
+    radii
+        Cosine distances from 0 to 2: the quantile ``settings["reach"]`` of the members' distances
+        from their centroid.
+    sizes
+        The number of members of each cluster.
+    method
+        A description of the computation in words.
     """
 
     rows: Ints

@@ -65,9 +65,15 @@ _SCHEMA = {
 class Clustering:
     """A decision about clusters; false if nothing changes.
 
-    ``body`` holds the fields of the event and ``change`` its edges. ``frame`` has one row per
-    cluster with the columns cluster, name, members, what (new, kept, moved, merged or gone) and
-    into.
+    Attributes
+    ----------
+    body
+        The fields of the event.
+    change
+        The edges of the event.
+    frame
+        One row per cluster with the columns cluster, name, members, what (new, kept, moved, merged
+        or gone) and into.
     """
 
     frame: pl.DataFrame

@@ -45,8 +45,9 @@ _CENTRAL = 3
 class Topology:
     """Frames that describe a graph.
 
-    ``nodes`` has a row for each node with an edge: node, kind, memory_id (null for other kinds),
-    degree, community (null for none) and bridge (whether an edge leads into another community).
+    ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for
+    other kinds), degree, community (null for none) and bridge (whether an edge leads into another
+    community).
 
     ``communities`` has the columns community, memories, size, edges (pairs inside), density,
     clustering, bridges (pairs that lead out) and central. Clustering is the mean over at most 50

@@ -1,7 +1,7 @@
 """The words of a clause: verbs of a table, phrases, and values with their ends.
 
-Facts are read from one clause at a time. ``ClauseWords`` has its words in lower case with their
-positions in the message; an index beyond the end of the clause gives an empty word.
+Facts are read from one clause at a time. The class ``ClauseWords`` has its words in lower case with
+their positions in the message. An index beyond the end of the clause gives an empty word.
 """
 
 from __future__ import annotations

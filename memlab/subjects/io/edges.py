@@ -21,9 +21,9 @@ def graph_of(
 ) -> tuple[dict[str, Any], int]:
     """Return the edges to import, as the body of an event, and their number.
 
-    An edge with a new end is imported. One between known memories is imported unless the lab has it
-    or has removed it. ``id_of`` maps ids of the export to ids of new memories, ``known_ids`` to ids
-    of known ones.
+    An edge with a new end is imported. An edge between known memories is imported unless the lab
+    has it or has removed it. Ids of the export are mapped to ids of new memories by ``id_of``, and
+    to ids of known ones by ``known_ids``.
     """
     # Nodes that are no memories have negative numbers until the event is folded, counted from -1.
     nodes: dict[tuple[str, str], int] = {}

@@ -295,8 +295,9 @@ class LabIO:
         """Copy the lab into a folder of backups.
 
         Other processes may read and write meanwhile: the copy is the lab at one moment, with every
-        row checked, and is either complete or absent. ``memlab.open(backup.path)`` opens it as a
-        lab. To go back to it, close the lab and call ``memlab.restore(path, backup.path)``. A
+        row checked, and is either complete or absent. To open it as a lab, call
+        ``memlab.open(backup.path)``. To go back to it, close the lab and call
+        ``memlab.restore(path, backup.path)``. A
         ``purge`` reaches every folder that was used. A lab of 100,000 memories (90 MB) takes 0.4
         seconds of processor time.
 

@@ -77,8 +77,16 @@ class Plan:
 class _Meeting:
     """Both labs and the pairs of memories that are the same.
 
-    ``pairs`` maps ids of the other lab to ids of this lab, and ``back`` the reverse. ``away``
-    contains the ids of the other lab that were purged here; ``now`` is the time of the join.
+    Attributes
+    ----------
+    pairs
+        Ids of the other lab, mapped to ids of this lab.
+    back
+        The reverse of ``pairs``.
+    away
+        The ids of the other lab that were purged here.
+    now
+        The time of the join.
     """
 
     ours: Side

@@ -53,10 +53,15 @@ class Preview(Displayed):
     Attributes
     ----------
     frame
-        One row for each project, null for the memories without one: project, memories (purged ones
-        not counted), live (those that a recall can find), private, characters. ``secrets`` and
-        ``personal`` count the secrets and identifiers found in the texts today. ``would_go`` is
-        true for a project that would be moved, and ``why`` says why another would not.
+        One row for each project:
+
+        - ``project``: null for the memories without one
+        - ``memories``: purged ones are not counted
+        - ``live``: the memories that a recall can find
+        - ``private`` and ``characters``
+        - ``secrets`` and ``personal``: the secrets and identifiers found in the texts today
+        - ``would_go``: true for a project that would be moved
+        - ``why``: the reason why a project would not be moved
 
     Examples
     --------
@@ -97,10 +102,12 @@ class Moved(Displayed):
     target
         The folder of the target lab.
     frame
-        One row for each batch, which is stored completely or not at all. ``project`` is null for
-        the memories without a project and for a batch of the whole lab. ``added`` counts new
-        memories, ``known`` those already in the target, and ``purged`` those that the target purged
-        before.
+        One row for each batch, which is stored completely or not at all:
+
+        - ``project``: null for the memories without a project and for a batch of the whole lab
+        - ``added``: the number of new memories
+        - ``known``: the number of memories already in the target
+        - ``purged``: the number of memories that the target purged before
     edges
         The number of added edges.
     redacted

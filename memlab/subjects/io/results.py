@@ -74,10 +74,12 @@ class Loaded(_Incoming, Displayed):
     source
         The name of the file, folder or lab.
     frame
-        One row for each memory of the source, in its order. ``theirs`` is the id in an export, else
-        the number of the line, row or entry. ``id`` is the id in this lab, null where the source
-        has no ids and the memory was known. ``what`` is "added", "known" or "purged". ``origin`` is
-        the file or lab.
+        One row for each memory of the source, in its order:
+
+        - ``theirs``: the id in an export, else the number of the line, row or entry
+        - ``id``: the id in this lab, null where the source has no ids and the memory was known
+        - ``what``: "added", "known" or "purged"
+        - ``origin``: the file or lab
     edges
         The number of added edges.
     registers

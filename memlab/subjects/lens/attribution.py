@@ -49,14 +49,20 @@ class Attribution(Report):
     slot
         The slot.
     frame
-        One row for each version: ``version``, ``hash``, ``pack`` (its name), ``since`` (UTC),
-        ``recalls`` that it decided, ``shown`` memories without exploration items, and how many of
-        them were ``judged``, with ``success`` or ``fail``. The last judgement of a memory counts; a
-        reward without an outcome is neither. ``rate`` is success / (success + fail). ``low`` and
-        ``high`` are the central 95% of the Beta posterior under Jeffreys' prior, Beta(1/2, 1/2).
-        ``low`` is 0 without successes and ``high`` is 1 without failures (Brown, Cai and DasGupta
-        2001). Exploration items are counted in ``probes``, ``probe_judged``, ``probe_success`` and
-        ``probe_fail``, because the policy did not rank them first.
+        One row for each version:
+
+        - ``version``, ``hash``, ``pack`` (its name) and ``since`` (UTC)
+        - ``recalls`` that the version decided
+        - ``shown`` memories, without exploration items
+        - ``judged``, ``success`` and ``fail``: how many of the shown memories were judged, and how.
+          The last judgement of a memory counts. A reward without an outcome is neither a success
+          nor a failure.
+        - ``rate``: success / (success + fail)
+        - ``low`` and ``high``: the central 95% of the Beta posterior under Jeffreys' prior,
+          Beta(1/2, 1/2). The lower end is 0 without successes, and the upper end is 1 without
+          failures (Brown, Cai and DasGupta 2001).
+        - ``probes``, ``probe_judged``, ``probe_success`` and ``probe_fail``: the same counts for
+          exploration items, because the policy did not rank them first
     loose
         The number of judgements without a logged recall, and so without a version.
 

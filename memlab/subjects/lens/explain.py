@@ -30,8 +30,16 @@ from memlab.subjects.lens.tree import Tree, clauses, format_value, render, scale
 class Term:
     """One additive part of a value.
 
-    ``text`` is its expression. ``label`` says in words what it stands for, and ``group`` which kind of evidence it is:
-    both come from a comment of the policy's text, and are empty without one.
+    Attributes
+    ----------
+    text
+        The expression of the term.
+    value
+        The contribution of the term.
+    label
+        The meaning of the term in words, from a comment of the policy's text; empty without one.
+    group
+        The kind of evidence, from the same comment; empty without one.
     """
 
     text: str

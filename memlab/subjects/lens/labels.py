@@ -1,8 +1,8 @@
 """Labels for the terms of a score, read from the comments of the policy's text.
 
-A comment at the end of a line labels the outermost form that begins on that line; a comment on a line of its own labels
-the next form. ``; words: uses the words of the query`` also assigns the form to the group "words". Labels are only
-presentation: comments are no part of any hash, so an edited comment changes no version of a policy.
+A comment at the end of a line labels the outermost form that begins on that line. A comment on a line of its own labels
+the next form. The comment ``; words: uses the words of the query`` also assigns the form to the group "words". Labels
+are only presentation: comments are no part of any hash, so an edited comment changes no version of a policy.
 """
 
 from __future__ import annotations

@@ -77,10 +77,9 @@ def decide_links(
 ) -> Linked:
     """Decide about the new `rows` by the pack's policies, without writing.
 
-    `rows` ascend, and are all of ``joint.fresh`` or rows of its state. `count` is the number of
-    nearest memories to compare, and `strength_gain` the strength that a merge adds. `max_edges` is
-    the maximum number of edges of one relation per memory (0: unlimited). Below `min_certainty`
-    nothing is destroyed.
+    `rows` ascend, and are all of ``joint.fresh`` or rows of its state. The `count` nearest memories
+    are compared, and a merge adds the strength `strength_gain`. A memory gets at most `max_edges`
+    edges of one relation (0: unlimited). Below `min_certainty` nothing is destroyed.
     """
     return _Decision(joint, rows, populate, closeness, count=count, bound=min_certainty).build(
         strength_gain=strength_gain, max_edges=max_edges

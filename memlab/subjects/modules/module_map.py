@@ -412,10 +412,14 @@ class ModuleMap(Displayed):
     version
         The number of scans and descriptions so far.
     frame
-        One row for each module: module (its folder), description, files, tests, entry_points,
-        depends_on, related, confidence, touched and sessions. ``related`` are modules that it
-        imports or that import it. ``confidence`` is "shallow", "partial" or "mapped". ``touched``
-        and ``sessions`` are the numbers of touched files and of the sessions that touched them.
+        One row for each module:
+
+        - ``module``: its folder
+        - ``description``, ``files``, ``tests``, ``entry_points`` and ``depends_on``
+        - ``related``: modules that it imports or that import it
+        - ``confidence``: "shallow", "partial" or "mapped"
+        - ``touched`` and ``sessions``: the numbers of touched files and of the sessions that
+          touched them
     commands
         The commands of the project: what, command, file.
     conventions

@@ -5,8 +5,8 @@ the active pack decided, and compared with the logged results. A version is rest
 have earned more with its whole interval, adjusted for the number of comparisons, and if no gate is
 closed. Both versions meet the same queries, so a period of harder queries favours neither. A log
 without exploration may not support this. Then the rewards of each version while it was active are
-compared (``compare_periods``), and the best earlier version is restored if the active one fell
-below it when it was installed. This comparison is confounded with time, and the reason says so.
+compared (``compare_periods``). The best earlier version is restored if the active one fell below it
+when it was installed. This comparison is confounded with time, and the reason says so.
 
 Otherwise the step tries new numbers. The numbers of the active recall-score become parameters, and
 their values are searched on the log. The result is installed only if it does better on recalls
@@ -147,8 +147,8 @@ class Adapted(Displayed):
     params
         The new values of the parameters.
     evidence
-        One row for each policy that was compared with the active one: ``policy``, ``value``,
-        ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``,
+        One row for each policy that was compared with the active one. The columns are ``policy``,
+        ``value``, ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``,
         ``verdict``, and ``why`` the comparison has no result. A policy named "..., while it was
         live" was compared by its rewards at that time.
 

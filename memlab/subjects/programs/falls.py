@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Fall:
     """The active version earns less than an earlier one did.
 
-    ``slot`` and ``to`` name the version of a slot to restore. ``slot`` is None if several slots or
-    a setting changed since; then ``to`` is the event whose whole pack is restored.
+    ``slot`` and ``to`` name the version of a slot to restore. If several slots or a setting changed
+    since, ``slot`` is None and ``to`` is the event whose whole pack is restored.
     """
 
     slot: str | None

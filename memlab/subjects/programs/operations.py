@@ -72,11 +72,19 @@ class Step:
     rows
         The result as a list of dicts, which ``Ran.json`` writes.
     value
-        The result of the verb. ``remember`` and ``fact``: a ``Memory``; ``recall``: ``Hits``;
-        ``feedback``: a ``Feedback``; ``consolidate``: a ``Consolidated``; ``decay!`` and
-        ``get-policy``: the active ``Pack``; ``set-policy-fn``: a ``Version``; ``adapt-policy``: an
-        ``Adapted``; ``stats``: ``Stats``; ``trace``: a ``LabTrace``; ``activate``: a frame;
-        ``associate``: None.
+        The result of the verb:
+
+        - ``remember`` and ``fact``: a ``Memory``
+        - ``recall``: ``Hits``
+        - ``feedback``: a ``Feedback``
+        - ``consolidate``: a ``Consolidated``
+        - ``decay!`` and ``get-policy``: the active ``Pack``
+        - ``set-policy-fn``: a ``Version``
+        - ``adapt-policy``: an ``Adapted``
+        - ``stats``: ``Stats``
+        - ``trace``: a ``LabTrace``
+        - ``activate``: a frame
+        - ``associate``: None
 
     Examples
     --------

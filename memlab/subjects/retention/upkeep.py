@@ -91,10 +91,11 @@ def evaluate_standing(
 ) -> Standing:
     """Return the status and label that the pack gives to ascending `rows`.
 
-    `now` is one instant, or one per row. `status` replaces the status in the state. ``promote`` and
-    ``label`` are evaluated for recallable memories, ``promote`` until the status settles, so that a
-    second evaluation changes nothing. Raises InputError if it never settles. Null keeps a status or
-    label.
+    `now` is one instant, or one per row. The argument `status` replaces the status in the state.
+    The policies ``promote`` and ``label`` are evaluated for recallable memories. The
+    policy ``promote`` is repeated until the status settles, so that a second evaluation changes
+    nothing.
+    Raises InputError if it never settles. Null keeps a status or label.
     """
     before = read_statuses(state, rows) if status is None else status
     moment = Moment(state, pack, rows, now)

@@ -96,9 +96,12 @@ class Quarantined(Displayed):
         One row per time that a recall returned one of the memories: decision, at, query, position,
         memory_id, probe, outcome and reward of the last feedback.
     replay
-        The newest of these recalls, repeated without the memories: decision, at, query, left, came and
-        overlap. ``left`` and ``came`` are the ids that the results lose and gain. ``overlap`` is the share
-        of results that stay, null if the log does not have the filters of the recall.
+        The newest of these recalls, repeated without the memories:
+
+        - ``decision``, ``at`` and ``query`` of the recall
+        - ``left`` and ``came``: the ids that the results lose and gain
+        - ``overlap``: the share of results that stay, null if the log does not have the filters of the
+          recall
     derived
         Memories that may need review: memory_id, of, how, status and text. They supersede a quarantined
         memory, were superseded by one, were derived from one, or got contributions of its creator.
@@ -690,9 +693,9 @@ def supersession_frame(state: State, versions: VersionLog, events: Iterable[Even
     """Return one row per superseded memory: by what, when and by which rule.
 
     ``rule`` is "correction" (an edit), "linking" (the pack's ``link`` and ``resolve``), "merge"
-    (linking made one of two), "by hand", "verifier", "import", or "unknown rule". ``relation`` is
-    the result of ``link``, if the event has it. Pack and hashes are those that were active at the
-    event.
+    (linking made one of two), "by hand", "verifier", "import", or "unknown rule". The column
+    ``relation`` is the result of ``link``, if the event has it. Pack and hashes are those that were
+    active at the event.
     """
     by, status = state.numbers["superseded_by"].values, state.names["status"]
     rows = np.flatnonzero(status.codes == status.code("superseded")).tolist()

@@ -2,7 +2,7 @@
 
 Noor, who monitors rivers, tells her assistant Quill over three months what matters to her. The demo remembers the
 conversation, recalls, explains, takes feedback, swaps a policy while the lab is open, and ranks the packs on labelled
-questions. ``memlab demo --full`` adds a simulated quarter with logging and exploration. Every pack is evaluated from
+questions. The option ``--full`` adds a simulated quarter with logging and exploration. Every pack is evaluated from
 the log alone, and the estimates are compared with the true values, which only the simulator knows.
 """
 

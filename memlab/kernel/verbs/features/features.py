@@ -68,9 +68,9 @@ class LabFeatures:
             The name that policies read. Names that memlab or an installed extension declares are
             reserved.
         given
-            A Polars expression over the columns of ``lab.memories`` that reads one row at a time;
-            or a function from the query and a list of texts to one number for each text. The
-            function is called once per recall.
+            A Polars expression or a function. An expression reads the columns of ``lab.memories``,
+            one row at a time. A function maps the query and a list of texts to one number for each
+            text, and is called once per recall.
         version
             A word that is logged with the values. A function needs one: raise it whenever the
             function returns other values. The text of an expression is logged in any case.

@@ -677,10 +677,15 @@ class LabPolicies(Displayed):
         Returns
         -------
         DataFrame
-            One row per event and slot: ``slot`` (for all slots), ``version`` after the event,
-            ``live`` (whether the row is the active version), ``pinned`` (after the event), ``at``,
-            ``action`` (use, install, rollback, pin, unpin), ``pack``, ``hash`` of the policy,
-            ``reason``, ``event``.
+            One row per event and slot. Columns:
+
+            - ``slot``: only in the history of all slots
+            - ``version`` and ``pinned``: after the event
+            - ``live``: whether the row is the active version
+            - ``at``: the time of the event
+            - ``action``: use, install, rollback, pin or unpin
+            - ``pack`` and ``hash``: the pack, and the hash of the policy
+            - ``reason`` and ``event``: the reason, and the position of the event
 
         Raises
         ------
