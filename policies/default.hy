@@ -77,11 +77,11 @@
      (if (= speaker-role "assistant")       ; people and time: assistants repeat the user at length,
        (if asks-you -0.046 -0.16)           ; unless the query asks about the assistant
        0)
-     (if asks -0.019 0)                     ; words: a question seldom contains the answer
-     (if answers 0.015 0)                   ; words: a reply to a question often does
-     (* -0.019 (log (+ 1 words)))           ; words: long texts match by accident
+     (if asks -0.019 0)                     ; words: is itself a question
+     (if answers 0.015 0)                   ; words: replies to a question
+     (* -0.019 (log (+ 1 words)))           ; words: penalty for long texts
      (if first-person 0.042 0)              ; people and time: the speaker talks about themselves
-     (if (= speaker-role "other")           ; words: people who name things tell facts
+     (if (= speaker-role "other")           ; words: names people, places or things
        (* 0.03 names-things)
        0)
      (if says-when 0.021 0)                 ; people and time: says when it happened
