@@ -154,7 +154,7 @@ SYNTAX = [
     ("(fn [] -Inf)", "constants are finite", "-Inf"),
     ('(fn [] f"a")', "A string takes no prefix", 'f"'),
     ('(fn [] b"a")', "A string takes no prefix", 'b"'),
-    ("(fn [] #[f[a{1}]f])", "no strings that contain code", "#[f["),
+    ("(fn [] #[f[a{1}]f])", "has no f-strings", "#[f["),
     ("(fn [] {1 2})", "no dictionaries", "{"),
     ("(fn [] #{1 2})", "no set literals", "#{"),
     ("(fn [] #(1 2))", "no tuples", "#("),

@@ -327,7 +327,7 @@ class Credit(_Answer):
     status: Annotated[
         str,
         Field(
-            description="logged; no say: not enough evidence; stated: judged before; known: credited before"
+            description="logged: stored now; known: stored before; stated: has feedback; no say: too little evidence"
         ),
     ]
 

@@ -220,7 +220,7 @@ class Edges:
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
         ordered = np.sort(numbers)
         if (ordered[1:] == ordered[:-1]).any():
-            raise InputError("An edge is reinforced once at a time; these numbers repeat.")
+            raise InputError("Edges to reinforce are listed twice: name each edge once.")
         bad = ~((weights >= 0) & (weights <= 1))
         if bad.any():
             at = int(np.argmax(bad))

@@ -283,7 +283,7 @@ def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints
 
 
 def _sum_by_index(index: Ints, values: Scores, size: int) -> Scores:
-    """Sum the values of each position, in the order of the values."""
+    """Sum the values at each index, adding in array order, so that bits are reproducible."""
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 

@@ -387,7 +387,7 @@ class Transaction:
         self._scrubs.append(scrub)
 
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        """Add rows for a statement."""
+        """Queue rows for an SQL statement of the next commit."""
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
 

@@ -532,7 +532,7 @@ class _Reader:
         mark = match.group(1)
         if mark in {"f", "t"} or mark.startswith(("f-", "t-")):
             raise self.error(
-                "The policy language has no strings that contain code.", start, match.end()
+                "The policy language has no f-strings: write a plain string.", start, match.end()
             )
         end = self.source.find(f"]{mark}]", match.end())
         if end < 0:

@@ -148,7 +148,7 @@ def _may_forget(policy: Policy) -> bool:
 
 
 def _to_promote(moment: Moment) -> Rows:
-    """Return the positions of the memories that ``promote`` could remove from recall."""
+    """Return the candidates whose status the policy ``promote`` might change."""
     promotes = analyse_ending(moment.pack).promotes
     if promotes == "any":
         return np.arange(len(moment))

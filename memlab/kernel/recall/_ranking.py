@@ -512,7 +512,7 @@ def _insert_probes(
 def _probe_probabilities(
     pack: Pack, pool: Candidates | Features, band: Positions, limit: int
 ) -> Scores | None:
-    """Return the probability of each candidate of the band as the first probe.
+    """Return each candidate's probability of being drawn as the first exploration item.
 
     None means that all weights are 0.
     """

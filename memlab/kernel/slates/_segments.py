@@ -274,7 +274,7 @@ def _collect_shared(slate: Slate, words: Sequence[str]) -> _Shared:
 
 
 def _compress_struct(value: Any) -> bytes:
-    """Encode and compress a structure."""
+    """Encode a list or mapping as compressed JSON."""
     return _compress(np.frombuffer(_ENCODER.encode(value), dtype=np.uint8))
 
 

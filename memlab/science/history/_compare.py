@@ -248,7 +248,7 @@ class _Course:
         return row
 
     def _retention(self, rows: Rows, instant: Micros) -> NDArray[np.float64]:
-        """Return the retention of memories by the pack, clipped to 0..1."""
+        """Return the retention of memories under the lab's policy, clipped to 0..1."""
         retention = Moment(self._state, self._pack, rows, instant)["retention"]
         return np.clip(np.nan_to_num(np.asarray(retention, dtype=np.float64), nan=1.0), 0.0, 1.0)
 

@@ -416,7 +416,7 @@ class _Composer:
         *,
         speaker: str,
     ) -> int:
-        """Write one message from a template and return its index."""
+        """Write a message from a template; return the index of the message."""
         text = str(rng.choice(forms)).format(
             **self._fill_slots(fact, version, str(rng.choice(fact.aspect.names)), rng)
         )

@@ -166,7 +166,7 @@ _GONE = ("go", "back")
 
 
 def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a field of study: a field by name, not "the language"."""
+    """Rate the plausibility of a field of study: high for "biology", low for "it"."""
     if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
         return "no"
     return _rate_taste(subject, value, words)

@@ -249,7 +249,7 @@ def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 
 def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
-    """Return the rows that mention a part of `root` without naming it.
+    """Return the rows whose text has a part of an entity's name, not the whole name.
 
     Parts are the entities that were merged into `root`; a row names one as subject or object.
     """

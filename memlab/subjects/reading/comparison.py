@@ -524,7 +524,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return True if two slots have one holder and exclusive values."""
+    """Return True if two statements give one property of one holder different values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",

@@ -368,7 +368,7 @@ class Installed(Displayed):
             yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"
 
     def _heading(self) -> str:
-        """Return the heading of the summaries."""
+        """Return the heading above the summary of each query."""
         if self._sums:
             return f"{self.version} is active. Changes for the {len(self._sums)} latest queries:"
         if self.version.slot not in DECIDES_RANKS:

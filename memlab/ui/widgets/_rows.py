@@ -236,7 +236,7 @@ def _is_word(column: str) -> bool:
 
 
 def _by_word(values: pl.Series) -> _Bins:
-    """Return a bar for each word, most frequent first, and one for rows without a word."""
+    """Return a histogram bar for each value of a text column, most frequent first."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
     codes = values.replace_strict(
