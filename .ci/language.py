@@ -26,8 +26,11 @@ ROOT = Path(__file__).resolve().parents[1]
 RULES = tomllib.loads((Path(__file__).parent / "language.toml").read_text(encoding="utf-8"))
 TEXTS = {".md", ".py", ".hy", ".ts", ".tsx", ".ipynb", ".css", ".html", ".toml"}
 FOLDERS = ("memlab", "policies", "experiments", "tests", "docs", "notebooks")
-# Bundles, recorded data, texts of readers who saw no code, and the speech of simulated people are not our prose.
+# Not our prose: bundles, recorded data, texts of readers who saw no code, speech of simulated people, and the English
+# that patterns match.
 SKIPPED = {
+    "english.toml",
+    "signs.toml",
     "words.toml",
     "node_modules",
     "static",
@@ -113,7 +116,7 @@ def strip_code(docstring: str) -> str:
         previous = line
         if in_example or in_block or text.startswith("|") or re.fullmatch(r"-{3,}", text):
             continue
-        is_item = re.match(r"[-*] |\d+\. ", text)
+        is_item = re.match(r"[-*] |\d+\. |[\w@,/ ]+ {2,}\S", text)  # a row of a table, too
         is_name = re.fullmatch(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?", text)
         prose.append(f"¶ {text} ¶" if is_name else f"¶ {text}" if is_item else text or "¶")
     return re.sub(r"`+[^`]+`+", "code", " ".join(prose).replace("::", "."))

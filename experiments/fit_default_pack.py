@@ -3,10 +3,10 @@
     python experiments/fit_default_pack.py locomo-dev5.json beam100k --corrections dev5-evidence-corrections.json
 
 A pack that reads every term, with the cut of the default pack, recalls every question once; the slate holds the pool.
-Two models of the terms of ``recall-score`` are fitted on all conversations but one: a logistic regression (is this
-memory evidence?) and a listwise softmax (does evidence rank first in its pool?). Each weight vector is divided by its
-L1 norm. Their sum is scaled so that positive weights sum to 1. It ranks the pools of the left-out conversation together
-with the terms that have manual weights. ``--pools FILE`` keeps the pools.
+Two models of the terms of ``recall-score`` are fitted on all conversations but one. A logistic regression predicts
+whether a memory is evidence, a listwise softmax whether evidence ranks first in its pool. Each weight vector is divided
+by its L1 norm. Their sum is scaled so that positive weights sum to 1. It ranks the pools of the left-out conversation
+together with the terms that have manual weights. ``--pools FILE`` keeps the pools.
 
 Printed are recall@10 and nDCG@10 of each fold and set under the published labels, and for LoCoMo under the corrected
 ones. Differences to the pack ``--against`` are paired, with intervals by conversation. The loss without each term and

@@ -10,8 +10,8 @@ later one on the same subject that does not replace it) and ``kept_question``.
 Sixty pairs are for development (``split``); the forty held-out pairs should be read once. Ten pairs and small talk make
 a simulated life of 79 turns, which is a project of its own and is queried a day after its end.
 
-leads            the outdated statement ranks above the current one, or only the outdated one is in the top ten; for
-                 controls: the later statement, which does not answer, takes the part of the outdated one
+leads            the outdated statement ranks above the current one, or only the outdated one is in the top ten. For
+                 controls, the later statement, which does not answer, counts as the outdated one.
 wanted found     the wanted statement is in the top ten
 
 BEAM has pairs of its own. For knowledge updates they are the messages of ``original_info`` and ``updated_info``. For

@@ -94,7 +94,7 @@ EXAMPLES = list(examples())
 
 
 def signature_of(example: Example) -> Signature:
-    """The slot that is named, or one that has just what the example gives and returns what it shows."""
+    """Return the signature of the example's slot, or one made from its features and its value."""
     if example.slot:
         return SLOTS[example.slot].signature
 

@@ -69,7 +69,7 @@ _READ = 10_000
 # The lengths of the lists that a report shows.
 _KEY = 20
 _CENTRAL = 3
-_SLOW = 20_000  # nodes and edges from which counting takes over a second and shows its progress
+_SLOW = 20_000  # nodes and edges from which counting takes more than a second, so that it shows its progress
 """Memories and edges from which the computation lasts longer than a second and shows a progress bar."""
 
 _TRIED = 2_000
