@@ -225,7 +225,7 @@ class Answers:
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, request: bytes) -> str | None:
-        """Return the stored answer, None without one or if its file is damaged."""
+        """Return the stored answer, or None if its file is missing or damaged."""
         name = _answer_file(request)
         if name not in self._held and self.folder is not None:
             with suppress(DamagedLab, UnicodeDecodeError):

@@ -99,7 +99,7 @@ _TIMES = tuple(name for name, column in MEMORY.items() if column.storage == "tim
 
 
 def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield the fields of each memory that have a value, times as texts."""
+    """Yield the non-empty fields of each memory, with times as ISO 8601 texts."""
     for row in memories.iter_rows(named=True):
         fields = {name: value for name, value in row.items() if value is not None}
         for name in _TIMES:

@@ -186,7 +186,7 @@ def _recall(connection: Connection, arguments: RecallForm) -> Reply:
 
 
 def _format_memory(memory: MemoryAnswer) -> str:
-    """Return a memory as an element of a text for a model."""
+    """Format a memory as an element of a prompt."""
     attributes = {
         "id": memory.id,
         "kind": memory.kind,

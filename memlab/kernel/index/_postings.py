@@ -69,7 +69,7 @@ class Segment:
 
 
 def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
-    """Build a segment of postings in any order.
+    """Build a segment from unsorted postings.
 
     Each pair of term and row must be unique.
     """

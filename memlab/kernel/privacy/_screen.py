@@ -140,7 +140,7 @@ def _odd() -> str:
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """Return ``is_ordinary`` of each text as far as a batch can decide it.
+    """Return True for each text that a batch check proves to hold no secret.
 
     Undecided texts are False.
     """
@@ -307,7 +307,7 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
 
 
 def _begins() -> list[tuple[str, list[int]]]:
-    """Return each literal that a kind begins with, and the numbers of these kinds."""
+    """Return each prefix of secrets, and the indices of the kinds of secret with it."""
     numbers_by_literal: dict[str, list[int]] = {}
     for number, kind in enumerate(KINDS):
         for begin in kind.begins:

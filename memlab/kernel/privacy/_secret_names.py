@@ -356,7 +356,7 @@ TELLING_NAMES = tuple(_KIND)
 
 
 def find_named_secrets(text: str, low: str) -> Iterator[Match]:
-    """Find values that are given to a telling name.
+    """Find values assigned to names that indicate a secret, such as ``password``.
 
     ``low`` is ``text`` in lower case and has the same length.
     """

@@ -644,7 +644,7 @@ class Moment:
         return self._cache["half-life"]
 
     def _recency(self) -> Values:
-        """Return the share of each memory that is left after decay by its half-life."""
+        """Return the decay factor of each memory: 0.5 to the power of age / half-life."""
         with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 

@@ -196,7 +196,7 @@ def _have_expired(run: Run, pool: Candidates) -> Flags:
 
 
 def scores_of(slot: str, pool: Candidates, pack: Pack | None = None) -> Scores:
-    """Return the score of each candidate by a slot of the pool's pack, or of ``pack``.
+    """Score each candidate with a slot of ``pack``, by default the pool's pack.
 
     NaN and null become -inf, so that they sort last.
     """

@@ -68,7 +68,7 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the log parts, numbers and words of the slate.
+    """Return the features of a slate that are logged: numbers and words by name.
 
     They include features of challengers.
     """

@@ -296,7 +296,7 @@ def normalize_tag(tag: str) -> str:
 
 
 def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
-    """Return a list of valid strings, None for an empty one.
+    """Return a list of valid strings, or None if the list is empty.
 
     Tags lose their leading "#".
     """

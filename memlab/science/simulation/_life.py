@@ -177,7 +177,7 @@ class Life:
         )
 
     def logged(self) -> pl.DataFrame:
-        """Return the naive report: the mean reward of each pack while it was live.
+        """Return the mean observed reward of each pack while that pack was active.
 
         Packs were live at different times and for different questions, so the report is
         confounded.

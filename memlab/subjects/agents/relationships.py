@@ -129,7 +129,7 @@ class Relationships(Projection):
         return self._by_agent.get(agent)
 
     def fold(self, event: Event) -> None:
-        """Apply an event with a relationship: a conversation or feedback of an agent."""
+        """Apply an event that changes a relationship: a conversation or feedback."""
         decided = event.body.get("relationship")
         if decided is None:
             return

@@ -228,7 +228,7 @@ class _CueReader:
         return self.rarity.get(term, self._rarest)
 
     def mass(self, terms: frozenset[str]) -> float:
-        """Return the sum of the rarities of words, in a fixed order."""
+        """Return the sum of the IDF weights of words, added in a fixed order."""
         return sum(map(self.weight, sorted(terms)))
 
     # -- the answer and each memory ---------------------------------------------------------------------------

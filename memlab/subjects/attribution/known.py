@@ -244,7 +244,7 @@ class Credited(Projection):
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Return whether an answer with this mark was read for this decision."""
+        """Return whether an answer with this digest was already read for a recall."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:

@@ -259,7 +259,7 @@ class Injection:
         )
 
     def _find_permanent(self, query: QuestionFeatures) -> Rows:
-        """Return the rows of pinned memories and of the kinds ``always-kinds``."""
+        """Return the rows of memories that are pinned or of a kind in ``always-kinds``."""
         state, population = self._state, query.population
         pinned = state.numbers["pinned"].values == 1
         permanent = pinned | state.names["kind"].is_in(

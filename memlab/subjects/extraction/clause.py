@@ -528,7 +528,7 @@ def is_lasting_plan(plan: str, *, said_to_someone: bool) -> bool:
 
 
 def is_cut_short(value: str) -> bool:
-    """Return whether a value ends where its sentence cannot: "similes like"."""
+    """Return whether a value ends with a word that cannot end a sentence."""
     words = value.lower().split()
     if "i" in words[1:]:
         return True

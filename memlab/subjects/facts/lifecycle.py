@@ -278,7 +278,7 @@ def _find_state(value: str) -> str:
 
 @cache  # the tables of the language do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return a list of words of the lifecycle rules as a set."""
+    """Return the words of a list in the lifecycle rules as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
@@ -566,7 +566,7 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 
 
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
-    """Return the fact in a row; None if there is none or it was never true."""
+    """Return the fact in a row, or None without a fact or if it was retracted."""
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),

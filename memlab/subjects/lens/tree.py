@@ -65,7 +65,7 @@ def render(node: Node) -> str:
 
 
 def scaled(node: Node, scale: float) -> str:
-    """Return ``scale`` times a node, as it was probably written."""
+    """Return the text of a node multiplied by ``scale``, in the shortest spelling."""
     if scale == 1.0:
         return render(node)
     if scale == -1.0:

@@ -174,7 +174,7 @@ def _readme(text: str) -> Iterator[str]:
 
 
 def _is_sentence(text: str, minimum: int) -> bool:
-    """Return whether a text is a sentence of ``minimum`` characters, not a link, table or heading."""
+    """Return whether a text is prose of at least ``minimum`` characters."""
     text = text.strip()
     plain = (
         text.isprintable()

@@ -228,7 +228,7 @@ class Observing:
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the question of another speaker that ended the session so far, or None."""
+        """Return the session's latest turn if another speaker asks in it, else None."""
         # Only the very last message counts: an answer follows its question directly.
         session = fields.get("session")
         if session is None:

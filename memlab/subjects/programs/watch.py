@@ -325,7 +325,7 @@ class Watches:
             watch.stop()
 
     def stop_soon(self) -> None:
-        """Let every watch end soon, without waiting.
+        """Signal every watch to stop, and return immediately.
 
         A finalizer calls this, which may run in any thread.
         """

@@ -390,7 +390,7 @@ def _slate(blob: bytes) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield the strings in a value and in its nested mappings and lists, keys apart."""
+    """Yield the strings in a value and its nested mappings and lists, without keys."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

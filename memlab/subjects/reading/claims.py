@@ -148,7 +148,7 @@ class Statement:
         return any(phrase in text for phrase in _negation_phrases("changes"))
 
     def denies(self, other: Statement) -> bool:
-        """Return True if the other text contains a word undenied that this one denies."""
+        """Return True if this text negates a word that the other text affirms."""
         return (
             self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
         )

@@ -566,7 +566,7 @@ def _diets() -> frozenset[frozenset[str]]:
 
 
 def _excludes_diet(new: str, old: str) -> bool:
-    """Return True if two diets, or a diet and its end, conflict."""
+    """Return True if two statements about a diet conflict: another diet, or its end."""
     mine, theirs = new.removeprefix("not "), old.removeprefix("not ")
     if (new != mine) != (old != theirs):
         return mine == theirs

@@ -377,7 +377,7 @@ class Corrections:
         body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
     ) -> Corrected:
-        """Write one event that changes statuses and the fields of ``body``; none if empty."""
+        """Write an event with new statuses and the fields of ``body``, if any change."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
