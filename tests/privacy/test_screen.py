@@ -305,3 +305,12 @@ def test_merged_findings_cover_what_any_of_them_covered_and_nothing_else(
         first = [each for each in given_findings if each.start == item.start]
         longest = max(each.end for each in first)
         assert item.type == next(each.type for each in first if each.end == longest)
+
+
+@pytest.mark.parametrize(
+    "word", ["token", "secret", "api key", "api_key", "password", "credential"]
+)
+def test_a_random_string_after_a_word_for_a_secret_is_redacted_without_an_operator(word):
+    text = f"Use the {word} 8fK2mZq0PxW3vN7tR1yLb6 for staging"
+    assert "8fK2mZq0PxW3vN7tR1yLb6" not in screen(text).text
+    assert "8fK2mZq0PxW3vN7tR1yLb6" in screen(text.replace(word, "branch")).text
