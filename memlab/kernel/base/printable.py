@@ -22,6 +22,8 @@ _ACTIVE = re.compile("[" + "".join(map(re.escape, map(chr, _PICTURES))) + "]")
 def printable(text: str) -> str:
     r"""Return `text` with control characters replaced by visible symbols.
 
+    Line ends and tabs are kept.
+
     Parameters
     ----------
     text

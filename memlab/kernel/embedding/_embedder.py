@@ -809,7 +809,7 @@ def _checked_vectors(
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Raise an InputError that names the first vector of a different length."""
+    """Raise an InputError that names the first malformed vector."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

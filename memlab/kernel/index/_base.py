@@ -399,7 +399,10 @@ def write_header(path: Path, header: Header) -> None:
 
 
 def draft_of(folder: Path, name: str) -> Path:
-    """Return the path of an unfinished index file."""
+    """Return the path of an unfinished index file.
+
+    The next builder removes it.
+    """
     return folder / f"{_DRAFT}{name}"
 
 
@@ -419,7 +422,10 @@ def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
 
 
 def remove(path: Path) -> None:
-    """Delete an index file and its header, header first."""
+    """Delete an index file and its header, header first.
+
+    Processes that have mapped the file keep it.
+    """
     _header_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 

@@ -107,7 +107,10 @@ class Build:
             self.ended.set()
 
     def _spawn(self, lock: int) -> None:
-        """Write the vectors to a file and start the builder process."""
+        """Write the vectors to a file and start the builder process.
+
+        The builder inherits the lock.
+        """
         for leftover in self.folder.glob(draft_of(self.folder, "*").name):
             leftover.unlink(missing_ok=True)
         spool = draft_of(self.folder, "vectors")
