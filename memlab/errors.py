@@ -345,7 +345,7 @@ class NewerLab(LabError):
 
     @classmethod
     def of_word(cls, what: str) -> NewerLab:
-        """Build the error for an unknown word in a lab, such as a kind of event.
+        """Build the error for a kind of event or other word that a newer version wrote.
 
         Parameters
         ----------
@@ -526,7 +526,7 @@ class MissingExtra(MemlabError, ImportError):
 def _rebuild(
     cls: type[MemlabError], args: tuple[object, ...], state: dict[str, object]
 ) -> MemlabError:
-    """Restore an error from a pickle. The constructors do not take `args`, so pickle cannot call them."""
+    """Rebuild a pickled exception without calling its constructor."""
     error = cls.__new__(cls)
     error.args = args
     error.__dict__.update(state)

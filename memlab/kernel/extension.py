@@ -131,7 +131,7 @@ class Extension:
 
     @property
     def label(self) -> str:
-        """Name and version, in the form in which fingerprints contain them."""
+        """The extension's name and version, in the form that fingerprints contain."""
         return f"{self.name} {self.version}"
 
     def __repr__(self) -> str:
@@ -205,7 +205,7 @@ def register_extension(extension: Extension, module: str) -> Extension:
 
 
 def register_own(*kinds: str) -> None:
-    """Register the declarations of memlab's own extensions when the package that uses them is imported.
+    """Register memlab's own declarations when the package that uses them is imported.
 
     They have no owner. Packs and logs therefore have the hashes that they would have if that package declared them itself.
     """
@@ -249,7 +249,7 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
-    """Return a declaration with its owner; a value without the field `owner` is wrapped in `Owned`."""
+    """Return a declaration with its owner, wrapped in `Owned` if it has no such field."""
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {
         attribute.name for attribute in fields(item)
     }:
@@ -312,7 +312,7 @@ def _load(entry: EntryPoint) -> None:
 
 
 def describe_missing(needs: Mapping[str, str]) -> list[str]:
-    """Return a clause for each extension in `needs` that is missing or has another version.
+    """Describe each required extension that is missing or has another version.
 
     `needs` has the required version by name. The list is empty if every extension is registered.
     """

@@ -82,7 +82,7 @@ _SILENT = {"memlab.dialect": "memlab.subjects.lens.dialect"}
 
 
 def present_path(path: str) -> str | None:
-    """Return the current path of a module with a former path, or None if the path has not changed.
+    """Return the current path of a renamed module, or None if it was not renamed.
 
     >>> present_path("memlab.adapters.langgraph")
     'memlab.io.adapters.langgraph'
@@ -138,7 +138,7 @@ def redirect_former_paths() -> None:
 
 
 def moved_name(module: str, name: str, moved: Mapping[str, str]) -> Any:
-    """Return a public name that a module had in an earlier version, with a `RenamedWarning`.
+    """Return an object that moved to another module, with a `RenamedWarning`.
 
     `moved` has the package that contains each name now. Raises AttributeError for any other name.
     """

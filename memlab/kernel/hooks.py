@@ -98,7 +98,7 @@ def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
 
 
 def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
-    """Return a function, which may be named as ``"module:function"``."""
+    """Return a function, importing it if it is named as ``"module:function"``."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")
@@ -121,5 +121,5 @@ PARTS = {
 
 
 def load_part(name: str) -> Callable[..., Any]:
-    """Return a function of ``PARTS``. Its module is imported at the first call."""
+    """Return a function listed in ``PARTS``, importing its module at the first call."""
     return load_function(PARTS[name])

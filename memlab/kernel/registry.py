@@ -136,7 +136,7 @@ class Registry(Mapping[str, D], Displayed):
         return f"The {self.noun} {item.name} is declared by {declarer}. Choose another name."
 
     def register(self, items: Iterable[D]) -> None:
-        """Add the declarations of an extension, replacing its earlier ones of the same names.
+        """Register the declarations of an extension, replacing its earlier namesakes.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Registry(Mapping[str, D], Displayed):
             self.changes += 1
 
     def amend(self, item: D) -> None:
-        """Replace a declaration of memlab by a completed one.
+        """Replace one of memlab's own declarations by its completed version.
 
         Parameters
         ----------

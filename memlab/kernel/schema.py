@@ -416,7 +416,7 @@ _OPEN_WORD = re.compile(r"[^\W\d_][\w:.-]{0,39}")
 
 
 def is_open_word(word: object) -> bool:
-    """Return True if a word may be an open kind or relation.
+    """Return whether a word is allowed as a user-defined kind or relation.
 
     Such a word is a letter, then up to 39 letters, digits or ``_ : . -``.
 
@@ -431,7 +431,7 @@ _SYNONYMS = {"related-to": "relates-to"}
 
 
 def normalise_word(word: str, words: Collection[str]) -> str:
-    """Return `word` in the spelling of a vocabulary, or unchanged if the vocabulary lacks it.
+    """Return `word` as spelled in a vocabulary, or unchanged if it is unknown.
 
     An underscore counts as a hyphen, and a synonym of a published design is replaced: ``related-to`` by ``relates-to``.
 
@@ -444,7 +444,7 @@ def normalise_word(word: str, words: Collection[str]) -> str:
 
 
 def is_single_valued(predicate: str, declared: str) -> bool:
-    """Return True if a new value of a predicate replaces the old one, by the setting `declared` of a pack.
+    """Return whether a new value of a predicate replaces the old value.
 
     >>> is_single_valued("prefers:theme", "status prefers:*"), is_single_valued("uses", "status prefers:*")
     (True, False)
@@ -466,7 +466,7 @@ _ROLE_NAMES = {
 
 
 def infer_role(speaker: str | None, creator: str | None) -> str:
-    """Return the role of a speaker by name, or by the creator if there is no speaker.
+    """Infer a speaker's role from the name, or from the creator without a speaker.
 
     >>> infer_role("Assistant", None), infer_role("Ida", "user"), infer_role(None, "agent:coder")
     ('assistant', 'other', 'assistant')

@@ -135,7 +135,7 @@ def draw_panels(
     axes: Sequence[Axes] | None = None,
     **layout: Any,
 ) -> Figure:
-    """Draw on ``count`` panels, given or new; return the figure.
+    """Draw on ``count`` given or new axes, and return the figure.
 
     ``shape`` is the number of rows and columns of a new figure, ``layout`` the arguments of its
     ``subplots``; sizes are inches. Raises InputError for another number of axes, and for axes of
@@ -192,7 +192,7 @@ def _get_figure(axes: Axes) -> Figure:
 def add_legend(
     panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **options: Any
 ) -> None:
-    """Add one legend for all panels below them, or with ``alone`` in the first panel.
+    """Add one legend below all panels, or in the first panel with ``alone``.
 
     ``alone`` is for axes of the caller, whose figure may have a legend.
     """
@@ -308,7 +308,7 @@ def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **val
 
 
 def write_page(html: str, path: str | Path) -> Path:
-    """Write a page and missing folders, and return its path; raise InputError if impossible."""
+    """Write an HTML page, creating missing folders, and return its path."""
     target = Path(path).expanduser()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ class FactTimes(Projection):
         self.gaps: dict[int, list[tuple[int, int]]] = {}
 
     def fold(self, event: Event) -> None:
-        """Replace the instants and gaps of the facts in an event."""
+        """Apply an event: replace the instants and gaps of its facts."""
         for id, instants, gaps in event.body.get("fact_times", ()):
             self.told[id] = list(instants)
             self.gaps[id] = [(start, stop) for start, stop in gaps]
@@ -102,7 +102,7 @@ def get_fact_times(state: State) -> FactTimes:
 
 
 def split_validity(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the intervals in which a fact was valid: start to stop without the gaps.
+    """Return the intervals in which a fact was valid, without the gaps.
 
     >>> split_validity(1, 9, [(3, 4)])
     [(1, 3), (4, 9)]
@@ -116,7 +116,7 @@ def split_validity(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[t
 
 
 def phrase_fact(predicate: str, value: str) -> tuple[bool, str]:
-    """Return whether a predicate is a verb, and the predicate with its value as a phrase.
+    """Return whether a predicate is a verb, and predicate and value as a phrase.
 
     A verb precedes its value, a property its name. The part after a colon is a qualifier.
 
@@ -141,7 +141,7 @@ def fact_text(subject: str, predicate: str, value: str) -> str:
 
 
 def _is_verb(words: Sequence[str]) -> bool:
-    """Return whether words form a verb: lives, was, moved, born in; not status, address, age."""
+    """Return whether words form a verb ("born in") and not a noun ("address")."""
     first, last = words[0].lower(), words[-1].lower()
     if first in ("is", "was", "has") or tuple(words[:2]) in (
         ("no", "longer"),
@@ -159,7 +159,7 @@ def _is_verb(words: Sequence[str]) -> bool:
 
 
 def find_facts(state: State, *, subject: str | None = None) -> Rows:
-    """Return the rows of all facts, or of those with this subject, ascending."""
+    """Return the ascending rows of all facts, or of the facts about a subject."""
     subjects, predicates = state.names["subject"].codes, state.names["predicate"].codes
     mask = predicates >= 0
     mask &= subjects >= 0 if subject is None else subjects == state.names["subject"].code(subject)
@@ -249,7 +249,7 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
 
 
 def retract(state: State, row: int, now: int, reason: str | None) -> Change:
-    """Return the change that retracts a fact; raise InputError if it is none or was deleted."""
+    """Return the change that retracts a memory, which must be an undeleted fact."""
     names = state.names
     if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(

@@ -90,7 +90,7 @@ class Identity:
             raise NotPermitted(f"{self._label} is a reader: only a member or an owner writes.")
 
     def check_project(self, project: str | None) -> str | None:
-        """Return the project of a call; raise NotPermitted if it is another project."""
+        """Return the project of a call; raise NotPermitted for a foreign project."""
         if self.project is None or project in (None, self.project):
             return self.project or project
         raise NotPermitted(
@@ -183,5 +183,5 @@ def is_fact(fields: Mapping[str, Any]) -> bool:
 
 
 def _default_visibility(pack: Pack) -> str | None:
-    """Return the visibility of an agent's memory that is not a fact; None: the pack's."""
+    """Return the default visibility of a memory, or None for the pack's default."""
     return "private" if pack.settings["visibility"] == MEMORY["visibility"].default else None

@@ -236,7 +236,7 @@ class Lab(Displayed):
 
     @property
     def _owned_core(self) -> Core:
-        """A core for accessors that keeps the lab alive.
+        """The core of the lab for accessors, which keeps the lab alive.
 
         The lab does not hold its accessors, so no reference cycle delays its release.
         """
@@ -719,7 +719,7 @@ class Lab(Displayed):
         return self._with_notice((logged,))[0]
 
     def _with_notice(self, logged: tuple[Feedback, ...]) -> tuple[Feedback, ...]:
-        """Add a notice to the last judgement if the active policy has become worse."""
+        """Add a notice to the last feedback if the active policy has become worse."""
         notice = self._component("falls").after_feedback() if logged else None
         return logged if notice is None else (*logged[:-1], replace(logged[-1], notice=notice))
 
@@ -1111,7 +1111,7 @@ class Lab(Displayed):
         viewer: str | None = None,
         progress: bool = True,
     ) -> Self:
-        """Return the lab at a past time or event, as a viewer sees it, or both.
+        """Return the lab as of a past time or event, as seen by a viewer, or both.
 
         The result can be read and queried, but not written. Nothing is logged in it, and it is
         closed together with this lab.
@@ -1165,7 +1165,7 @@ class Lab(Displayed):
         return self if store is self._core.store else self._open_on(store)
 
     def _open_on(self, store: Store) -> Self:
-        """Return a lab on another store, to read and query."""
+        """Return a lab on another store, for reading and queries."""
         lab = type(self).__new__(type(self))
         lab._compose(store, self._core.seed)
         return lab
@@ -1356,7 +1356,7 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 
 
 def _refuse_component(name: str) -> Any:
-    """Refuse a component to a component that lives as long as the lab."""
+    """Raise LookupError for a component that would keep the lab alive."""
     raise LookupError(
         f"A component that lives as long as its lab cannot use {name}: it would keep the lab alive."
     )

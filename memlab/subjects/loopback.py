@@ -56,7 +56,7 @@ def open_socket(port: int, host: str = HOST) -> socket.socket:
 
 
 def own_host_names(port: int, host: str = HOST) -> set[str]:
-    """Return the valid values of the header ``Host`` of a request.
+    """Return the accepted values of the ``Host`` header of a request.
 
     Other names are refused, because an attacker may let a name of his own point to this machine.
     """

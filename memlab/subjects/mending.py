@@ -38,7 +38,7 @@ def make_repairer() -> Callable[[Event], dict[str, Any] | None]:
 
 
 def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
-    """Return an event's body with rows for the ids that it skips, None without a gap.
+    """Return an event's body with rows for skipped ids, or None without a gap.
 
     After an interrupted write an earlier version assigned the id 27 where 24 was next. The three
     missing memories become rows without content and with the status "purged".
@@ -85,7 +85,7 @@ def repair_names(event: Event) -> dict[str, Any] | None:
 
 
 def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the repaired fields by which a person named entities."""
+    """Return repaired values of the fields in which a user named entities."""
     if "aliases" in body:
         body["aliases"] = [name for name in body["aliases"] if _is_name(name)]
     for number, field in enumerate(_declared_fields(event, body)):

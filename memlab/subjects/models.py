@@ -161,7 +161,7 @@ def _exchange(
 
 
 def _read_wait(response: HTTPResponse) -> float:
-    """Return the seconds that a server asks to wait, 0 if it does not."""
+    """Return the seconds that a server asks to wait, or 0 by default."""
     try:
         return max(float(response.headers.get("Retry-After", "0")), 0.0)
     except ValueError:  # a date, which is too far away to wait for
@@ -287,7 +287,7 @@ class Usage:
     kept: int = 0
 
     def __sub__(self, before: Usage) -> Usage:
-        """Return the use since an earlier value."""
+        """Return the usage since an earlier measurement."""
         return Usage(
             self.calls - before.calls, self.tokens - before.tokens, self.kept - before.kept
         )

@@ -102,7 +102,7 @@ def overlap(hits: Hits) -> Verdict:
 
 @checked
 def local(hits: Hits) -> Verdict:
-    """Accept hits by words or closeness, and relate them by rules.
+    """Accept hits by shared words or similarity, and infer relations by rules.
 
     This is the default verifier of turns. It accepts the hits that ``overlap`` accepts and those
     with a closeness to the query of at least 0.5. Of two accepted hits, the later ``contradicts``

@@ -72,7 +72,7 @@ def decode_value(text: str) -> Any:
 
 
 def _check_value(value: Any, where: str, depth: int) -> None:
-    """Raise InputError if JSON would not restore the value."""
+    """Raise InputError if a value would change in a round trip through JSON."""
     # the exact types of JSON only: json.dumps itself would change keys that are numbers, and accept NaN
     if depth > _MAX_DEPTH:
         raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels.")
@@ -159,7 +159,7 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _compare_like(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """Return a comparison that is false unless both are numbers or both are texts."""
+    """Wrap a comparison so that operands of different types compare as false."""
 
     def compare_values(value: Any, operand: Any) -> bool:
         """Compare two values of the same type."""
@@ -319,7 +319,7 @@ def build_write(
     searched: bool = True,
     **fields: Any,
 ) -> Write:
-    """Return a record to be written; ``fields`` are fields of a memory."""
+    """Build a record to write; ``fields`` are additional memory fields."""
     return Write(tuple(path), text, value, searched, fields)
 
 
@@ -387,7 +387,7 @@ class Records:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def find_path(self, name: str) -> Path | None:
-        """Return the path that ends with a name, also of a deleted record, or None."""
+        """Find the path whose last name is ``name``, including deleted records."""
         end = "," + json.dumps(name) + "]"
         with self._reading():
             ref = next((ref for ref in self._rows if ref.endswith(end)), None)
@@ -471,13 +471,13 @@ class Records:
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:
-        """Return the beginning of the refs below a prefix."""
+        """Return the prefix that the refs of all paths below ``prefix`` share."""
         return self._ref(prefix)[:-1] + ","
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Write a record under each path: new ones in one transaction, others as edits."""
+        """Write records: add new paths in one transaction, edit existing ones."""
         with self.lock:
             new = []
             for write in writes:
@@ -508,7 +508,7 @@ class Records:
                 self.lab.edit(record.id, ref=self._ref(path), **fields)
 
     def append(self, writes: Sequence[Write], *, chain: bool = False) -> Remembered | None:
-        """Add records in one transaction, next to existing ones."""
+        """Add records in one transaction, keeping earlier records of the same path."""
         if not writes:
             return None
         for write in writes:
@@ -539,7 +539,7 @@ class Records:
                 )
 
     def delete(self, records: Iterable[Record]) -> None:
-        """Delete everything under the paths of these records in one transaction."""
+        """Delete all versions of the records under these paths in one transaction."""
         with self.lock:
             records_below: list[Record] = []
             for path in {record.path: None for record in records}:
@@ -547,7 +547,7 @@ class Records:
             self.drop(records_below)
 
     def drop(self, records: Iterable[Record]) -> None:
-        """Delete exactly these records in one transaction."""
+        """Delete only these records, not others under the same path."""
         ids = [record.id for record in records]
         if ids:
             self.lab.forget(ids, how="delete")

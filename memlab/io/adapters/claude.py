@@ -379,7 +379,7 @@ class MemoryFiles:
         return record, _read_content(record)
 
     def _get_files(self, path: str) -> list[Record]:
-        """Return a file, or all files in a folder; InputError if there are none."""
+        """Return the file at a path, or all files in that folder."""
         parts = _split_file_path(path)
         record = self._records.get(parts)
         files = self._records.get_below(parts) if record is None else [record]
@@ -431,7 +431,7 @@ class MemoryFiles:
 
 
 def _split_path(path: str) -> tuple[str, ...]:
-    """Return the names in a path; InputError if it leaves ``/memories`` or is invalid."""
+    """Split a path into names; InputError if it is invalid or outside ``/memories``."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise InputError(f"A path must start with {ROOT}, not {describe_value(path)}.")
     # normalised and encoded spellings of ".." are refused, too, although no file system sees them
@@ -486,7 +486,7 @@ def _read_content(record: Record) -> str:
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
-    """Return lines with their numbers."""
+    """Prefix each line with its line number."""
     return "\n".join(
         f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
     )

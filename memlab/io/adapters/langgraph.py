@@ -206,7 +206,7 @@ class LabStore(BaseStore):
         await super().aput(namespace, key, value, index, ttl=ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations, in a thread.
+        """Execute store operations without blocking the event loop.
 
         Parameters
         ----------
@@ -221,7 +221,7 @@ class LabStore(BaseStore):
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _run_read(self, op: Op) -> Result:
-        """Return the result of an operation that reads; None for a put."""
+        """Execute a get, search or list operation; return None for a put."""
         if isinstance(op, GetOp):
             record = self._records.get((*op.namespace, op.key))
             return None if record is None else Item(**_item(record))
@@ -256,7 +256,7 @@ class LabStore(BaseStore):
         return build_write(path, text, value, searched=searched, provenance="inferred")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        """Return the items of a search."""
+        """Execute a search operation and return its items."""
         _check_counts(limit=op.limit, offset=op.offset)
         if not isinstance(op.query, str | None):
             raise InputError(f"query must be a text, not {describe_value(op.query)}.")
@@ -332,7 +332,7 @@ def _item(record: Record) -> dict[str, Any]:
 
 
 def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
-    """Return whether an item satisfies a filter."""
+    """Return whether the value of a record satisfies the conditions of a search."""
     if not conditions:
         return True
     value = decode_value(record.value or "{}")

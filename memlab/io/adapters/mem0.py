@@ -103,7 +103,7 @@ class Mem0Memory:
         expiration_date: str | date | None = None,
         infer: bool = True,
     ) -> dict[str, Any]:
-        """Remember a text or messages, all or none.
+        """Store a text or messages as memories in one transaction.
 
         System messages are omitted.
 
@@ -446,7 +446,7 @@ def _build_scope(**ids: str | None) -> dict[str, Any]:
 
 
 def _name_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return the owners as names in a path, where a filter matches them completely."""
+    """Return ``name=value`` path names for the owners that a filter fixes exactly."""
     return [f"{name}={scope[name]}" for name in _SCOPES if isinstance(scope.get(name), str)]
 
 
@@ -521,7 +521,7 @@ def _read_metadata(record: Record) -> dict[str, Any]:
 
 
 def _format_memory(record: Record) -> dict[str, Any]:
-    """Return a memory as mem0 does."""
+    """Convert a memory to the dict that mem0 returns."""
     about = _read_metadata(record)
     item = {
         "id": record.path[-1],
@@ -537,7 +537,7 @@ def _format_memory(record: Record) -> dict[str, Any]:
 def _format_event(
     id: str, event: str, old: str | None, new: str | None, record: Record
 ) -> dict[str, Any]:
-    """Return a row of a history as mem0 does."""
+    """Convert a history event to the dict that mem0 returns."""
     about = _read_metadata(record)
     when = record.changed if event == "DELETE" else record.created
     return {
@@ -558,7 +558,7 @@ def _format_event(
 
 
 def _list_required(filters: Mapping[str, Any]) -> list[str]:
-    """Return the names that a filter requires: also in AND, not in OR or NOT."""
+    """List the fields that a filter requires, at top level or inside AND."""
     names = [
         name
         for name, value in filters.items()

@@ -342,7 +342,7 @@ def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
 
 
 def _parse_scalar(text: str) -> str:
-    """Return a YAML scalar on one line, quoted or plain; "" for any other."""
+    """Parse a one-line YAML scalar, quoted or plain; return "" for anything else."""
     if text.startswith('"'):
         try:
             value = json.loads(text)
@@ -361,7 +361,7 @@ def _format_file(record: Record) -> str:
 
 
 def _format_copy(memory: Memory, summary: str | None) -> str:
-    """Return the content of the file of another memory."""
+    """Build the file content of a memory that did not come from a file."""
     description = " ".join((summary or memory.text).split())[:_MAX_DESCRIPTION]
     # JSON strings are valid YAML
     front = (

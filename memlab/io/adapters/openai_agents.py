@@ -120,7 +120,7 @@ class LabSession:
 
     @checked
     async def add_items(self, items: Iterable[Mapping[str, Any]]) -> None:
-        """Add items, all or none; they are on disk when it returns.
+        """Append items to the session in one durable transaction.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class LabSession:
         await asyncio.to_thread(self._records.append, writes, chain=True)
 
     async def pop_item(self) -> Any:
-        """Remove the last item, and return it.
+        """Remove and return the session's last item.
 
         Returns
         -------

@@ -183,7 +183,7 @@ _STATEMENTS = (("original_info", "updated_info"), ("first_statement", "second_st
 
 
 def _find_outdated(parts: Mapping[str, Sequence[str]], order: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the evidence that was said first, if later evidence replaces all of it.
+    """Return the refs of an earlier statement that a later one replaces.
 
     Some files name the later statement first, so the order of the turns decides.
     """
@@ -435,7 +435,7 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _find_above(task: Path, name: str) -> Path | None:
-    """Return the path of a file in the folder of a task or above it, or None."""
+    """Find a file in a task's folder or a folder above it; None if missing."""
     return next(
         (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
         None,

@@ -230,7 +230,7 @@ class Rows:
     def of(
         self, location: int, entry: Mapping[str, Any], session: str | None = None
     ) -> list[dict[str, Any]]:
-        """Return the rows of an entry; none if it has no words or an invalid value."""
+        """Convert an entry to memory rows; return none if it is empty or invalid."""
         notes = self.notes
         if self.messages and entry.get("isMeta") is True:
             notes.left_out["message that the program wrote to itself"] += 1
@@ -277,7 +277,7 @@ class Rows:
         return self._rows_of_words(entry, row)
 
     def _rows_of_words(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the row of the words in an entry, and rows of its tool calls."""
+        """Return a row for the text of an entry, and one for each tool call."""
         # words of all parts are one row; results and calls of tools are rows of their own, said by "tool"
         content = entry.get(self._text_column)
         if self.messages and not content:
@@ -354,7 +354,7 @@ class Rows:
         return candidates[0] if candidates else None
 
     def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
-        """Return the column of texts, or None."""
+        """Guess which column contains the texts; None if no column fits."""
         names = ("content", *_TEXTS) if self.messages else _TEXTS
         used = set(self.columns.values())
         for name in names:
@@ -393,7 +393,7 @@ class Rows:
 
 
 def _convert_cell(field: str, column: str, value: Any) -> Any:
-    """Return a cell as a field of a memory; InputError if it cannot be one."""
+    """Convert a table cell to the value of a memory field."""
     # files spell values in their own ways, so that more forms are accepted than of a caller
     storage = MEMORY[field].storage
     if storage == "time":
@@ -429,7 +429,7 @@ def _is_kind(value: object) -> bool:
 
 
 def _time_form(value: object) -> str:
-    """Return the form of a time; "" for other values."""
+    """Return the name of a value's time format; "" if it is not a time."""
     try:
         return parse_instant(value)[1]
     except InputError:
@@ -442,5 +442,5 @@ def _have_type(values: Iterable[object], *kinds: type) -> bool:
 
 
 def _are_roles(values: Sequence[object]) -> bool:
-    """Return whether most values are words for roles."""
+    """Return whether most values are role names such as "user"."""
     return 2 * sum(parse_role(value) is not None for value in values) > len(values)

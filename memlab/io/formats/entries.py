@@ -77,7 +77,7 @@ def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
 
 
 def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
-    """Decode the entries of a list; skip those that are not objects or texts."""
+    """Decode the entries of a JSON list, skipping all but objects and texts."""
     for number, raw in enumerate(raws, 1):
         try:
             value = msgspec.json.decode(raw)
@@ -212,7 +212,7 @@ def convert_entries(
     format: str | None = None,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield entries as rows with their locations.
+    """Convert entries to memory rows, each with its location.
 
     The first entries decide whether all are messages, conversations or records.
     """
@@ -350,7 +350,7 @@ def read_pandas(frame: Any) -> Entries:
 
 
 def _clean_cell(cell: Any) -> Any:
-    """Return a cell of pandas, None if it is missing."""
+    """Convert a missing pandas value to None."""
     return (
         None
         if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell

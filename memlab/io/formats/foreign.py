@@ -57,7 +57,7 @@ class _Row:
         self.memory["uses"] = []
 
     def take(self, *names: str) -> Any:
-        """Remove the fields with these names; return the first value."""
+        """Remove fields from the entry and return the first value that is not null."""
         values = [self.entry.pop(name, None) for name in names]
         return next((value for value in values if value is not None), None)
 
@@ -66,7 +66,7 @@ class _Row:
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:
-        """Set a column to a checked value, or extend it if it is a list."""
+        """Check a value and set a memory column to it, or extend a list column."""
         if value is None:
             return
         storage = MEMORY[column].storage
@@ -100,7 +100,7 @@ class _Row:
 
 
 def _fill_from_mem0(row: _Row) -> None:
-    """Convert a memory of mem0."""
+    """Fill a memory's columns from a mem0 memory."""
     text, id, metadata = row.take("memory", "data"), row.take("id"), row.take("metadata")
     row.set("text", "" if text is None else text, "memory")
     if not isinstance(id, str | int) or isinstance(id, bool) or not str(id):
@@ -122,7 +122,7 @@ def _fill_from_mem0(row: _Row) -> None:
 
 
 def _fill_from_langgraph(row: _Row) -> None:
-    """Convert an item of a LangGraph store."""
+    """Fill a memory's columns from a LangGraph store item."""
     key, namespace, value = row.take("key"), row.take("namespace"), row.take("value")
     if not isinstance(key, str) or not key:
         raise Wrong(f"An item must have a key, a text, not {key!r:.60}.", "key")
@@ -162,7 +162,7 @@ def is_mem0(path: Path, start: str) -> bool:
 
 
 def is_langgraph(path: Path, start: str) -> bool:
-    """Return whether the first entry of a JSON file is an item of LangGraph."""
+    """Return whether a JSON file is a LangGraph export, judged by its first entry."""
     return _first_entry(path, start, "namespace").keys() >= _ITEM
 
 
@@ -212,7 +212,7 @@ def read_langgraph(path: Path) -> Bundle:
 
 
 def _read_memories(path: Path, format: str, fill: Callable[[_Row], None]) -> Bundle:
-    """Return the entries of a file as memories, converted by ``fill``."""
+    """Build a bundle from a file's entries, each converted by ``fill``."""
     entries = _read_entries(path)
     left_out: Counter[str] = Counter()
     columns: dict[str, list[Any]] = {name: [] for name in MEMORIES}

@@ -91,7 +91,7 @@ def _list_versions(versions: VersionLog, slot: str) -> tuple[Version, ...]:
 
 
 def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
-    """Return parameters whose value differs from the default."""
+    """Return the parameters that differ from their defaults."""
     return {param.name: param.value for param in params.values() if param.value != param.default}
 
 

@@ -62,7 +62,7 @@ class Location:
         )
 
     def text(self, record: dict[str, Any], key: str, field: str, *, required: bool = True) -> str:
-        """Return the text of ``key``, stripped; "" for a missing optional one."""
+        """Return the stripped text of ``key``; "" if it is optional and missing."""
         value = record.get(key)
         if value is None and not required:
             return ""
@@ -121,7 +121,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def _build_time(parts: Mapping[str, str | None]) -> datetime:
-    """Return the time of a match with groups for year, month, day, hour, minute, half."""
+    """Build a time from a regex match with date and time groups."""
     year, month, day = (str(parts[name]) for name in ("year", "month", "day"))
     hour, half = int(parts.get("hour") or 0), parts.get("half")
     if half and not 1 <= hour <= 12:

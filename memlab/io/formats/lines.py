@@ -63,7 +63,7 @@ class Notes:
     locations: list[tuple[str, int, str]] = field(default_factory=list)
 
     def skip(self, location: int, why: str, detail: str = "") -> None:
-        """Record that a row is skipped; DatasetError if the reading is strict."""
+        """Record that a row is skipped; in strict mode raise DatasetError."""
         reason = f"{why}: {detail}" if detail else why
         if self.strict:
             raise DatasetError(f"{self.source}, {self.unit} {location}: {reason}.")
@@ -116,7 +116,7 @@ def read_start(path: Path) -> str:
 
 
 def read_document(path: Path) -> bytes:
-    """Return a whole file as UTF-8; DatasetError if too large or undecodable."""
+    """Read a UTF-8 file; DatasetError if it is too large or cannot be decoded."""
     size = path.stat().st_size
     if size > MAX_DOCUMENT_BYTES:
         raise DatasetError(

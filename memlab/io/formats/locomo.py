@@ -146,7 +146,7 @@ _BETWEEN = re.compile(r"[;,\s]+")
 
 
 def parse_ref(id: str) -> str | None:
-    """Return the canonical form of a turn's id (``D11:26`` for ``D:11:026``), or None."""
+    """Normalise a turn id (``D:11:026`` becomes ``D11:26``); None if invalid."""
     match = _ID.match(id)
     return f"D{match[1]}:{match[2]}" if match else None
 
@@ -385,7 +385,7 @@ def download_locomo(
 
 
 def _write_atomically(target: Path, body: bytes) -> None:
-    """Write the whole file or nothing."""
+    """Write a file atomically: it appears complete or not at all."""
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     part = Path(name)
     try:

@@ -81,12 +81,12 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The part as text."""
+        """The text of the content part."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
 def parse_role(value: object) -> str | None:
-    """Return the role that a protocol's word stands for, or None.
+    """Map a role name of a chat protocol to a memlab role, or None.
 
     >>> parse_role("human"), parse_role("HumanMessage"), parse_role("Ida")
     ('user', 'user', None)
@@ -119,7 +119,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message without its envelope.
+    """Return the message contained in an envelope object.
 
     Known envelopes are the two forms of LangChain, a line of a transcript, and an author with a role.
     """
@@ -188,7 +188,7 @@ def _split_content(content: object, notes: Notes, depth: int) -> Iterator[Piece]
 
 
 def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[Piece]:
-    """Yield the pieces of one part."""
+    """Yield the text, tool call or tool result in one content part."""
     # protocols name the same part differently; unknown types are counted, so that nothing is lost silently
     kind = part.get("type") or part.get("content_type") or "text"
     text = part.get("text")
@@ -300,7 +300,7 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
 
 
 def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> list[Message]:
-    """Return the messages in one item of the caller."""
+    """Convert one item passed by the caller to messages."""
     if isinstance(item, str):
         item = {"content": item}
     entry = item if isinstance(item, Mapping) else Called(to_mapping, "messages")(item)
@@ -385,5 +385,5 @@ def _check_content(entry: Mapping[str, Any], index: int) -> object:
 
 
 def _empty_if_blank(text: str) -> str:
-    """Return a text, empty if it is blank."""
+    """Return a text, or "" if it contains only white space."""
     return text if text.strip() else ""

@@ -106,7 +106,7 @@ def is_parquet_export(path: Path, start: str) -> bool:
 
 
 def read_parquet(path: Path) -> Bundle:
-    """Read an export in either form.
+    """Read a Parquet export, a single file or a folder.
 
     Events are not read, because they are the history of the exporting lab.
     """
@@ -188,7 +188,7 @@ def _build_records(
 
 
 def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return an edge whose ends are ids or names of nodes."""
+    """Merge the id and name columns of an edge's source and target."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)
         if node is not None:

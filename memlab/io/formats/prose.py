@@ -38,7 +38,7 @@ _TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 
 
 def find_speakers(start: str) -> frozenset[str]:
-    """Return the speakers in a text that begins like this.
+    """Find the speakers in the beginning of a conversation log.
 
     They are words for roles, and names that begin several lines the way speakers do.
     """
@@ -72,7 +72,7 @@ class _Turn:
     size: int = 0
 
     def add(self, line: str) -> None:
-        """Append a line; beyond the maximum length only count it."""
+        """Append a line, or only count its size beyond the maximum length."""
         self.size += len(line) + 1
         if self.size <= _LONGEST:
             self.lines.append(line)

@@ -324,7 +324,7 @@ def _read_entries(file: File, options: Options) -> Source:
 
 
 def _is_locomo(path: Path, start: str) -> bool:
-    """Return whether a file begins like one of LoCoMo."""
+    """Return whether a file is in LoCoMo format, judged by its beginning."""
     return _first_character(start) == "[" and '"session_1' in start and '"speaker_a"' in start
 
 

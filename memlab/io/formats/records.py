@@ -148,7 +148,7 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
 
 
 def _dump_fields(dumped: Any) -> dict[str, Any]:
-    """Return the state of a register as JSON, or as msgpack if JSON would lose some."""
+    """Encode a register's state as JSON if lossless, otherwise as msgpack."""
     packed = msgspec.msgpack.encode(dumped)
     plain = msgspec.msgpack.decode(packed, strict=False)
     if isinstance(plain, dict | list) and plain == _round_trip_json(plain):
@@ -157,7 +157,7 @@ def _dump_fields(dumped: Any) -> dict[str, Any]:
 
 
 def _round_trip_json(value: Any) -> Any:
-    """Return a value after a round trip through JSON; None if it has no JSON."""
+    """Encode and decode a value as JSON; return None if it cannot be encoded."""
     try:
         return msgspec.json.decode(msgspec.json.encode(value))
     except (TypeError, msgspec.MsgspecError):
@@ -192,7 +192,7 @@ def _expect(fits: bool, expected: str, value: object, field: str) -> None:
 
 
 def check_column_value(name: str, value: Any) -> Any:
-    """Return a value of a memory's column as a bundle holds it, or raise Wrong."""
+    """Check and convert a value for a column of memories."""
     # id and uses are columns of an export without a declaration in the schema
     if value is None:
         return [] if name in _LISTS else None
@@ -337,7 +337,7 @@ class _Records:
         self.edge_locations.append(location)
 
     def _check_end(self, end: str, value: Any) -> tuple[int | None, str | None]:
-        """Return an end of an edge as the id of a memory, or as another node."""
+        """Parse the source or target of an edge: a memory id or another node's name."""
         if not isinstance(value, str):
             return _check_integer(end, value), None
         kind, name = split_node_name(value)
@@ -348,7 +348,7 @@ class _Records:
         return None, value
 
     def _add_register(self, fields: dict[str, Any], location: str) -> None:
-        """Add the state of a register."""
+        """Add a register's state to the bundle."""
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong("A register must have a name.", "name")
@@ -369,7 +369,7 @@ class _Records:
 
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
-    """Return the bundle of checked records; DatasetError for a fault."""
+    """Check records and build a bundle; DatasetError if one is invalid."""
     # counts and ends of edges are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):

@@ -63,7 +63,7 @@ _END = object()
 
 
 def read_file(path: Path, options: Options, name: str | None = None) -> Source:
-    """Read a file as rows; ``name`` is its name in notes.
+    """Read a file as a source of rows; ``name`` identifies it in import notes.
 
     Raises InputError if there is no such file, DatasetError if its format is unknown.
 
@@ -140,7 +140,7 @@ def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
 
 
 def read_object(x: Any, options: Options) -> Source:
-    """Read messages, rows or a frame of Python; InputError for other objects."""
+    """Read messages, rows or a data frame from a Python object."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
         return build_source(notes, read_frame(x), options, "frame", unit="row")
@@ -252,7 +252,7 @@ def remove_export(path: Path) -> None:
 
 
 def _draft_name(path: Path, process: int | str) -> str:
-    """Return the temporary name of an export; ``*`` as the process gives a pattern."""
+    """Return an export's temporary file name, or a glob pattern for ``"*"``."""
     name = path.name[:100]
     return f".{glob.escape(name) if process == '*' else name}.{process}.draft"
 

@@ -116,7 +116,7 @@ def _read_sexp_records(text: Text) -> Iterator[Record]:
 
 
 def _read_pairs(form: Form, text: Text) -> dict[str, object]:
-    """Return the fields of a form as a dict."""
+    """Convert the name-value pairs of an S-expression to a dict."""
     fields: dict[str, object] = {}
     rest = form.items[1:]
     if len(rest) % 2:
@@ -202,7 +202,7 @@ def format_front_matter(fields: Mapping[str, Any]) -> str:
 
 
 def encode_json(value: Any) -> str:
-    """Return a value as JSON on one line, in which no HTML tag begins.
+    """Encode a value as one line of JSON that cannot open an HTML tag.
 
     Characters that would begin a tag or break a line occur only in strings, where they are escaped.
     """

@@ -81,7 +81,7 @@ class Connection:
 
     @property
     def session(self) -> str | None:
-        """The session of calls that name none."""
+        """The session used for calls that do not name one."""
         return self.identity.session
 
     @property
@@ -91,7 +91,7 @@ class Connection:
 
     @property
     def can_write(self) -> bool:
-        """Whether the client has the tools that write: the lab and the role both allow it."""
+        """Whether both the lab and the client's role permit writing tools."""
         return self.identity.writes and not self.read_only
 
     def get_memory(self, id: int) -> Memory:
@@ -124,7 +124,7 @@ class Connection:
             return [Memory.of(state, id - 1) for id in hits.ids]
 
     def get_slate(self, recall: int) -> Slate:
-        """Return the logged recall with a number; UnknownName if it is not the client's."""
+        """Return a logged recall by number; UnknownName if another client made it."""
         slate = read_slate(self.visible.io.store, recall)
         if self.project is not None and slate.project != self.project:
             raise UnknownName("logged recall", recall)
@@ -183,7 +183,7 @@ def read_clients(path: Path) -> list[Client]:
 
 
 def _parse_client(where: str, name: str, table: Any) -> Client:
-    """Return the client of a table; ``where`` begins the message of an error."""
+    """Parse one client's table; ``where`` is the prefix of error messages."""
     if not isinstance(table, Mapping):
         raise InputError(
             f"{where} must be a table with token and role, not {type(table).__name__}."
@@ -251,7 +251,7 @@ def _escape_attribute(value: object) -> str:
 
 
 def count_memories(count: int) -> str:
-    """Return a number of memories in words.
+    """Format a number of memories, such as "1 memory".
 
     >>> count_memories(1), count_memories(2)
     ('1 memory', '2 memories')

@@ -60,7 +60,7 @@ class Resource:
 
     @property
     def name(self) -> str:
-        """The last part of the address."""
+        """The last segment of the resource's URI."""
         return self.uri.rpartition("/")[2]
 
     @property
@@ -79,7 +79,7 @@ def build_uri(name: str, value: object = None) -> str:
 
 
 def read_resource(connection: Connection, uri: str) -> tuple[str, str]:
-    """Return the text at an address and its media type; UnknownName without one."""
+    """Return the text and media type of a resource; UnknownName if it is unknown."""
     match = _NAMED_URI.fullmatch(uri)
     base, resources, value = (match[1], NAMED, unquote(match[2])) if match else (uri, FIXED, "")
     resource = next((resource for resource in resources if resource.uri == base), None)

@@ -66,7 +66,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def list_tools(
         _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """Return the tools."""
+        """Return the tools that the client may call."""
         return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
@@ -74,7 +74,7 @@ def build_server(connection: Connection) -> Server[Any]:
         return declared[name].input_schema if name in declared else None
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Call a tool; errors of memlab are answers, too."""
+        """Call a tool, and return memlab errors as replies."""
         if params.name not in tools:
             return _refuse(_unknown_tool(connection, params.name[:100], list(tools)))
         tool = tools[params.name]
@@ -124,7 +124,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def answer_read(
         _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Return the text of a resource."""
+        """Handle a request to read a resource."""
         uri = str(params.uri)
         try:
             text, mime = await _run_in_thread(read_resource, connection, uri)
@@ -225,14 +225,14 @@ async def _serve_stdio(server: Server[Any]) -> None:
 async def _relay_messages(
     read: Any, write: Any
 ) -> AsyncIterator[MemoryObjectReceiveStream[SessionMessage | Exception]]:
-    """Yield the valid messages of a client; answer other lines by an error.
+    """Stream a client's valid messages; reply to invalid lines with an error.
 
     The SDK itself would only log them.
     """
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:
-        """Pass valid messages on, and answer the others."""
+        """Forward valid messages, and reply to invalid ones with an error."""
         async with sender:
             async for item in read:
                 if isinstance(item, Exception):
@@ -264,7 +264,7 @@ def _refuse_message(fault: Exception) -> types.JSONRPCError:
 def run_http(
     servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]
 ) -> None:
-    """Serve over HTTP until SIGINT or SIGTERM; each token leads to its own server.
+    """Serve over HTTP until SIGINT or SIGTERM, with a separate server per token.
 
     Requests are independent of one another, without sessions of the protocol. ``tell`` is called with the address.
     """

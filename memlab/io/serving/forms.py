@@ -57,7 +57,7 @@ _Words = Annotated[list[str], Field(max_length=100)]
 def _describe_argument(
     parameters: Mapping[str, Parameter], name: str, text: str = "", **limits: float
 ) -> Any:
-    """Return the field of an argument that is a parameter of a verb.
+    """Build a schema field for an argument of a tool from a verb's parameter.
 
     A ``text`` replaces the description; ``limits`` come in addition to those of the parameter.
     """
@@ -78,7 +78,7 @@ def _first_sentence(text: str) -> str | None:
 
 
 def _describe_fields() -> dict[str, Parameter]:
-    """Return the fields of a memory as optional parameters of ``remember``."""
+    """Build schema fields for the optional memory fields of ``remember``."""
     return {
         column.name: Parameter(
             column.name,
@@ -376,7 +376,7 @@ def _compact_schema(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def describe_faults(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with arguments, without their possibly long values."""
+    """Describe invalid arguments without quoting their values."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     sentences = []
     for fault in faults[:_MAX_FAULTS]:

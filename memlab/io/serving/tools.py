@@ -261,7 +261,7 @@ def _feedback(connection: Connection, arguments: FeedbackForm) -> Reply:
 
 
 def _check_feedback(arguments: FeedbackForm) -> None:
-    """Raise InputError if the arguments of ``feedback`` do not belong together."""
+    """Raise InputError for an invalid combination of ``feedback`` arguments."""
     has_memories = arguments.memories or arguments.recall is not None
     if arguments.outcome is None and arguments.answer is None and not arguments.memories:
         raise InputError(

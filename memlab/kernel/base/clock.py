@@ -159,7 +159,7 @@ class _Checked:
 
 
 def _clock(clock: Any) -> Clock:
-    """Return a caller's clock, wrapped so that its faults become errors of memlab."""
+    """Wrap a user-supplied clock so that its faults become memlab errors."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
         trusted: Clock = clock
         return trusted
@@ -198,7 +198,9 @@ def to_micros(when: When) -> Micros:
 
 
 def check_instant(instant: Micros, name: str) -> Micros:
-    """Return `instant` if a calendar has it and the following year, so that it can be written as a date.
+    """Return `instant` if a calendar can represent it and the following year.
+
+    Then it can be written as a date.
 
     Raises InputError for any other instant.
 
@@ -215,5 +217,5 @@ def check_instant(instant: Micros, name: str) -> Micros:
 
 
 def from_micros(micros: Micros) -> datetime:
-    """Return the aware UTC datetime of an instant."""
+    """Convert microseconds since 1970-01-01 UTC to a timezone-aware datetime."""
     return _EPOCH + timedelta(microseconds=micros)

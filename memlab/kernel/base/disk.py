@@ -34,7 +34,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
 
 
 def sync(path: Path) -> None:
-    """Make the bytes of a file, or the names in a directory, durable."""
+    """Flush a file's bytes, or a directory's names, to permanent storage."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_open(descriptor)
@@ -43,7 +43,7 @@ def sync(path: Path) -> None:
 
 
 def sync_open(descriptor: int) -> None:
-    """Make the data written to an open file durable."""
+    """Flush the data written to an open file to permanent storage."""
     # On macOS, fsync only reaches the cache of the drive.
     if hasattr(fcntl, "F_FULLFSYNC"):
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -52,7 +52,10 @@ def sync_open(descriptor: int) -> None:
 
 
 def checksum_of(path: Path) -> int:
-    """Return the CRC-32 of a file's bytes. It takes 0.4 seconds per gigabyte."""
+    """Return the CRC-32 of a file's bytes.
+
+    It takes 0.4 seconds per gigabyte.
+    """
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -61,13 +64,13 @@ def checksum_of(path: Path) -> int:
 
 
 def write_sealed(path: Path, data: bytes) -> None:
-    """Write and sync a file whose later changes `read_sealed` detects."""
+    """Write and sync a file with a checksum that `read_sealed` verifies."""
     path.write_bytes(b"%08x\n" % zlib.crc32(data) + data)
     sync(path)
 
 
 def read_sealed(path: Path) -> bytes:
-    """Return the content written by `write_sealed`.
+    """Read and verify the content of a file written by `write_sealed`.
 
     Raises DamagedLab if the file is missing or has other content.
     """
@@ -96,7 +99,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
 
 
 def translate_error(what: str, error: Exception) -> LabError:
-    """Return the error of memlab for a disk error during the writing of `what`."""
+    """Return the memlab error for a disk error while `what` was written."""
     code = error.errno if isinstance(error, OSError) else None
     if code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return LabError(
@@ -110,7 +113,9 @@ def translate_error(what: str, error: Exception) -> LabError:
 
 
 def is_url(path: str | Path) -> bool:
-    """Return True if a path is meant as a URL: a scheme of two letters or more, ``:`` and ``/``.
+    """Return True if a path looks like a URL, such as ``s3://bucket``.
+
+    It has a scheme of two letters or more, ``:`` and ``/``.
 
     ``Path`` keeps only one of two slashes. A Windows drive has one letter and is not a scheme.
 

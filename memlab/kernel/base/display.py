@@ -62,7 +62,7 @@ class Markup(str):
         return self
 
     def format(self, *values: object, **keywords: object) -> Markup:
-        """Fill in values, which are escaped unless they are HTML.
+        """Fill a template with values, escaping those that are not HTML.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Report(Displayed):
 
 
 def render_html(parts: object) -> Markup:
-    """Return the HTML of one part or of several. Everything that is not `Markup` is escaped.
+    """Return display parts as HTML, escaping everything that is not `Markup`.
 
     A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
     such as a frame. None shows nothing.
@@ -181,7 +181,7 @@ def render_html(parts: object) -> Markup:
 
 
 def render_text(parts: object, width: int | None = None) -> str:
-    """Return the text of one part or of several, with an empty line between parts.
+    """Return display parts as text, separated by empty lines.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def render_text(parts: object, width: int | None = None) -> str:
 
 
 def _block(part: object, width: int | None) -> list[str]:
-    """Return the lines of one part."""
+    """Return the text lines of one display part."""
     if isinstance(part, Table):
         rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
@@ -228,7 +228,7 @@ def _block(part: object, width: int | None) -> list[str]:
 
 
 def _plain(cell: object) -> str:
-    """Return the text of a cell."""
+    """Return the plain text of a table cell."""
     return "" if cell is None else str(cell)
 
 
@@ -371,7 +371,7 @@ def _table_html(content: Table) -> Markup:
 
 
 def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
-    """Return a line that opens to further parts, without a script."""
+    """Return a collapsible HTML section that works without a script."""
     start = "<details open>" if opened else "<details>"
     return Markup(
         f"{start}<summary dir='auto'>{_escaped(summary)}</summary>{render_html(inside)}</details>"
@@ -379,7 +379,7 @@ def details(summary: object, inside: object, *, opened: bool = False) -> Markup:
 
 
 def box(inside: object) -> Markup:
-    """Return parts that scroll if they are higher than a screen."""
+    """Return HTML parts in a box that scrolls when taller than a screen."""
     return Markup(f"<div style='overflow:auto;max-height:{_HIGHEST}'>{render_html(inside)}</div>")
 
 
@@ -500,5 +500,5 @@ def bar(value: float | None, top: float, *, signed: bool = True) -> Markup:
 
 
 def _escaped(cell: object) -> str:
-    """Return the HTML of a cell."""
+    """Return the escaped HTML of a table cell."""
     return cell if isinstance(cell, Markup) else html.escape("" if cell is None else str(cell))

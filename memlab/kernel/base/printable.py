@@ -20,7 +20,9 @@ _ACTIVE = re.compile("[" + "".join(map(re.escape, map(chr, _PICTURES))) + "]")
 
 
 def printable(text: str) -> str:
-    r"""Return `text` with control characters as symbols. Line ends and tabs are kept.
+    r"""Return `text` with control characters replaced by visible symbols.
+
+    Line ends and tabs are kept.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ def printable(text: str) -> str:
 
 
 def json_safe(text: str) -> str:
-    r"""Return a JSON text of the same value in which control characters are escaped.
+    r"""Return equivalent JSON in which control characters are escaped.
 
     Parameters
     ----------

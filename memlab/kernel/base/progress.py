@@ -22,7 +22,10 @@ class Step(Protocol):
 
 
 def in_notebook() -> bool:
-    """Return True if output goes to a Jupyter front end. IPython is not imported for the answer."""
+    """Return True if output goes to a Jupyter front end.
+
+    IPython is not imported for the answer.
+    """
     if "IPython" not in sys.modules:
         return False
     from IPython.core.getipython import get_ipython
@@ -32,7 +35,7 @@ def in_notebook() -> bool:
 
 @contextmanager
 def bar(visible: bool, total: int, *, unit: str, desc: str | None = None) -> Iterator[Step]:
-    """Show progress as a bar in a terminal or notebook, and as lines of text on any other stderr.
+    """Show progress as a bar in a terminal or notebook, else as text lines.
 
     Parameters
     ----------

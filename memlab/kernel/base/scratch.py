@@ -26,7 +26,7 @@ _local = threading.local()
 
 @contextmanager
 def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
-    """Yield an array of `size` zeros for a block. The block must leave it all zeros.
+    """Yield a reusable array of zeros. The block must reset it to zeros.
 
     Each thread has its own arrays, and a nested block gets another one. If the block raises, its array is dropped.
 
@@ -62,7 +62,9 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
 
 
 def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
-    """Return an array with room for `needed` rows that begins with `size` rows of `array`.
+    """Return `array` with room for at least `needed` rows.
+
+    The first `size` rows are those of `array`.
 
     The result is `array` itself if it is long enough. Otherwise it is a copy of at least twice the length, so that
     appending rows one by one takes amortised constant time.

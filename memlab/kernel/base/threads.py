@@ -39,12 +39,12 @@ _HOLDERS: weakref.WeakSet[Holder] = weakref.WeakSet()
 
 
 def watch_interrupts(holder: Holder) -> None:
-    """Free `holder` after every interrupted call, for as long as it exists."""
+    """Register `holder` so that interrupted calls release its locks."""
     _HOLDERS.add(holder)
 
 
 def free_interrupted(error: BaseException) -> None:
-    """Close the blocks that the call ended by `error` left open, and free the locks of its thread.
+    """Close blocks and release locks that an interrupted call left behind.
 
     The locks are kept if memlab itself made the call, because the outer call may still need them.
     """
@@ -85,7 +85,7 @@ class ThreadLock:
 
     @contextmanager
     def hold(self, timeout: float = -1) -> Iterator[bool]:
-        """Hold the lock for a block; yield False if it is not acquired within the timeout.
+        """Hold the lock for a block. Yield False if acquiring it times out.
 
         Parameters
         ----------
@@ -108,7 +108,10 @@ class ThreadLock:
                 self._lock.release()
 
     def free(self) -> None:
-        """Release this thread's lock. Blocks that are still open release nothing later."""
+        """Release this thread's lock, even inside open ``hold`` blocks.
+
+        Blocks that are still open release nothing later.
+        """
         while self.owned:
             self._freed += 1
             self._lock.release()

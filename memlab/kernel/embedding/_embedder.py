@@ -57,7 +57,10 @@ class Model:
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
-        """Return the model in a folder or with a name on the model hub. Raises InputError if there is none."""
+        """Load the model from a folder or from the model hub.
+
+        Raises InputError if there is none.
+        """
         folder = Path(spec)
         if not folder.is_dir():
             if folder.exists():
@@ -82,7 +85,10 @@ class Model:
         return int(self._static.dim) if self._static is not None else _announced_dim(self.folder)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return the mean token vector of each text as rows; zero for a text without a known token."""
+        """Return the mean token vector of each text as a row.
+
+        It is zero for a text without a known token.
+        """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
             static = self._load() if self._static is None else self._static
@@ -139,7 +145,9 @@ class _Few:
 
     @classmethod
     def of(cls, static: Any, described: dict[str, Any]) -> _Few | None:
-        """Return these parts, or None for a model whose sums depend on their order or that pads to the longest text.
+        """Build the fast encoder of a model, or return None if it is unsupported.
+
+        A model is unsupported if its sums depend on their order or if it pads to the longest text.
 
         `described` is the model of the tokeniser as its file describes it.
         """
@@ -166,7 +174,10 @@ class _Few:
         )
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """Return the same bits as ``static.encode(texts)``: sums of whole numbers are exact in any order."""
+        """Encode texts exactly as ``static.encode(texts)``.
+
+        Sums of whole numbers are exact in any order.
+        """
         vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
         tokens = [self.tokens(text) for text in texts]
         positions = [position for position, own in enumerate(tokens) if own]
@@ -183,7 +194,7 @@ class _Few:
         return vectors
 
     def tokens(self, text: str) -> list[int]:
-        """Return the known tokens of a text."""
+        """Return the tokens of a text that the model knows."""
         text, pieces = text[: self.characters], self.pieces
         # An opening bracket may start a special token, such as [PAD].
         if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
@@ -243,7 +254,7 @@ _WORDS = 20_000
 
 
 def _reads_words(tokenizer: Any) -> bool:
-    """Return True if the tokens of a text are those of its words, by BERT's rule in lower case."""
+    """Return True if a text's tokens are those of its lower-case words."""
     normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
     return (
         type(normalizer).__name__ == "BertNormalizer"
@@ -255,7 +266,10 @@ def _reads_words(tokenizer: Any) -> bool:
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
-    """Return the same bits as ``static.encode(texts)``, without its 50 to 150 microseconds of preparation."""
+    """Encode a few texts exactly as ``static.encode(texts)``, but faster.
+
+    It saves 50 to 150 microseconds of preparation.
+    """
     table = static.embedding
     characters = (
         None if static.max_length is None else static.max_length * static.median_token_length
@@ -277,7 +291,7 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
 
 
 def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
-    """Return the same tokens as ``static.tokenize(texts)``."""
+    """Return the tokens that ``static.tokenize(texts)`` would return."""
     padding = static.tokenizer.padding
     # With padding, the tokens of a text depend on the longest text.
     if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):
@@ -303,7 +317,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _announced_dim(folder: Path) -> int:
-    """Return the dimension from the header of the weights, without loading them."""
+    """Read the vector dimension from the header of the weights file."""
     with (folder / "model.safetensors").open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
     return int(header["embeddings"]["shape"][1])
@@ -366,7 +380,7 @@ _TYPICAL, _PER_LOG_WORD = 12.0, 0.126
 def evened(
     closeness: NDArray[np.float64], coverage: NDArray[np.float64], length: NDArray[np.float64]
 ) -> NDArray[Any]:
-    """Return the closeness of the shipped model corrected for the length of the text and for common words.
+    """Return the shipped model's closeness, corrected for length and common words.
 
     Longer texts are nearer to any question. One in ten turns of 4 words is above .20 for a question of another conversation,
     of 28 words above .43. The correction subtracts 0.126 of the logarithm of the length over that of a typical turn. The
@@ -419,7 +433,9 @@ of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
 
 
 def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the closeness of pairs on the scale of short statements, by equal quantiles of unrelated pairs.
+    """Rescale the closeness of text pairs to be independent of text length.
+
+    The scale is that of short statements, by equal quantiles of unrelated pairs.
 
     Long texts are near each other whatever they say. The median closeness of two unrelated messages is .02 at 40 to 60
     characters and .75 above 1,000. `length` is the geometric mean of the characters of both texts. Up to 55 characters
@@ -516,7 +532,7 @@ class Embedder:
         return self.embed(list(texts))
 
     def embed(self, texts: list[str]) -> NDArray[np.int8]:
-        """Return the vectors of texts that were checked before; see `encode`.
+        """Return the vectors of texts that are already checked.
 
         Parameters
         ----------
@@ -547,7 +563,9 @@ class Embedder:
 
     @checked
     def closeness(self, cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return cosines on the scale of all-MiniLM-L6-v2, for which thresholds are usually written.
+        """Convert cosines to the scale of all-MiniLM-L6-v2.
+
+        Thresholds are usually written for that model.
 
         Parameters
         ----------
@@ -585,7 +603,7 @@ class Embedder:
     def pair_closeness(
         self, cosine: NDArray[np.float64], length: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Return the closeness of pairs of texts on the scale of short statements, for any length.
+        """Return the closeness of text pairs, corrected for text length.
 
         Parameters
         ----------
@@ -709,7 +727,10 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 
 
 def _remote(spec: object) -> str | None:
-    """Return the host to which an embedder says that it sends texts. Raises InputError if that is not a name."""
+    """Return the host to which an embedder declares that it sends texts.
+
+    Raises InputError if that is not a name.
+    """
     remote = getattr(spec, "remote", None)
     if remote is None:
         return None
@@ -742,7 +763,7 @@ def _of_model(model: Model, name: str) -> Embedder:
 
 
 def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder:
-    """Return the embedder of a callable, with the fingerprint of its vectors of fixed texts."""
+    """Build the embedder of a callable, fingerprinted by vectors of fixed texts."""
     probes = list(_PROBES)
     raw = _checked_vectors(embed(probes), probes, None, name)
     digest = hashlib.sha256(_RULE)
@@ -755,7 +776,10 @@ def _of_callable(embed: Callable[[list[str]], ArrayLike], name: str) -> Embedder
 def _checked_vectors(
     returned: ArrayLike, texts: list[str], dim: int | None, name: str
 ) -> NDArray[np.float64]:
-    """Return vectors as a float matrix (texts, dim). Raises InputError that names the text without a valid vector."""
+    """Validate vectors and return them as a float matrix (texts, dim).
+
+    Raises InputError that names the text without a valid vector.
+    """
     try:
         raw = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
@@ -785,7 +809,7 @@ def _checked_vectors(
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Raise an InputError that names the vector which does not fit the others."""
+    """Raise an InputError that names the first malformed vector."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

@@ -77,7 +77,7 @@ class Signs:
     over_time: re.Pattern[str]
 
     def of(self, word: str) -> int:
-        """Return the bits of a word in lower case.
+        """Return the sign bits of a lower-case word, such as number or pronoun.
 
         >>> [signs_of("english").of(word) for word in ("may", "2023", "3pm", "we", "tabs")]
         [1, 3, 2, 4, 0]
@@ -106,7 +106,7 @@ class Signs:
 # Each language is read from the file once per process.
 @cache
 def signs_of(language: str | None) -> Signs:
-    """Return the tables of a language, which are empty if it has none."""
+    """Return the word tables of a language. They are empty if it has none."""
     tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
         language or "", {}
     )
@@ -226,7 +226,7 @@ class Asked:
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """Return the maximum share of the question's stems in one restated statement."""
+        """Return the largest fraction of question stems in a restated statement."""
         statements = _restated(old, new, self._language) if self._stems else ()
         return max(
             (len(statement.words & self._stems) / len(self._stems) for statement in statements),
@@ -243,7 +243,7 @@ class _Text:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of all words with content."""
+        """Stems of all words except stop words."""
         return frozenset(word.stem for word in self.words if word.stem is not None)
 
     @cached_property
@@ -305,7 +305,7 @@ class _Text:
         ]
 
     def subject(self, value: _Value) -> list[str]:
-        """Return the stems before a value in its clause, up to a verb such as is or has."""
+        """Return the stems before a value in its clause, up to a linking verb."""
         stems: list[str] = []
         for word in self.clause(value.first):
             if word.start >= self.words[value.first].start or word.low in self._table["links"]:
@@ -319,7 +319,7 @@ class _Text:
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
-        """Return True if a speaker says that they did something."""
+        """Return True if the speaker reports an action of their own."""
         done = any(word.low in self._table["done"] or word.low.endswith("ed") for word in words)
         return done and any(word.low.partition("'")[0] in self._table["self"] for word in words)
 
@@ -379,7 +379,7 @@ class _Text:
         return _Value("number", number, self._unit(position), position, position + 1)
 
     def _unit(self, position: int) -> tuple[str, ...]:
-        """Return the stems of the counted things: a number's suffix and the next words."""
+        """Return the stems of what a number counts: its suffix and the next words."""
         joined = _UNIT.fullmatch(self.words[position].low)
         stems = [joined[1]] if joined is not None else []
         for word in self.words[position + 1 : position + 4]:
@@ -392,7 +392,7 @@ class _Text:
         return tuple(stems)
 
     def _in_sentence(self, position: int, other: int) -> _Word | None:
-        """Return another word if it is in the same sentence, or None."""
+        """Return the word at `other` if it is in the same sentence, else None."""
         if (
             not 0 <= other < len(self.words)
             or self.words[other].sentence != self.words[position].sentence
@@ -530,7 +530,7 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """Yield the clauses of each sentence that has the denied words and denies nothing."""
+    """Yield clauses that contain the denied words in sentences without denial."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
         matches = [words for words in clauses if _share(denied, words)]
@@ -585,7 +585,7 @@ def _day(number: str) -> str:
 # Kept because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
-    """Return the restated statements of two texts, cached."""
+    """Return the statements of `old` that `new` restates, cached."""
     older, newer = _read(old, language), _read(new, language)
     statements = [*_values_restated(older, newer), *_denials_restated(older, newer)]
     return tuple(sorted(statements, key=lambda each: -each.likeness))

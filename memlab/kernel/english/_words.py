@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case; an apostrophe belongs to its word.
+    """Return the lower-case words of a text, keeping apostrophes.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def tokenize(
 
 
 def word_pattern(shape: Shape) -> re.Pattern[str]:
-    """Return the compiled pattern of a shape, for scans that need every microsecond.
+    """Compile the regular expression of a word shape.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
 # Built once: the tables never change, and every sentence is looked up in several.
 @cache
 def table(subject: str, name: str) -> Any:
-    """Return one table; a list as a frozenset.
+    """Return one word table of ``english.toml``; lists become frozensets.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def phrases(subject: str, *names: str) -> tuple[str, ...]:
 # Built once: some detectors join several tables for every word.
 @cache
 def vocabulary(subject: str, *names: str) -> frozenset[str]:
-    """Return tables of single words as one set.
+    """Return the union of several tables of single words.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def vocabulary(subject: str, *names: str) -> frozenset[str]:
 
 
 def padded(words: Iterable[str]) -> str:
-    """Join words with a space before, between and after.
+    """Join words with spaces, including a leading and a trailing space.
 
     Phrases padded in the same way match whole words only.
 
@@ -351,7 +351,7 @@ NUMBER_WORDS = MappingProxyType(
 
 
 def number_of(word: str) -> int | None:
-    """Return the whole number that a word names, None if it names none.
+    """Return the integer that a word spells, or None.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ class Edges:
 
     @property
     def reinforcements(self) -> NDArray[np.int32]:
-        """How often ``reinforce`` has changed the weight of each edge."""
+        """Number of times ``reinforce`` changed the weight of each edge."""
         return self._view("reinforcements")
 
     @property
@@ -130,11 +130,11 @@ class Edges:
 
     @property
     def alive(self) -> Flags:
-        """Whether each edge was not removed."""
+        """Boolean mask of the edges that were not removed."""
         return self._view("alive")
 
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
-        """Return the codes of relations, -1 for unknown ones.
+        """Return the integer codes of relation names, -1 for unknown names.
 
         With ``grow``, unknown relations get a code.
         """
@@ -146,7 +146,7 @@ class Edges:
         return np.array([codes.get(word, -1) for word in words], dtype=np.int64)
 
     def words_of(self, codes: NDArray[np.integer]) -> NDArray[np.object_]:
-        """Return the words of relations by their codes."""
+        """Return the relation names of integer codes."""
         words: NDArray[np.object_] = np.array(self.relations, dtype=object)
         return np.asarray(words[codes], dtype=object)
 
@@ -234,7 +234,7 @@ class Edges:
         self._columns["reinforcements"][numbers] += 1
 
     def remove(self, edges: ArrayLike) -> int:
-        """Remove edges and return how many had not been removed before.
+        """Remove edges and return the number of newly removed ones.
 
         Edges are given by number or by a mask.
         """
@@ -258,7 +258,7 @@ class Edges:
     # -- Look-ups ---------------------------------------------------------------------------------------------
 
     def entered(self, relation: int) -> Ints:
-        """Return the nodes that an edge of this relation ever entered, ascending.
+        """Return all nodes that were ever the target of a relation, ascending.
 
         Only new edges are scanned.
         """
@@ -279,7 +279,7 @@ class Edges:
         return degree
 
     def crossings(self, rows: ArrayLike, *, newest: int | None = None) -> Crossings:
-        """Return every edge at ``rows``, once for each end that is among them.
+        """Return the edges incident to ``rows``, once for each endpoint in ``rows``.
 
         With ``newest``, only that many of the latest edges of each row are returned.
         """
@@ -287,7 +287,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour on its first edge of a relation, -1 without one."""
+        """Return each row's neighbour along its first edge of a relation, else -1."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )
@@ -306,7 +306,7 @@ class Edges:
         return first[layout.positions_or_end(to_integers("row", rows))]
 
     def weigh(self, edges: Ints) -> tuple[Floats, NDArray[np.int16]]:
-        """Return the weight and the relation of each of these edges."""
+        """Return the weight and relation code of each edge."""
         return self._columns["weight"][edges], self._columns["relation"][edges]
 
     def find(
@@ -337,14 +337,16 @@ class Edges:
         return matches
 
     def ends(self, edges: ArrayLike) -> tuple[Ints, Ints]:
-        """Return the source and the target of each of these edges."""
+        """Return the source and target node of each edge."""
         met = self._ends[:, self._numbers(edges)].astype(np.int64)
         return met[0], met[1]
 
     # -- On disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write columns and base into one file with room to grow.
+        """Write the edge columns and adjacency index to one file.
+
+        The file has room to grow.
 
         The file is replaced whole.
         """
@@ -355,7 +357,9 @@ class Edges:
 
     @classmethod
     def load(cls, path: str | Path) -> Edges:
-        """Map a file that ``save`` wrote, reading pages only when they are used.
+        """Memory-map a file that ``save`` wrote.
+
+        Pages are read only when they are used.
 
         Raises DamagedLab if the file is not whole.
 
@@ -410,7 +414,7 @@ class Edges:
         return np.arange(start, stop)
 
     def _count(self, nodes: Ints, change: int) -> None:
-        """Add ``change`` to the degree of each node, as often as it occurs in ``nodes``."""
+        """Add ``change`` to a node's degree for each occurrence in ``nodes``."""
         layout = self.layout.with_room_for(nodes)
         if layout is not self.layout:
             degree = np.zeros(layout.size, dtype=np.int32)
@@ -422,7 +426,7 @@ class Edges:
         np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
-        """Return the edges incident to each node, without removed ones."""
+        """Return the current edges incident to each node."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
@@ -444,7 +448,7 @@ class Edges:
         return np.asarray(ends.ravel().take(index), dtype=np.int64)
 
     def _refresh(self, *, seal: bool = False) -> None:
-        """Bring the index by either end up to date."""
+        """Add pending edges to the adjacency index."""
         # When a quarter of the edges are removed, look-ups read that many entries for nothing.
         seal = seal or self._removed_since_seal > max(1024, self.live // 4)
         alive = self._columns["alive"][: self._size]
@@ -509,7 +513,7 @@ def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return one value for each edge; InputError for another number of values."""
+    """Broadcast an edge attribute to all edges, or raise InputError."""
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
     return values if values.ndim else np.full(count, values)
@@ -518,7 +522,7 @@ def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
 def _weakest(
     edges: Edges, source: Ints, target: Ints, relation: Ints, weight: Floats, max_degree: int
 ) -> tuple[Ints, Flags]:
-    """Return the old edges to remove and a mask of the new edges to refuse.
+    """Select old edges to remove and new edges to refuse at crowded nodes.
 
     An edge stays if it is among the ``max_degree`` strongest of its relation at both ends; of equals the newer stays.
     Only nodes and relations of new edges are considered.

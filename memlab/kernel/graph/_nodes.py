@@ -49,7 +49,7 @@ _KIND_SIZE = 1 << SHIFT  # the first number that no node of a kind has
 
 
 def node_codes(kind: str, numbers: ArrayLike) -> Ints:
-    """Return the nodes of one kind with these numbers.
+    """Return the codes of nodes of one kind from their numbers.
 
     >>> node_codes("tag", [0, 2]).tolist()
     [268435456, 268435458]
@@ -113,7 +113,7 @@ class Nodes:
             self.intern(kind, names)
 
     def grow(self, memories: int) -> None:
-        """Set the number of memories, which never decreases."""
+        """Raise the number of memory nodes. It never decreases."""
         if not self._memories <= memories <= _KIND_SIZE:
             raise InputError(
                 f"Memories grow from {self._memories} to at most {_KIND_SIZE}, not to {memories}."
@@ -121,7 +121,7 @@ class Nodes:
         self._memories = memories
 
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
-        """Return the nodes of these names, adding nodes for new names.
+        """Return the nodes of names, adding a node for each new name.
 
         On InputError none is added.
         """
@@ -227,7 +227,7 @@ class Layout:
 
     @cached_property
     def _rows_only(self) -> bool:
-        """Whether there are only memories, whose positions equal their codes."""
+        """True if all nodes are memories, so that positions equal node codes."""
         return not any(self.room[1:])
 
     def positions(self, codes: Ints) -> Ints:
@@ -252,7 +252,7 @@ class Layout:
         return np.asarray(positions - self._shift[kind])
 
     def with_room_for(self, codes: Ints) -> Layout:
-        """Return a layout with room for ``codes``.
+        """Return a layout that is large enough for the nodes ``codes``.
 
         It is this layout, or one in which the kinds that are too small have at least doubled.
         """
@@ -327,7 +327,7 @@ class IncidentEdges:
     outgoing: NDArray[np.bool_]
 
     def only(self, keep: NDArray[np.bool_]) -> IncidentEdges:
-        """Return the edges whose flag in ``keep`` is set."""
+        """Return the incident edges that the mask ``keep`` selects."""
         return (
             self
             if keep.all()
@@ -360,7 +360,7 @@ class _Run:
     keys: Ints
 
     def span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the first and the end position of each node's keys."""
+        """Return the start and stop index of each node's keys."""
         first = nodes << _WORD
         return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
 
@@ -384,13 +384,13 @@ class Adjacency:
 
     @property
     def base(self) -> Base:
-        """The compressed part."""
+        """Compressed part of the adjacency index."""
         return self._base
 
     def refresh(
         self, ends: Ends, layout: Layout, alive: NDArray[np.bool_], *, seal: bool = False
     ) -> bool:
-        """Add the edges of ``ends`` that are not included yet.
+        """Add edges of ``ends`` that the adjacency index does not include yet.
 
         Returns whether the base now holds all of them.
 
@@ -464,7 +464,7 @@ def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: I
 
 
 def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
-    """Return the node at each end of each edge: the target, then the source."""
+    """Return the target and source of each edge, interleaved."""
     nodes = np.empty(2 * (stop - start), dtype=np.int64)
     nodes[0::2], nodes[1::2] = ends[1, start:stop], ends[0, start:stop]
     return nodes
@@ -573,7 +573,7 @@ def write_edges(
 
 
 def read_edges(path: Path) -> StoredEdges:
-    """Map a file of edges, copying pages that are changed.
+    """Memory-map an edge file copy-on-write.
 
     Raises DamagedLab if the file is not whole.
     """
@@ -630,7 +630,7 @@ def _sections(header: _Header) -> Iterator[tuple[str, str, tuple[int, ...], int]
 
 
 def _end(header: _Header) -> int:
-    """Return the length of the file."""
+    """Return the length of the edge file in bytes."""
     *_, (_, dtype, shape, start) = _sections(header)
     return _padded(start + _bytes(dtype, shape))
 

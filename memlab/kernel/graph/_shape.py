@@ -58,7 +58,7 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of the current edges, or of those in a mask.
+    """Build the simple graph of all current edges, or of a masked subset.
 
     Without the mask ``keep``, the current edges are those that were not removed.
     """
@@ -94,7 +94,7 @@ class Clustering:
 
 
 def density(edges: Edges, *, nodes: int) -> float:
-    """Return the share of all pairs of ``nodes`` nodes that are linked.
+    """Return the fraction of node pairs that are linked.
 
     Returns 0 for fewer than two nodes.
 
@@ -181,7 +181,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return whether each node has a label, and the label."""
+    """Return which wanted nodes have a community, and the community labels."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -226,7 +226,7 @@ class Communities:
 def communities(
     edges: Edges, *, seed: int = 0, resolution: float = 1.0, keep: NDArray[np.bool_] | None = None
 ) -> Communities:
-    """Find groups of nodes with more inner weight than expected at random.
+    """Find node communities by maximising modularity (Louvain method).
 
     The method is that of Blondel and others (2008).
 
@@ -263,7 +263,7 @@ def communities(
 
 
 def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> Ints:
-    """Group nodes, make each group a node, and repeat until no group joins another."""
+    """Run the Louvain method: move nodes, merge groups, and repeat."""
     from scipy.sparse import csr_matrix
 
     labels = np.arange(matrix.shape[0])
@@ -401,7 +401,7 @@ class Trace:
         )
 
     def tree(self, label: Callable[[int], str] = str) -> str:
-        """Return the paths as a tree of text; ``label`` returns the label of a node.
+        """Return the paths as an indented text tree with nodes named by ``label``.
 
         Each path is below the path that it continues.
         """
@@ -471,7 +471,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
 
 
 def _onward(edges: Edges, path: Path, limit: int) -> list[Path]:
-    """Return the strongest paths that continue a path by one edge."""
+    """Return the strongest one-edge extensions of a path."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))
     edge = crossed.edge[new]

@@ -143,7 +143,7 @@ class Limits:
     def affordable(
         self, edges: Edges, nodes: Ints, activation: Floats
     ) -> NDArray[np.bool_] | slice:
-        """Return which of the ascending ``nodes`` pass activation on.
+        """Select the most active nodes within the limit of edge crossings.
 
         They are the most active ones within the limit of crossings.
         """
@@ -166,7 +166,7 @@ class Limits:
     def cross(
         self, edges: Edges, nodes: Ints, activation: Floats, depth: int, pass_on: PassOn
     ) -> tuple[Ints, Ints, Floats]:
-        """Return the activation that passes from ``nodes``.
+        """Return the activation that ``nodes`` pass along their edges.
 
         It has the position of the source, the target, and the positive finite amount.
         """
@@ -194,7 +194,7 @@ class Limits:
 
 
 def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
-    """Return positions by falling activation within a budget of degrees.
+    """Return positions by falling activation with a total degree of ``budget``.
 
     Their degrees sum to at most ``budget``.
     """
@@ -432,7 +432,7 @@ def _waves(
     steps: int,
     threshold: float,
 ) -> Spread:
-    """Spread in waves, in any mode but "ppr"."""
+    """Spread activation step by step, for every mode except "ppr"."""
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
         activation, received, arrived, wave = numbers.reshape(4, size)
@@ -485,7 +485,7 @@ def _waves(
 
 
 def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints, Floats]:
-    """Return a caller's seeds, ascending, with their energies.
+    """Validate seed nodes and return them in ascending order with energies.
 
     Raises InputError if they are invalid.
     """

@@ -142,7 +142,7 @@ With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
 
 
 def search_k(rows: int) -> int:
-    """Return the number of nodes that a search of an index of so many rows inspects.
+    """Return the number of Annoy nodes to inspect for an index of ``rows``.
 
     >>> search_k(100_000), search_k(1_000_000)
     (40000, 90000)
@@ -167,7 +167,7 @@ class Forest:
         self._rows, self._search_k = rows, search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return more than ``n`` rows near ``point``, for exact scoring."""
+        """Return more than ``n`` rows near ``point``, to be scored exactly."""
         nodes = max(round(self._search_k * effort), n)
         # Four times as many candidates are scored exactly, because the projection misorders the last ones. It costs
         # 0.1 ms.
@@ -266,7 +266,7 @@ class Projection:
         return projected
 
     def to_text(self) -> str | None:
-        """Return the directions as base64 of int16 rows; None for the identity."""
+        """Return the projection as base64 text, or None for the identity."""
         if self._directions is None:
             return None
         return base64.b64encode(self._directions.astype("<i2").tobytes()).decode()
@@ -352,7 +352,7 @@ class Base:
 
 
 def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[[], float]) -> Path:
-    """Build and publish an index of all vectors, which must be whole blocks.
+    """Build and publish an index of vectors in whole blocks of 4,096.
 
     ``seconds`` returns the time since the build began.
     """
@@ -390,7 +390,7 @@ def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[
 
 
 def write_header(path: Path, header: Header) -> None:
-    """Write the header of an index and rename it into place."""
+    """Write the header of an index file and rename it to its final name."""
     target = _header_path(path)
     draft = path.with_name(f"{_DRAFT}{os.getpid()}-{threading.get_ident()}-{target.name}")
     write_sealed(draft, msgspec.json.encode(header))
@@ -399,12 +399,15 @@ def write_header(path: Path, header: Header) -> None:
 
 
 def draft_of(folder: Path, name: str) -> Path:
-    """Return the path of an unfinished file. The next builder removes it."""
+    """Return the path of an unfinished index file.
+
+    The next builder removes it.
+    """
     return folder / f"{_DRAFT}{name}"
 
 
 def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
-    """Return the bases of a kind with a readable header, those with most rows first."""
+    """Return the readable index files of one kind, largest first."""
     bases = []
     for header_path in sorted(folder.glob(f"{kind}-*.index.json"), reverse=True):
         try:
@@ -419,7 +422,10 @@ def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
 
 
 def remove(path: Path) -> None:
-    """Remove a base, its header first. Processes that have mapped it keep it."""
+    """Delete an index file and its header, header first.
+
+    Processes that have mapped the file keep it.
+    """
     _header_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
@@ -436,7 +442,7 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every index in a folder with its fault, "" if it is sound.
+    """Yield every index in a folder with its fault, or "" if it is valid.
 
     Every file is read in full.
     """

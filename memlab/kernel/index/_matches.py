@@ -76,7 +76,7 @@ def bm25(
     b: float = B,
     weight: Scores | None = None,
 ) -> tuple[Ints, Scores]:
-    """Return the rows with a term of the query, ascending, and their BM25 scores.
+    """Return the rows that match a query, ascending, and their BM25 scores.
 
     ``lengths`` are ``Words.lengths``. ``count`` and ``mean_length`` describe the eligible rows. ``weight`` is the idf
     of the terms if it differs from that of these rows.
@@ -123,7 +123,7 @@ class GroupLengths:
     mean: float
 
     def with_rows(self, groups: NDArray[np.integer], lengths: NDArray[np.integer]) -> GroupLengths:
-        """Return the lengths with more rows, given the group code and the length of each."""
+        """Return group lengths extended by rows with these groups and lengths."""
         inside = groups >= 0
         if not inside.any():
             return self
@@ -139,7 +139,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build the lengths of groups from totals and numbers of rows."""
+    """Build group lengths from total lengths and row counts."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 
@@ -170,7 +170,7 @@ def group_bm25(
     k1: float = K1,
     b: float = B,
 ) -> tuple[Ints, Scores]:
-    """Return the codes of matching groups and their BM25 scores as documents.
+    """Score groups of rows as documents with BM25.
 
     Codes ascend. ``groups`` has the code of each row, -1 for none; ``rows`` are the eligible rows (all by default).
     Document frequencies count groups; term frequencies and lengths are summed. Passing the result of
@@ -199,7 +199,7 @@ def group_scores(
     k1: float = K1,
     b: float = B,
 ) -> Scores:
-    """Return the score of ``group_bm25`` for each wanted code.
+    """Return the ``group_bm25`` score of each requested group.
 
     It is 0 for no group and for a group without a hit. There is one cell per pair of term and group: frequencies are
     counted over all groups, scores computed for a few.
@@ -262,7 +262,7 @@ def _count_frequencies(
 
 
 def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the codes with a hit, and one hit per pair of group and term.
+    """Return the matching groups and one hit per group and term.
 
     Hits are ordered by term. Each hit has the index of its group, its term and the summed frequency.
     """
@@ -283,7 +283,7 @@ def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints
 
 
 def _sum_by_index(index: Ints, values: Scores, size: int) -> Scores:
-    """Sum the values at each index, adding in array order, so that bits are reproducible."""
+    """Sum values by index in array order, so that results are reproducible."""
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
@@ -293,7 +293,7 @@ def _count_terms(term: Ints, size: int) -> Ints:
 
 
 def idf_mass(weight: Scores, unknown: int, count: int) -> float:
-    """Return the idf mass of a query: of its known terms and of its unknown ones."""
+    """Return the total idf of a query's known terms and of its unknown terms."""
     mass = float(weight.sum())
     return (
         mass + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else mass
@@ -447,7 +447,7 @@ class Matches:
 
     @cached_property
     def _scored(self) -> Scores:
-        """The score of each row with a posting."""
+        """Score of each row that matches the query."""
         rows, scores = bm25(
             self.hits,
             self._lengths,
@@ -461,12 +461,12 @@ class Matches:
 
     @cached_property
     def _covered(self) -> Scores:
-        """The coverage of each row with a posting."""
+        """Coverage of each row that matches the query."""
         rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
         return self._with_best_passages(rows, shares, Matches.coverage)
 
     def _look_up(self, values: Scores, rows: Rows) -> Scores:
-        """Return the values of these rows; 0 for a row without a posting.
+        """Return the values of rows, 0 for rows that do not match.
 
         The positions are cached, because several features read the same rows in sequence.
         """
@@ -482,7 +482,7 @@ class Matches:
 
     @cached_property
     def _passages(self) -> Matches:
-        """The matches of the query among passages."""
+        """Matches of the query in the passages of long rows."""
         assert self._inside is not None
         return Matches(
             self._inside.hits,
@@ -517,7 +517,7 @@ class Matches:
 
     @cached_property
     def _short(self) -> TermHits:
-        """The hits without those of long rows."""
+        """Hits in rows that are not split into passages."""
         if self._inside is None:
             return self.hits
         long = np.zeros(len(self._lengths), dtype=np.bool_)
@@ -529,14 +529,14 @@ class Matches:
         )
 
     def _norm(self, rows: Rows) -> Scores:
-        """Return the length norm of each row."""
+        """Return the BM25 length normalisation of each row."""
         return np.asarray(
             self._k1 * (1.0 - self._b + self._b * self._lengths[rows] / (self._mean or 1.0)),
             np.float64,
         )
 
     def _frequencies_in(self, rows: Rows) -> NDArray[np.int32]:
-        """Return i32[terms, rows]: the frequency of each term in each row.
+        """Return an int32 matrix (terms, rows) of term frequencies.
 
         The result is cached, because several features read the same rows in sequence.
         """
@@ -551,7 +551,7 @@ class Matches:
         return self._last_frequencies[1]
 
     def _count_in(self, windows: Rows) -> NDArray[Any]:
-        """Return [columns, terms]: the frequency of each term in the rows of each column."""
+        """Return a matrix (columns, terms) of term frequencies per row group."""
         posted, column = self.hits.posted if self._few else (_NONE, _NONE)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)
@@ -568,7 +568,7 @@ class Matches:
         return np.asarray(cells.take(index, axis=0).sum(axis=0))
 
     def _contenders(self, n: int) -> Rows:
-        """Return ascending rows that are not long and include those of the best ``n``."""
+        """Return the short rows that may rank among the best ``n``, ascending."""
         hits = self._short
         order = [
             int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]
@@ -579,7 +579,7 @@ class Matches:
         floor, slope = self._k1 * (1.0 - self._b), self._k1 * self._b / self._mean
 
         def contribution(term: int, rows: NDArray[Any], tf: NDArray[np.int32]) -> Scores:
-            """Return what a term adds to the scores of rows."""
+            """Return a term's contribution to the BM25 scores of rows."""
             values = np.asarray(self._lengths.take(rows) * slope, dtype=np.float64)
             values += floor
             values += tf

@@ -74,7 +74,7 @@ class Build:
         threading.Thread(target=self._run, name="memlab index build", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the end of the build; return whether it has ended."""
+        """Wait for the build to end. Return True if it has ended."""
         return self.ended.wait(timeout)
 
     def stop(self) -> None:
@@ -107,7 +107,10 @@ class Build:
             self.ended.set()
 
     def _spawn(self, lock: int) -> None:
-        """Write the vectors and start the builder, which inherits the lock."""
+        """Write the vectors to a file and start the builder process.
+
+        The builder inherits the lock.
+        """
         for leftover in self.folder.glob(draft_of(self.folder, "*").name):
             leftover.unlink(missing_ok=True)
         spool = draft_of(self.folder, "vectors")
@@ -223,7 +226,7 @@ class Neighbours:
     # -- before each search -----------------------------------------------------------------------------------
 
     def refresh(self, vectors: Vectors | None = None) -> None:
-        """Adopt a new base, drop one that no longer fits, and start a build that is due.
+        """Switch to the largest valid index, and start a build if one is due.
 
         This takes microseconds if nothing has changed. ``vectors`` replaces the vectors to follow, as after a change of
         embedder.
@@ -253,7 +256,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The base in use, or None."""
+        """Index file in use, or None."""
         return self._base
 
     @property
@@ -309,7 +312,7 @@ class Neighbours:
             time.sleep(_PAUSE if build.busy else 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for checks and builds of this process, at most ``timeout`` seconds.
+        """Wait up to ``timeout`` seconds for this process's checks and builds.
 
         Returns whether a base is in use.
         """
@@ -327,7 +330,7 @@ class Neighbours:
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
-        """Read the whole base and all vectors, and return what is damaged.
+        """Read the whole index and all vectors, and return the damage found.
 
         A damaged base is dropped and rebuilt. Damaged vectors must be restored from the journal of the lab.
         """
@@ -345,7 +348,10 @@ class Neighbours:
         return tuple(problems)
 
     def forget(self) -> None:
-        """Remove every base of any kind and end a build, because vectors must be removed."""
+        """Remove every index file and end a running build.
+
+        It is called when vectors must be removed.
+        """
         with self._mutex:
             self._stop()
             self._release()
@@ -354,7 +360,7 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Release the base.
+        """Close the index file.
 
         A build continues and is found when the lab is opened again; ``stop`` ends it. With a temporary folder it is
         ended and the folder removed.
@@ -383,7 +389,7 @@ class Neighbours:
             return None
 
     def _adopt(self) -> None:
-        """Use the valid base of these vectors with most rows."""
+        """Use the largest valid index of these vectors."""
         self._rows_of_later_base = None
         bases = [] if self._folder is None else list_bases(self._folder, self.kind.name)
         for path, header in bases:
@@ -404,7 +410,7 @@ class Neighbours:
         self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
-        """Open a base and attach it to the vectors."""
+        """Open an index file and attach it to the vectors."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
@@ -453,13 +459,13 @@ class Neighbours:
         self._last_stamp = -1
 
     def _refuse(self, path: Path, reason: str) -> None:
-        """Record why a base is not used, and remove it."""
+        """Record why an index is unusable, and remove its file."""
         self.failure = reason
         if self.writable:
             remove(path)
 
     def _release(self, *, keep_stamp: bool = False) -> None:
-        """Detach the base from the vectors."""
+        """Detach the index from the vectors."""
         self._vectors.attach(None)
         self._base = None
         if not keep_stamp:
@@ -468,12 +474,12 @@ class Neighbours:
     # -- building ---------------------------------------------------------------------------------------------
 
     def _covers(self, rows: int) -> bool:
-        """Return whether the base in use has at least so many rows."""
+        """Return True if the index in use has at least ``rows`` rows."""
         return self._base is not None and len(self._base) >= rows
 
     @property
     def is_due(self) -> bool:
-        """Whether enough rows are outside the base in use to build a new one."""
+        """True if enough rows are outside the index in use to build a new one."""
         count = len(self._vectors)
         if count <= self._vectors.exact_up_to or self._build is not None:
             return False
@@ -493,7 +499,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:
-        """Record the result of a build that has ended."""
+        """Record the result of a finished build."""
         build = self._build
         if build is None or not build.ended.is_set():
             return
@@ -570,7 +576,7 @@ def _take_lock(lock: int, folder: Path, deadline: float) -> None:
 
 
 def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
-    """Build and publish an index, and remove the bases that it replaces."""
+    """Build and publish an index, and remove the indexes that it replaces."""
     started = time.monotonic()
     load_installed()
     vectors = Vectors.load(spool).prefix(int(rows))

@@ -80,7 +80,7 @@ def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
 
 
 def merge_segments(parts: Sequence[Segment]) -> Segment:
-    """Merge segments whose rows follow one another."""
+    """Merge segments with consecutive row ranges."""
     terms = np.unique(np.concatenate([part.terms for part in parts]))
     counts = np.zeros(len(terms), dtype=np.int64)
     positions = [np.searchsorted(terms, part.terms) for part in parts]
@@ -147,7 +147,7 @@ class TermHits:
 
     @cached_property
     def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The rows with a term, and the index of the row of each posting.
+        """Distinct rows with a hit, ascending, and each posting's row index.
 
         Rows ascend.
         """
@@ -155,7 +155,7 @@ class TermHits:
 
     @cached_property
     def parts(self) -> list[tuple[Ints, Ints]]:
-        """The rows of each term, ascending, with the frequency in each."""
+        """Matching rows, ascending, and term frequencies for each query term."""
         stops = self.frequency.cumsum().tolist()
         return [
             (self.row[start:stop], self.tf[start:stop]) for start, stop in pairwise((0, *stops))
@@ -321,7 +321,7 @@ class Words:
             )
 
     def query(self, text: str) -> Query:
-        """Return the terms of a query.
+        """Parse a query into index terms.
 
         Each stem counts once. Words that no text contains are counted and left out.
         """
@@ -422,7 +422,7 @@ class Words:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file of plain arrays (NumPy's npz), replaced atomically.
+        """Write the index to one NumPy npz file, replaced atomically.
 
         Postings are merged into one segment.
         """
@@ -500,7 +500,7 @@ class Words:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _of_passages(self) -> Words:
-        """Return an index of other rows that shares terms and forms with this one."""
+        """Create a passage index that shares terms and word forms with this one."""
         inner = Words(self.language, stop_words=())
         inner._tokens, inner.written, inner._splits = (
             self._tokens,

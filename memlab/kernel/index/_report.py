@@ -221,7 +221,7 @@ def _recall_of_query(
     n: int,
     itself: int,
 ) -> float:
-    """Return the share of the ``n`` best that a search returned.
+    """Return the fraction of the exact top ``n`` that a search returned.
 
     A tie with the last of them counts.
     """
@@ -238,7 +238,10 @@ def _recall_of_query(
 
 
 def wilson(share: float, trials: int) -> tuple[float, float]:
-    """Return the 95% interval of Wilson (1927) for a share of ``trials``."""
+    """Return the 95% Wilson confidence interval of a proportion.
+
+    See Wilson (1927).
+    """
     z = NormalDist().inv_cdf(0.975)
     centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
     half = (
@@ -250,5 +253,5 @@ def wilson(share: float, trials: int) -> tuple[float, float]:
 
 
 def _quantile_ms(seconds: list[float], share: float) -> float:
-    """Return a quantile of times in milliseconds."""
+    """Return a quantile of durations in milliseconds."""
     return float(np.quantile(seconds, share)) * 1000

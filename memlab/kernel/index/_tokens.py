@@ -213,7 +213,10 @@ class Tokens(dict[str, int]):
         return term_id
 
     def stem(self, word: str) -> str | None:
-        """Return the stem of a word, None for a stop word. New words are not learned."""
+        """Return the stem of a word, or None for a stop word.
+
+        New words are not learned.
+        """
         return None if word in self.stop_words else self._stem(word)
 
     def id_of(self, term: str) -> int:
@@ -238,7 +241,7 @@ Span = tuple[int, int]
 
 
 def passages_of(text: str) -> list[Span]:
-    """Return the spans of the passages of a text.
+    """Return the character spans of a text's passages.
 
     Passages are consecutive, of similar length, and cover the text. A text of at most ``LONG`` words has one passage.
     A passage ends with a sentence or a line; a longer sentence is cut at spaces. Text without spaces is not cut.
@@ -325,7 +328,7 @@ class Written:
         return self._rows.size + self._waiting
 
     def share_forms(self) -> Written:
-        """Return an index without rows that shares the forms.
+        """Return an empty index that shares this index's word forms.
 
         A form that is added to one is in both.
         """
@@ -363,11 +366,11 @@ class Written:
         return self._rows.column(1)
 
     def names(self, ids: Ints) -> list[str]:
-        """Return the forms with these ids."""
+        """Return the word forms with these ids."""
         return [self._names[id] for id in ids.tolist()]
 
     def forms_of(self, rows: Ints) -> tuple[Ints, NDArray[np.bool_], Ints]:
-        """Return the forms of rows, each form of a row once.
+        """Return the distinct word forms of each row.
 
         Returns the form ids, whether each form is capitalised inside a sentence, and the number of forms per row.
         """
@@ -385,7 +388,7 @@ class Written:
         texts: Sequence[str],
         name_lengths: Sequence[int],
     ) -> tuple[Ints, Ints]:
-        """Append one row per text.
+        """Append one row for each text.
 
         The first ``name_lengths`` words of a row are the name of the speaker. Words of the name are returned for the
         postings, but not stored as forms of the row. Returns the term of each word and the number of its row from 0,
@@ -422,7 +425,7 @@ class Written:
         return terms[is_content].astype(np.int64), rows[is_content]
 
     def _index_pending(self) -> None:
-        """Index the pending rows."""
+        """Index the rows that were appended since the last indexing."""
         if not self._pending:
             return
         forms, capital, different, counts = (
@@ -487,7 +490,7 @@ class Written:
     def restore(
         self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], packed: NDArray[Any]
     ) -> None:
-        """Restore rows from arrays after the forms.
+        """Restore rows from arrays. Word forms must be restored first.
 
         Raises ValueError if they are inconsistent.
         """

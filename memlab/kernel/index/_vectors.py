@@ -101,7 +101,7 @@ class Stored:
         )
 
     def gather(self, rows: Rows) -> tuple[Components, Squares]:
-        """Return a copy of these rows, in the given order."""
+        """Return a copy of ``rows`` in the requested order."""
         sealed = len(self._mapped.squares)
         late_matrix, late_squares = self._late.columns
         if not sealed:
@@ -200,7 +200,9 @@ class Stored:
 
     @classmethod
     def load(cls, path: Path) -> Stored:
-        """Map a file that ``save`` wrote, without reading vectors and norms.
+        """Memory-map a file that ``save`` wrote.
+
+        Vectors and norms are not read.
 
         Raises
         ------
@@ -231,7 +233,7 @@ class Stored:
 
 
 def _map_array(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
-    """Map the array at the position of the file and move to its end."""
+    """Memory-map the array at the file's position and seek past it."""
     np.lib.format.read_magic(file)
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
@@ -290,7 +292,7 @@ class Approximate(Protocol):
 
     def __len__(self) -> int: ...
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
-        """Return ``n`` different rows near ``query``, in any order.
+        """Return ``n`` distinct rows near ``query``, unordered.
 
         There are fewer only if the index has no more. ``effort`` multiplies the number of nodes that are searched.
         """
@@ -479,7 +481,7 @@ class Vectors:
         return _take_best(rows, self._cosines(queries, square, rows), n)
 
     def attach(self, index: Approximate | None) -> None:
-        """Attach an index that proposes candidates, or detach it with None.
+        """Attach an index that proposes candidates. None detaches it.
 
         It is used beyond ``exact_up_to`` rows.
         """
@@ -505,7 +507,9 @@ class Vectors:
         self._stored.save(Path(path))
 
     def spool(self, path: str | Path) -> None:
-        """Write at least these rows to a file for another process; a hard link suffices.
+        """Write the vectors to a file for another process.
+
+        The file has at least these rows, so a hard link suffices.
 
         The reader takes the ``prefix`` that it needs and compares its ``digest(..., rehash=True)``.
         """
@@ -528,7 +532,7 @@ class Vectors:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _empty(self) -> Grown:
-        """Return growing columns without rows.
+        """Return empty growable columns.
 
         They are row numbers, float32 vectors and squared norms.
         """
@@ -570,7 +574,7 @@ class Vectors:
         mask: Mask | None,
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
-        """Return the best of the index's candidates and of all later rows.
+        """Search the index's candidates and all rows added after it was built.
 
         None means that exact search is better.
         """
@@ -683,7 +687,7 @@ class Vectors:
 
 
 def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scores:
-    """Return the cosines of each row of a matrix with one query or several.
+    """Return the cosine similarities of a matrix's rows with queries.
 
     ``matrix`` has the shape (n, dim), a query (dim,), several (q, dim).
     """

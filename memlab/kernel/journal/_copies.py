@@ -125,7 +125,7 @@ def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Faul
 
 
 def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the faults of events.
+    """Yield the faults in the event table of a journal.
 
     They are missing numbers, broken chain values, and texts that do not belong to their events.
     """
@@ -151,7 +151,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """Return the digest that each event should have of its texts."""
+    """Return the combined digest of each event's texts, by event number."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
@@ -159,7 +159,7 @@ def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
 
 
 def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the missing and changed texts."""
+    """Yield a fault for each missing or changed text of a journal."""
     last = 0
     for id, text, salt, digest in connection.execute(
         "SELECT id, text, salt, digest FROM payload ORDER BY id"
@@ -172,7 +172,7 @@ def _texts(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the recalls without a slate, and faulty segments.
+    """Yield a fault for each recall without a slate and each faulty segment.
 
     A segment is faulty if it was changed or is incomplete.
     """
@@ -227,7 +227,7 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield the changed rows of tables whose rows have checksums."""
+    """Yield a fault for each changed row in the tables with row checksums."""
     for embedder, *values in connection.execute(
         "SELECT embedder, first_id, count, dim, data, sum FROM vector"
     ):
@@ -376,7 +376,7 @@ def read_head(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    """Return the record of the last event after checking all rows."""
+    """Check all rows of a journal and return the record of its last event."""
     connection.execute("BEGIN")  # the check and the result are of the same moment
     try:
         _check(connection, folder)

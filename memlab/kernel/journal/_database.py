@@ -191,7 +191,7 @@ def make_directory(folder: Path) -> None:
 
 
 def create_database(folder: Path) -> None:
-    """Make the directory ``folder`` a lab unless it is one.
+    """Create a lab in the directory ``folder`` unless it already holds one.
 
     The caller holds the writer's lock.
 
@@ -305,7 +305,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> int:
 
 @contextlib.contextmanager
 def translate_errors(folder: Path | None) -> Iterator[None]:
-    """Raise SQLite's errors within the block as memlab's."""
+    """Convert SQLite errors raised within the block to memlab errors."""
     try:
         yield
     except sqlite3.Error as error:
@@ -313,7 +313,7 @@ def translate_errors(folder: Path | None) -> Iterator[None]:
 
 
 def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
-    """Return the error of memlab for an error of SQLite.
+    """Return the memlab error that corresponds to a SQLite error.
 
     It is None for a lab in memory.
     """
@@ -495,7 +495,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the runs (first, count) of ids, from 1 on, that the given runs leave out."""
+    """Return the gaps (first, count) between runs of ids, counting from id 1."""
     following, gaps = 1, []
     for first, count in runs:
         if first > following:

@@ -57,7 +57,7 @@ def initial_chain(identity: str) -> bytes:
 def chain_event(
     before: bytes, seq: int, at: int, kind: str, body: bytes, content: bytes | None
 ) -> bytes:
-    """Return the chain value of an event.
+    """Return the hash that chains an event to its predecessor.
 
     ``content`` is the digest of the texts that came with it.
     """
@@ -71,7 +71,7 @@ def chain_event(
 
 
 def hash_digests(digests: Iterable[bytes]) -> bytes:
-    """Return the digest of the digests of an event's texts, in the order of their ids."""
+    """Return one digest over the digests of an event's texts, ordered by text id."""
     return hashlib.blake2b(b"".join(digests), digest_size=CHAIN_BYTES).digest()
 
 
@@ -97,7 +97,7 @@ def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
 
 
 def checksum(*values: int | str | bytes) -> int:
-    """Return the CRC-32 of a row's values, at 0.4 ns a byte.
+    """Return the CRC-32 of the values of a database row.
 
     A cryptographic digest takes 2 ns.
     """
@@ -128,7 +128,7 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 
 
 def encode_body(kind: str, body: dict[str, Any]) -> bytes:
-    """Return the msgpack of a body; InputError if it cannot be encoded.
+    """Encode an event body as msgpack. Raises InputError if it cannot be encoded.
 
     A body is a dict with str keys of None, bool, 64-bit int, float, str, bytes, lists and dicts.
     """
@@ -146,7 +146,7 @@ def encode_body(kind: str, body: dict[str, Any]) -> bytes:
 
 
 def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
-    """Return the body of an event from its msgpack.
+    """Decode an event body from msgpack.
 
     Raises DamagedLab if the bytes are not msgpack of a dict.
     """

@@ -112,7 +112,7 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
-    """Open a file for ``open``, creating it; forked programs do not inherit it."""
+    """Create or open a file for ``open``; child programs do not inherit it."""
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
@@ -205,7 +205,7 @@ class HeadFile:
         self._descriptor: int | None = None
 
     def read(self) -> Head | None:
-        """Return the last record, None if there is no such file.
+        """Return the record of the last event, or None if the file does not exist.
 
         Raises DamagedLab if the file was changed.
         """
@@ -228,7 +228,7 @@ class HeadFile:
             raise DamagedLab(f"{self.path} was changed since it was written.") from None
 
     def write(self, head: Head) -> None:
-        """Replace the record, in ten microseconds; OSError if the disk refuses."""
+        """Replace the record in the file. Raises OSError if the disk refuses the write."""
         encoded = msgspec.json.encode(head)[: _BYTES - 8].ljust(_BYTES - 8)
         record = b"%08x" % zlib.crc32(encoded) + encoded
         if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:

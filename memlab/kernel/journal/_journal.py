@@ -200,7 +200,7 @@ class Journal(Reading):
                 self._write_head()
 
     def _lost_by(self, recorded: Head | None) -> str:
-        """Return what the ``head`` file says is missing, unless a restore accepted it."""
+        """Describe the events that are lost, unless a restore accepted the loss."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         return (
             "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
@@ -291,7 +291,7 @@ class Journal(Reading):
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Write under the writer's lock: all at the end of the block, or nothing.
+        """Hold the writer's lock and commit all writes of the block, or none.
 
         Nothing is written if the block raises.
 
@@ -353,7 +353,7 @@ class Journal(Reading):
                             _undo(writer)
 
     def expunge(self) -> None:
-        """Remove every overwritten byte from the journal's files.
+        """Remove the overwritten bytes from the files of the journal.
 
         Meanwhile, the journal needs twice its disk space.
 
@@ -493,7 +493,7 @@ class Journal(Reading):
 def _open_reader(
     path: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
 ) -> sqlite3.Connection:
-    """Open a read-only connection; ReadOnlyLab if SQLite needs a writable disk for it."""
+    """Open a read-only connection. Raises ReadOnlyLab if SQLite must write to disk."""
     file = path / _database.FILE
     wal = path / f"{_database.FILE}-wal"
     if immutable and wal.exists() and wal.stat().st_size > 0:
@@ -536,7 +536,7 @@ def _undo(writer: sqlite3.Connection) -> None:
 
 
 def _lower(level: Synchronous) -> Synchronous:
-    """Return the level of durability of writes that need not be on the disk."""
+    """Return the durability level for writes that need no immediate disk sync."""
     return "NORMAL" if level == "FULL" else level
 
 
@@ -611,7 +611,7 @@ class JournalView:
         return self._journal.source(hash)
 
     def meta(self, key: str) -> str | None:
-        """Return a named value, or None if it was never set."""
+        """Return a metadata value by name, or None if it was never set."""
         return self._journal.meta(key)
 
     def last_at(self, instant: int) -> int:
@@ -631,5 +631,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return ``upto``, but not beyond the view."""
+        """Return the smaller of ``upto`` and the last event of the view."""
         return self.head if upto is None else min(upto, self.head)

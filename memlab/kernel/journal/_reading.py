@@ -98,7 +98,7 @@ class Reading:
 
     @property
     def generation(self) -> int:
-        """How often a purge has rewritten the journal."""
+        """The number of purges that have rewritten the journal."""
         return int(self.meta(GENERATION) or 0)
 
     def chain(self, seq: int) -> bytes | None:
@@ -143,7 +143,7 @@ class Reading:
             after = rows[-1][0]
 
     def verify_events(self, upto: int) -> None:
-        """Compare the events up to ``upto`` with the chain, except those verified before."""
+        """Check the events up to ``upto`` against the chain, skipping verified events."""
         for _ in self._chained(self._verified, upto):
             pass
 
@@ -230,7 +230,7 @@ class Reading:
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        """Yield the read-only vectors of one embedder in order of id.
+        """Yield the vectors of one embedder as read-only arrays, ordered by id.
 
         Each item is ``(first_id, matrix of shape (n, dim))``.
 
@@ -323,7 +323,7 @@ class Reading:
         return bytes(rows[0][0])
 
     def usage(self) -> list[tuple[str, int, int]]:
-        """Return what takes the space of the database: name, number of rows and bytes."""
+        """Return the name, row count and bytes of each part of the database."""
         contents = [
             (name, int(count or 0), int(size or 0)) for name, count, size in self._rows(_USAGE)
         ]
@@ -334,7 +334,7 @@ class Reading:
         return [*contents, ("free pages", pages, pages * page)]
 
     def unsealed(self) -> int:
-        """Return how many slates are in no segment yet."""
+        """Return the number of slates that no segment contains yet."""
         return int(
             self._rows(
                 "SELECT count(*) FROM slate WHERE seq > (SELECT coalesce(max(upto), 0) FROM segment)"
@@ -342,7 +342,7 @@ class Reading:
         )
 
     def without_slate(self) -> list[int]:
-        """Return the logged recalls that have neither a slate nor the query of one."""
+        """Return the logged recalls of which neither slate nor query is stored."""
         self.verify_events(self.head)
         gone = "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
         return [seq for (seq,) in self._rows(gone)]
@@ -363,7 +363,7 @@ class Reading:
         return str(rows[0][0])
 
     def meta(self, key: str) -> str | None:
-        """Return a named value, or None if it was never set."""
+        """Return a metadata value by name, or None if it was never set."""
         rows = self._rows("SELECT value, sum FROM meta WHERE key = ?", (key,))
         if rows and not row_is_sound(rows[0][1], key, rows[0][0]):
             raise DamagedLab(
@@ -430,7 +430,7 @@ def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | 
 def compute_link(
     before: bytes, seq: Any, at: Any, kind: Any, body: Any, content: Any
 ) -> bytes | None:
-    """Return the chain value of an event with these values.
+    """Compute an event's chain value from its values and the previous chain value.
 
     None means that no event has such values, so that the row is damaged.
     """
@@ -468,14 +468,14 @@ def vectors_are_sound(embedder: Any, first: Any, count: Any, dim: Any, data: Any
 
 
 def row_is_sound(sum: Any, *values: Any) -> bool:
-    """Return whether the values of a row have the checksum that was written with them."""
+    """Return whether the values of a row match the stored checksum."""
     return all(isinstance(value, int | str | bytes) for value in values) and bool(
         sum == checksum(*values)
     )
 
 
 def _marks(values: Sequence[object]) -> str:
-    """Return as many SQL parameter marks as there are values."""
+    """Return one SQL placeholder per value."""
     return ",".join("?" * len(values))
 
 

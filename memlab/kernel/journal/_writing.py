@@ -187,7 +187,7 @@ _META = "INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET value
 
 
 def no_hashes(kind: str) -> Collection[tuple[str, ...]]:
-    """Return no path, so that every string of the event is screened for secrets."""
+    """Return no paths, so that every string of the event is screened for secrets."""
     return ()
 
 
@@ -277,7 +277,7 @@ class Transaction:
         return blocks or None
 
     def vectors_of(self, fingerprint: str) -> list[tuple[int, NDArray[np.int8]]]:
-        """Return the vectors of one embedder that this write stores, in call order."""
+        """Return the vector blocks that this write stores for an embedder, in call order."""
         return [
             (first, matrix) for first, embedder, matrix in self._vectors if embedder == fingerprint
         ]
@@ -370,13 +370,13 @@ class Transaction:
         self._add(_DROP_SLATES, [(after, upto)])
 
     def source(self, hash: str, text: str) -> None:
-        """Store the source of a policy under its hash; storing it again has no effect."""
+        """Store a policy source under its hash. Does nothing if it is already stored."""
         self._check_open()
         refuse(_text(text, "source"), "source of a policy")
         self._sources.append((_text(hash, "hash"), text))
 
     def meta(self, key: str, value: str) -> None:
-        """Set a named value."""
+        """Set a metadata value by name."""
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
         refuse(value, f'value of "{key}"')
         self._add(_META, [(*row, checksum(*row))])
@@ -445,7 +445,7 @@ class Transaction:
 
 
 def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
-    """Insert the source of a policy; InputError if its hash belongs to another source."""
+    """Insert a policy source. Raises InputError if another source has its hash."""
     row = (hash, text, checksum(hash, text))
     connection.execute("INSERT INTO source VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
     if connection.execute("SELECT text FROM source WHERE hash = ?", (hash,)).fetchone() != (text,):
@@ -455,7 +455,7 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
 def _put_vectors(
     connection: sqlite3.Connection, first: int, fingerprint: str, matrix: NDArray[np.int8]
 ) -> None:
-    """Insert a block of vectors, cutting earlier blocks that it overlaps."""
+    """Insert a block of vectors and truncate earlier blocks that overlap it."""
     embedder = _embedder(connection, fingerprint)
     stop = first + len(matrix)
     # Blocks never overlap, so at most one block that begins before this one reaches into it.
@@ -483,7 +483,7 @@ def _put_vectors(
 
 
 def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
-    """Return the number of an embedder, assigning the next one to a new embedder."""
+    """Return the number of an embedder, assigning a new number if it has none."""
     row = connection.execute(
         "SELECT id FROM embedder WHERE fingerprint = ?", (fingerprint,)
     ).fetchone()
@@ -505,7 +505,7 @@ def _id(id: int) -> int:
 
 
 def _text(text: str, what: str) -> str:
-    """Return a text if it is valid Unicode, and raise InputError otherwise."""
+    """Return a text. Raises InputError if it is not valid Unicode."""
     if not isinstance(text, str):
         raise InputError(f"The {what} must be a str, not {type(text).__name__}.")
     try:

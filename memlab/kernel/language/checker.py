@@ -110,7 +110,7 @@ class Checker:
     # The whole policy.
 
     def argument(self, name: str) -> Node | SetName | None:
-        """Return the node or set of an argument, or None if the slot has no such input."""
+        """Return the node or set of a policy argument, or None if unknown."""
         if name in self.signature.lists:
             return self.dag.of_slate("list", self.scalar(self.signature.lists[name]))
         declared = self.signature.inputs.get(name)
@@ -119,13 +119,13 @@ class Checker:
         return SetName(name) if declared.type == "set" else self.scalar(name)
 
     def scalar(self, name: str) -> Node:
-        """Return the input with this name, which is not a set."""
+        """Return the graph node of an input that is not a set."""
         type = self.signature.inputs[name].type
         assert type != "set"
         return self.dag.input(name, type)
 
     def result(self, body: Form, env: Env) -> Node:
-        """Return the node of the whole policy, which must have the type that the slot returns."""
+        """Check the policy body and return its node, of the slot's return type."""
         returns = self.signature.returns
         if "first" in self.forms:
             # A policy over lists: list nodes must not survive in the weight of an item.
@@ -150,7 +150,7 @@ class Checker:
     # Expressions.
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
-        """Return the node of an expression.
+        """Type-check an expression and return its graph node.
 
         `tail` is True for the result of the policy, whose words are then checked against the slot's vocabulary.
         """
@@ -199,7 +199,7 @@ class Checker:
         raise self.error("A list is written only after in, or as the bindings of let.", form)
 
     def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
-        """Return the node of an expression that must have the type `type`."""
+        """Check that an expression has the type `type` and return its node."""
         node = self.check(form, env, tail=tail)
         if node.type is None:
             return self.dag.typed(node, type)
@@ -215,7 +215,10 @@ class Checker:
         return value
 
     def lookup(self, form: Form, env: Mapping[str, Any]) -> Node | SetName:
-        """Return the node or set of a name or literal. An unknown name raises an error with the nearest one."""
+        """Return the node or set of a name or literal.
+
+        An unknown name raises an error with the nearest name.
+        """
         name = form.text
         value: Node | SetName | None = env.get(name)
         if value is not None:
@@ -234,7 +237,7 @@ class Checker:
         )
 
     def unlisted(self, form: Form) -> PolicyError:
-        """Build the error for a feature that the policy does not list among its arguments."""
+        """Build the error for a feature missing from the policy's arguments."""
         return self.error(
             f"{form.text} is a feature, but not an argument of this policy: add it to the arguments.",
             form,
@@ -242,7 +245,7 @@ class Checker:
         )
 
     def is_function(self, name: str) -> bool:
-        """Return True if a name can be called."""
+        """Return True if a name denotes a function."""
         return ALIASES.get(name, name) in self.forms or name in self.helpers
 
     def call(self, form: Form, env: Env, tail: bool) -> Node:
@@ -276,7 +279,7 @@ class Checker:
         return self.error(f'There is no function "{name}". {suggestion}', head, PolicyNameError)
 
     def arity(self, form: Form, minimum: int, maximum: int | None = None) -> tuple[Form, ...]:
-        """Return the arguments of a call, or raise an error if there are too few or too many."""
+        """Return the arguments of a call after checking their number."""
         arguments = form.items[1:]
         if len(arguments) < minimum or (maximum is not None and len(arguments) > maximum):
             expected = (
@@ -303,7 +306,7 @@ class Checker:
             )
 
     def inline(self, helper: Helper, form: Form, env: Env) -> Node:
-        """Return the body of a helper with the arguments of a call."""
+        """Return a helper's body with the arguments of a call substituted."""
         self.check_count(helper, form)
         if helper.name in self.calls:
             raise self.error(f"{helper.name} calls itself; the dialect has no recursion.", form)
@@ -318,7 +321,10 @@ class Checker:
             self.calls.pop()
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
-        """Return the nodes of several branches, which must have one type; ``null`` takes the type of the others."""
+        """Return the nodes of branches, which must have one type.
+
+        ``null`` takes the type of the others.
+        """
         # Branches of a policy over lists are positions, which are represented by the weight of each item.
         if any(node.type == "pick" for node in nodes):
             weights = [self.picked(node, form) for node, form in zip(nodes, forms, strict=True)]
@@ -332,7 +338,10 @@ class Checker:
         return [self.dag.typed(node, type) for node in nodes]
 
     def choose(self, test: Node, then: Node, otherwise: Node) -> Node:
-        """Return an ``if``. Of two updates it is made field by field; a field that a branch omits keeps its old value."""
+        """Build an ``if`` node, field by field for updates.
+
+        A field that a branch omits keeps its old value.
+        """
         if then.type == "pick":
             return self.dag.of_slate(
                 "pick", self.dag.make("if", test, then.args[0], otherwise.args[0])
@@ -351,7 +360,7 @@ class Checker:
         return self.dag.record(fields)
 
     def picked(self, node: Node, form: Form) -> Node:
-        """Return the weight of each item under a policy over lists: 1 for the item at the position, else 0."""
+        """Return item weights of a policy over lists: 1 for the picked item, else 0."""
         if node.type == "pick":
             return node.args[0]
         if node.constant and (
@@ -371,7 +380,7 @@ class Checker:
             raise self.error(f'"{word}" is not {what}. {did_you_mean(word, words)}', form)
 
     def vocabulary(self, node: Node) -> tuple[str, ...]:
-        """Return the words that a string may be, or none if an input without a vocabulary contributes."""
+        """Return the words that a string node can evaluate to, or None."""
         words: dict[str, None] = {}
         declared = False
         stack = [node]

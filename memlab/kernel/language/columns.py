@@ -39,12 +39,18 @@ Step = Callable[[list[Any]], None]
 
 
 def aggregate_name(node: Node) -> str:
-    """Return the name of an aggregate in ``Policy.aggregates``: the start of its meaning hash."""
+    """Return the name of an aggregate in ``Policy.aggregates``.
+
+    It is the start of the meaning hash.
+    """
     return node.digest[:16]
 
 
 def row_value(name: str, value: object, type: str | None) -> Value:
-    """Return a caller's value in the type of the input, or raise an error that names the input."""
+    """Convert a caller's value to the input's type, or raise an error.
+
+    The error names the input.
+    """
     if value is None:
         return None
     if type == "num":
@@ -87,7 +93,7 @@ class RowProgram:
         )
 
     def value(self, registers: list[Any]) -> Value | dict[str, Value]:
-        """Return the result of a run."""
+        """Return the result of one run of the program."""
         if self.fields is None:
             return registers[-1]  # type: ignore[no-any-return]
         return {name: registers[i] for name, i in self.fields}
@@ -139,7 +145,7 @@ class Evaluation(NamedTuple):
 
     @property
     def root(self) -> Node:
-        """The node of the result."""
+        """Graph node of the policy's result."""
         return self.program.nodes[-1]
 
     def value(self, node: Node) -> Any:
@@ -159,7 +165,7 @@ class Evaluation(NamedTuple):
 
 
 def _step(node: Node, i: int, args: list[int]) -> Step:
-    """Return a function that computes one node and writes its value to register `i`."""
+    """Build the function that computes one node into register `i`."""
     if node.op == "in":
         options = frozenset(node.value)
         return _unary(lambda x: x in options, i, args[0])
@@ -248,7 +254,10 @@ class ColumnProgram:
         self._plan(nodes)
 
     def _plan(self, nodes: list[Node]) -> None:
-        """Decide which nodes become columns and in which stage. A column can be read from the stage after its own."""
+        """Assign nodes to columns and stages.
+
+        A column can be read from the stage after its own.
+        """
         # `ready` is the first stage that can read a node, `chain` the depth of its expression so far.
         uses: dict[int, int] = {}
         materialised = {self.root.index}
@@ -289,18 +298,21 @@ class ColumnProgram:
                 read[i], ready[i], chain[i] = expression, stage, depth
 
     def _full(self, node: Node) -> pl.Expr:
-        """Return a constant as a column."""
+        """Return a constant as a full-length column."""
         self.constants[node.index] = float(node.value)
         return pl.col(f"n{node.index}")
 
     def _add_stages(self, stage: int) -> None:
-        """Add stages up to this one."""
+        """Append empty stages up to the stage number `stage`."""
         while len(self.plain) <= stage:
             self.plain.append([])
             self.slates.append([])
 
     def run(self, frame: pl.DataFrame, by: str | None, order: str, name: str) -> pl.Series:
-        """Return the values of a policy for each row; for a record a struct of its fields."""
+        """Compute the policy for each row of a frame.
+
+        A record gives a struct of its fields.
+        """
         root = self.root
         wanted = (
             list(zip(root.value, root.args, strict=True)) if root.op == "record" else [(name, root)]
@@ -342,14 +354,17 @@ class ColumnProgram:
         ]
 
     def aggregates(self, frame: pl.DataFrame, by: str | None, order: str) -> pl.DataFrame:
-        """Return one column for each aggregate, named by its hash."""
+        """Return one column per aggregate, named by its hash."""
         last = max([i + 1 for i, stage in enumerate(self.slates) if stage], default=0)
         work = self._evaluate(self._base(frame), frame, by, order, last)
         names = [pl.col(f"n{n.index}").alias(aggregate_name(n)) for n in self.aggregated]
         return _collected(work.select(names))
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the inputs as materialised columns: Polars would treat a column made from a literal as one."""
+        """Return a frame of the materialised inputs.
+
+        Polars would treat a column made from a literal as a literal.
+        """
         columns = [
             self.input(frame, name, node.type).alias(alias) for node, name, alias in self.inputs
         ]
@@ -363,7 +378,10 @@ class ColumnProgram:
         )
 
     def input(self, frame: pl.DataFrame, name: str, type: str | None) -> pl.Series:
-        """Return the column of an input in its type. A test of sets is computed unless the frame has its result."""
+        """Return the column of an input, cast to its type.
+
+        A test of sets is computed unless the frame has its result.
+        """
         derived = self.derived.get(name)
         if derived is None or name in frame.columns:
             series = _column(frame, name)
@@ -374,7 +392,7 @@ class ColumnProgram:
     def _evaluate(
         self, base: pl.DataFrame, frame: pl.DataFrame, by: str | None, order: str, stages: int
     ) -> pl.DataFrame | pl.LazyFrame:
-        """Return the frame after a number of stages."""
+        """Compute the first `stages` stages and return the frame."""
         short = base.height < _SHORT
         work: pl.DataFrame | pl.LazyFrame = base if short else base.lazy()
         slates: Slates | None = None
@@ -400,7 +418,7 @@ def _collected(work: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
 
 
 def _column(frame: pl.DataFrame, name: str) -> pl.Series:
-    """Return the column of an input, whose name may mix hyphens and underscores."""
+    """Return the frame's column for an input, in either spelling of its name."""
     if name in frame.columns:
         return frame.get_column(name)
     for column in frame.columns:
@@ -410,7 +428,10 @@ def _column(frame: pl.DataFrame, name: str) -> pl.Series:
 
 
 def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
-    """Return an input in the type of the language; every number becomes a float64."""
+    """Convert an input column to its policy-language type.
+
+    Every number becomes a float64.
+    """
     dtype = series.dtype
     if type == "num":
         fits = dtype.is_numeric() or dtype == pl.Boolean
@@ -432,7 +453,7 @@ def _slates(frame: pl.DataFrame, by: str | None, order: str, needs_order: bool) 
 
 
 def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
-    """Return a complete column as integers in the same order."""
+    """Convert a column without nulls to integers of the same sort order."""
     if name not in frame.columns:
         raise UnknownName("column", name, frame.columns)
     series = frame.get_column(name)
@@ -461,7 +482,10 @@ def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
 
 
 def _needs_column(node: Node, argument: Node) -> bool:
-    """Return True if a number must not be a literal: a divisor, an added zero, or the possible result of a choice."""
+    """Return True if a constant number must be passed as a column.
+
+    It is a divisor, an added zero, or the possible result of a choice.
+    """
     if not argument.constant or not isinstance(argument.value, float):
         return False
     if node.op in ("+", "-"):
@@ -470,7 +494,10 @@ def _needs_column(node: Node, argument: Node) -> bool:
 
 
 def _as_it_is(series: pl.Series) -> pl.Series:
-    """Return the series unchanged. Passing through Python turns a literal into a whole column, in 20 microseconds."""
+    """Return the series unchanged, to turn a Polars literal into a column.
+
+    Passing through Python does that in 20 microseconds.
+    """
     return series
 
 

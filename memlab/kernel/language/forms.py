@@ -34,7 +34,10 @@ ELSE = ("else", "True", "true")
 
 
 def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
-    """Return the pairs of a let, from ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``."""
+    """Return the name and value pairs of a ``let`` in any accepted syntax.
+
+    They are ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``.
+    """
     if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
         raise checker.error(
             f"{form.head} needs bindings: ({form.head} [name value ...] body).", form
@@ -73,7 +76,10 @@ def _let(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _branches(
     checker: Checker, tests: list[Node], values: list[Form], env: Env, tail: bool, what: str
 ) -> Node:
-    """Return nested ifs for tests and one more value than tests."""
+    """Build nested ``if`` nodes from tests and values.
+
+    The last value has no test.
+    """
     nodes = checker.unify(
         [checker.check(v, env, tail=tail) for v in values], values, f"The branches of {what}"
     )
@@ -96,7 +102,10 @@ def _if(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(when test then)``; without a true test the value is null, or no update."""
+    """Check ``(when test then)``.
+
+    Without a true test the value is null, or no update.
+    """
     test, then = checker.arity(form, 2, 2)
     condition = checker.want(test, env, "bool", "when tests")
     node = checker.check(then, env, tail=tail)
@@ -123,7 +132,7 @@ def is_clause(checker: Checker, item: Form, env: Mapping[str, object]) -> bool:
 def paired(
     checker: Checker, form: Form, items: tuple[Form, ...], clauses: bool
 ) -> tuple[list[tuple[Form, Form]], Form]:
-    """Return tests with their values, and the value of ``else``."""
+    """Return pairs of test and value, and the value of ``else``."""
     # Scheme writes clauses, Hy writes tests and values in turn.
     if clauses:
         for item in items:
@@ -156,7 +165,10 @@ def _cond(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def unquoted(form: Form) -> Form:
-    """Return a quoted symbol as a string, a quoted list as a list, and any other form unchanged."""
+    """Return a quoted symbol as a string and a quoted list as a list.
+
+    Any other form is returned unchanged.
+    """
     if form.head != "quote" or len(form.items) != 2:
         return form
     quoted = form.items[1]
@@ -303,7 +315,7 @@ def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> No
 
 
 def _fold(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a function of any number of arguments, which are combined from the left.
+    """Check a variadic function call and combine its arguments from the left.
 
     With one argument, ``(- a)`` negates, ``(/ a)`` inverts, and any other function returns it.
     """
@@ -422,7 +434,7 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a test of one or two sets, which becomes an input of its own."""
+    """Check a test of one or two sets and make its result an input."""
     # The words come last and are removed before the names of sets are resolved.
     count = 1 if op == "size" else 2
     names = list(checker.arity(form, count, count))
@@ -480,7 +492,10 @@ def _length(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(range (length acts))`` or ``(range 0 (length acts))``: the positions of all items of the slate."""
+    """Check ``(range (length acts))``: the positions of all slate items.
+
+    ``(range 0 (length acts))`` means the same.
+    """
     *start, size = checker.arity(form, 1, 2)
     if checker.check(size, env).op != "length" or any(
         each.number or each.kind != "int" for each in start
@@ -490,7 +505,10 @@ def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """``(filter (lambda (i) test) items)``: the positions that meet a test; null is not met."""
+    """Check ``(filter (lambda (i) test) items)``.
+
+    The result is the positions that meet a test. A null test is not met.
+    """
     function, items = checker.arity(form, 2, 2)
     if function.head not in FUNCTION_HEADS:
         raise checker.error(
@@ -507,7 +525,10 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(nth accs i)``: the value of a list at the position that filter tests."""
+    """Check ``(nth accs i)``.
+
+    The result is the value of a list at the position that filter tests.
+    """
     values, position = checker.arity(form, 2, 2)
     listed = _of_lists(checker, form, values, env, "list")
     _of_lists(checker, form, position, env, "position")
@@ -515,7 +536,7 @@ def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(empty? items)``: true if no item of the slate is among these positions."""
+    """Check ``(empty? items)``: true if no item is at these positions."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -524,7 +545,7 @@ def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(first items)``: the item with the best rank among these positions."""
+    """Check ``(first items)``: the item with the best rank."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]
@@ -536,7 +557,7 @@ def _first(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _of_lists(checker: Checker, form: Form, argument: Form, env: Env, op: str) -> Node:
-    """Return the node of an argument that must be a list, positions, or a position."""
+    """Check that an argument has the list type `op` and return its node."""
     node = checker.check(argument, env)
     if node.op != op:
         raise checker.error(
@@ -585,5 +606,5 @@ LIST_FORMS: dict[str, Handler] = {
 
 
 def forms_for(signature: Signature, arguments: Sequence[str]) -> Mapping[str, Handler]:
-    """Return the forms that a policy with these arguments may call."""
+    """Return the forms that are available to a policy with these arguments."""
     return {**FORMS, **LIST_FORMS} if any(name in signature.lists for name in arguments) else FORMS

@@ -63,7 +63,10 @@ class Node:
 
 
 def constant_key(value: object) -> bytes:
-    """Return a value as bytes with its type. Floats use their bits, so 0.0 and -0.0 differ and every NaN is equal."""
+    """Return a constant and its type as bytes, for comparison.
+
+    Floats use their bits, so 0.0 and -0.0 differ and every NaN is equal.
+    """
     if isinstance(value, float):
         return b"f" + struct.pack(">d", value if value == value else float("nan"))
     if isinstance(value, bool):
@@ -86,7 +89,7 @@ class Dag:
         self._known: dict[tuple[object, ...], Node] = {}
 
     def _node(self, op: str, args: tuple[Node, ...], type: NodeType, value: object = None) -> Node:
-        """Return the existing node for these parts, or create it."""
+        """Return the existing node with these attributes, or create it."""
         key = (op, type, None if value is None else constant_key(value), *[a.index for a in args])
         node = self._known.get(key)
         if node is None:
@@ -95,7 +98,7 @@ class Dag:
         return node
 
     def constant(self, value: Value, type: NodeType) -> Node:
-        """Return a constant of a type."""
+        """Return the node of a constant of a given type."""
         return self._node("const", (), type, value)
 
     def number(self, value: float) -> Node:
@@ -107,21 +110,27 @@ class Dag:
         return self._node("input", (), type, name)
 
     def aggregate(self, op: str, *args: Node) -> Node:
-        """Return an aggregate over the candidates of the slate."""
+        """Return the node of an aggregate over the slate's candidates."""
         assert op in AGGREGATES
         return self._node(op, args, "num")
 
     def of_slate(self, type: ListType, *args: Node) -> Node:
-        """Return a list or a position, which exists only while a policy over lists is checked."""
+        """Return the node of a list or position.
+
+        It exists only while a policy over lists is checked.
+        """
         return self._node(type, args, type)
 
     def record(self, fields: Mapping[str, Node]) -> Node:
-        """Return a record with one value per field, sorted by name."""
+        """Return the node of a record with one value per field.
+
+        Fields are sorted by name.
+        """
         names = tuple(sorted(fields))
         return self._node("record", tuple(fields[name] for name in names), "record", names)
 
     def typed(self, node: Node, type: NodeType) -> Node:
-        """Return a ``null`` as a value of `type`, and any other node unchanged."""
+        """Give an untyped ``null`` the type `type`; return other nodes unchanged."""
         return self.constant(None, type) if node.type is None else node
 
     def member(self, x: Node, words: Iterable[str]) -> Node:
@@ -136,13 +145,16 @@ class Dag:
     def table(
         self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float
     ) -> Node:
-        """Return the number assigned to a word; the default for any other string and for null."""
+        """Build the lookup of the number assigned to a word.
+
+        The default is for any other string and for null.
+        """
         if x.constant:
             return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))
         return self._node("table", (x,), "num", (words, numbers, default))
 
     def unfolded(self, op: str, args: tuple[Node, ...]) -> Node:
-        """Return `op` applied to `args` as a node of its own, even if all arguments are constants."""
+        """Build a node of `op` without folding constant arguments."""
         return self._node(op, args, PRIMITIVES[op].gives)
 
     def make(self, op: str, *args: Node) -> Node:
@@ -165,7 +177,7 @@ def _is(node: Node, value: Value) -> bool:
 
 
 def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a product with 1 or -1."""
+    """Simplify a multiplication by 1 or -1."""
     for factor, other in ((y, x), (x, y)):
         if _is(factor, 1.0):
             return other
@@ -175,12 +187,12 @@ def _multiply(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _divide(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a quotient with the divisor 1."""
+    """Simplify a division by 1."""
     return x if _is(y, 1.0) else None
 
 
 def _negate(dag: Dag, x: Node) -> Node | None:
-    """Rewrite a double negation."""
+    """Simplify a double negation of a number."""
     return x.args[0] if x.op == "neg" else None
 
 
@@ -195,7 +207,7 @@ def _power(dag: Dag, x: Node, y: Node) -> Node | None:
 
 
 def _product(dag: Dag, x: Node, n: int) -> Node:
-    """Return a whole power as a product by repeated squaring."""
+    """Expand an integer power into products by repeated squaring."""
     if n == 1:
         return x
     half = _product(dag, x, n // 2)
@@ -204,7 +216,7 @@ def _product(dag: Dag, x: Node, n: int) -> Node:
 
 
 def _not(dag: Dag, x: Node) -> Node | None:
-    """Rewrite the negation of a negation or of a comparison."""
+    """Simplify the logical negation of a negation or comparison."""
     if x.op == "not":
         return x.args[0]
     if x.op == "<":
@@ -237,7 +249,7 @@ def _if(dag: Dag, test: Node, then: Node, otherwise: Node) -> Node | None:
 
 
 def _if_null(dag: Dag, x: Node, y: Node) -> Node | None:
-    """Rewrite a default for null where one side is constant."""
+    """Simplify an ``if-null`` in which one side is constant."""
     if x is y:
         return x
     if x.constant:
@@ -272,7 +284,7 @@ _REWRITES: dict[str, Callable[..., Node | None]] = {
 
 
 def reachable(*roots: Node) -> list[Node]:
-    """Return the nodes that the roots need, each after its arguments."""
+    """Return the nodes reachable from `roots`, arguments before their users."""
     nodes: dict[int, Node] = {}
     stack = list(roots)
     while stack:
@@ -295,7 +307,7 @@ _EXTREMES = ("slate-min", "slate-max")
 def with_known(
     roots: Sequence[Node], constants: Mapping[str, Value], *, rounded: bool = True
 ) -> list[Node]:
-    """Return the graph of `roots` with constants for known inputs, folded as far as possible.
+    """Substitute constants for known inputs and fold the graph of `roots`.
 
     Without `rounded`, functions whose last digit differs between back ends are not folded; the back end computes them.
     """
@@ -320,7 +332,7 @@ def with_known(
 
 
 def _rebuild(dag: Dag, node: Node, args: tuple[Node, ...], constants: Mapping[str, Value]) -> Node:
-    """Return the operation of `node` on new arguments, which may have become constants."""
+    """Apply the operation of `node` to new, possibly constant, arguments."""
     op = node.op
     if op == "const":
         return dag.constant(node.value, node.type)

@@ -95,7 +95,9 @@ class PackSource:
 
 
 def read_pack(text: str, *, file: str | None = None) -> PackSource:
-    """Read the file of a pack. Its policies are checked later, by `compile_policy`.
+    """Parse a pack file without checking its policies.
+
+    They are checked later, by `compile_policy`.
 
     Parameters
     ----------
@@ -188,13 +190,13 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
 
 
 def _blanked(text: str) -> str:
-    """Return the text with the line for Hy replaced by spaces, so that all positions stay the same."""
+    """Replace the line for Hy by spaces, so that positions stay the same."""
     macros = _MACROS.match(text)
     return text if macros is None else re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
 
 
 def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
-    """Return name, description and inherited pack of the header of a pack."""
+    """Return the name, description and parent of a pack's header."""
     shape = '(pack name "description" :inherits other)'
     rest = form.items[1:]
     if not rest or rest[0].kind != "symbol":
@@ -245,7 +247,7 @@ def read_import(form: Form, source: Text) -> Import:
 
 
 def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
-    """Return the first import of a name that was imported before, and the name."""
+    """Return the first repeated import and its name."""
     names: set[str] = set()
     for each in imports:
         for name in (*each.names, *each.aliases):
@@ -281,7 +283,7 @@ def read_setting(form: Form, source: Text) -> tuple[str, Setting]:
 
 
 def read_policy_form(form: Form, source: Text) -> PolicyForm:
-    """Return the parts of a ``defpolicy``, not yet checked."""
+    """Split a ``defpolicy`` form into its unchecked parts."""
     parts = definition(form, source)
     inputs = tuple(a.text for a in parts.arguments)
     text = source.source[form.start : form.stop]
@@ -349,7 +351,9 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 
 
 def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a policy with the policies that it reads written into it, and their helpers.
+    """Return a policy's text with the policies that it reads inlined.
+
+    Their helpers are included.
 
     Parameters
     ----------

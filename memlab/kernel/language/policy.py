@@ -207,7 +207,7 @@ class Policy(Displayed):
     def columns(
         self, frame: pl.DataFrame, *, by: str | None = None, order: str = "memory_id"
     ) -> pl.Series:
-        """Return one value for each row of a frame, in the order of the rows.
+        """Compute the policy for each row of a frame, in row order.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class Policy(Displayed):
     def arrays(
         self, columns: Mapping[str, Column], *, order: npt.NDArray[Any] | None = None
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-        """Return values and nulls for one slate of NumPy arrays.
+        """Compute the policy for one slate of NumPy arrays, with null masks.
 
         They agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``, ``tanh`` and ``pow``. The
         relative difference is at most 1e-12 unless cancellation magnifies it. For a record, use `updates`.
@@ -317,7 +317,7 @@ class Policy(Displayed):
     def row(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Value | dict[str, Value]:
-        """Return the value for one item, equal to `columns` on every bit.
+        """Compute the policy for one item, bit-identical to `columns`.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class Policy(Displayed):
     def __call__(
         self, *values: object, aggregates: Mapping[str, float | None] | None = None, **named: object
     ) -> Value | dict[str, Value]:
-        """Return the value for one item, as `row` does. Arguments are passed in their order or by name.
+        """Compute the policy for one item, with arguments by position or name.
 
         >>> from memlab.kernel.language import Input
         >>> slot = Signature("recall-score", [Input("similarity"), Input("age-days")])
@@ -447,7 +447,10 @@ class Policy(Displayed):
         return load_part("show-policy")(self)
 
     def _run(self, run: Callable[..., Any], *values: Any) -> Any:
-        """Run a program on a caller's values. They are not checked beforehand, because programs run often."""
+        """Run a program on unchecked values from the caller.
+
+        They are not checked beforehand, because programs run often.
+        """
         try:
             return run(*values)
         except MemlabError:
@@ -545,7 +548,7 @@ def compile_policy(
 
 
 def _chosen(params: Mapping[str, float]) -> dict[str, float]:
-    """Return the values of parameters by canonical name, or raise an error."""
+    """Validate parameter values and return them by canonical name."""
     if not isinstance(params, Mapping):
         raise InputError(f"Parameters are given by name, such as {{'near': 0.5}}; not {params!r}.")
     for name, value in params.items():
@@ -564,7 +567,7 @@ def _compile(
     helpers: tuple[str, ...],
     file: str | None,
 ) -> Policy:
-    """Compile a policy; all arguments are hashable, so that results can be cached."""
+    """Compile a policy from hashable arguments, with a result cache."""
     # The text, its arguments, then the values of parameters are checked, so that the first mistake is reported.
     params = [(key, float.fromhex(value)) for key, value in written]
     text, _, parts, callable_helpers = parse(source, name, helpers, file)
@@ -637,7 +640,7 @@ def bound_arguments(checker: Checker, parts: Definition) -> Env:
 
 
 def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ...]:
-    """Return the fields that a policy may change for the known values of some inputs, sorted.
+    """Return the sorted fields that a policy may change for known inputs.
 
     >>> from memlab.kernel.language import Input, Signature, compile_policy
     >>> slot = Signature("reinforce", [Input("outcome", "str"), Input("strength")], "record", fields=("strength",))
@@ -666,7 +669,7 @@ def _changed(policy: Policy, inputs: tuple[tuple[str, Value], ...]) -> tuple[str
 def possible_results(
     policy: Policy, inputs: Mapping[str, Value]
 ) -> frozenset[tuple[str, Value]] | None:
-    """Return all possible results of a policy for the known values of some inputs.
+    """Return every possible result of a policy for known input values.
 
     A result is ("const", value), or ("input", name) if the policy returns an input unchanged. The answer is None if the
     policy computes a value or returns a record.
@@ -707,7 +710,9 @@ _EXPECTED = (
 
 
 def policy_parts(source: object) -> tuple[str, tuple[str, ...], dict[str, float]]:
-    """Return the text, the helpers and the parameter values of a policy in any accepted type.
+    """Return the text, helpers and parameter values of a policy.
+
+    Any accepted type of a policy can be passed.
 
     Parameters
     ----------
@@ -785,7 +790,7 @@ class Program:
         self.aggregates = self._arrays.aggregates
 
     def specialise(self, constants: Known) -> Program:
-        """Return the program for rows that all have these values.
+        """Compile a program for rows that share these input values.
 
         Parameters
         ----------
@@ -812,7 +817,7 @@ class Program:
         order: NDArray[Any] | None = None,
         quiet: bool = False,
     ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        """Return values and nulls for rows of inputs.
+        """Compute values and null masks for rows of inputs.
 
         Parameters
         ----------

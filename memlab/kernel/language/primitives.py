@@ -101,12 +101,12 @@ def sign(x: float) -> float:
 
 
 def floor(x: float) -> float:
-    """Return the largest whole number up to x; infinities and NaN are returned as they are."""
+    """Return the largest integer <= x; infinities and NaN stay unchanged."""
     return math.copysign(float(math.floor(x)), x) if math.isfinite(x) else x
 
 
 def ceil(x: float) -> float:
-    """Return the smallest whole number from x on; infinities and NaN are returned as they are."""
+    """Return the smallest integer >= x; infinities and NaN stay unchanged."""
     return math.copysign(float(math.ceil(x)), x) if math.isfinite(x) else x
 
 
@@ -126,7 +126,10 @@ def less_equal(x: float, y: float) -> bool:
 
 
 def minimum(x: float | None, y: float | None) -> float | None:
-    """Return the smaller number. NaN and null are skipped; of two equal zeros the last is returned."""
+    """Return the smaller number, skipping NaN and null.
+
+    Of two equal zeros the last is returned.
+    """
     if x is None or (x != x and y is not None):
         return y
     if y is None or y != y:
@@ -135,7 +138,10 @@ def minimum(x: float | None, y: float | None) -> float | None:
 
 
 def maximum(x: float | None, y: float | None) -> float | None:
-    """Return the larger number. NaN and null are skipped; of two equal zeros the last is returned."""
+    """Return the larger number, skipping NaN and null.
+
+    Of two equal zeros the last is returned.
+    """
     if x is None or (x != x and y is not None):
         return y
     if y is None or y != y:
@@ -144,7 +150,10 @@ def maximum(x: float | None, y: float | None) -> float | None:
 
 
 def clamp(x: float | None, low: float | None, high: float | None) -> float | None:
-    """Return x limited to low..high. NaN and null are returned as they are; a bound of NaN or null does not limit."""
+    """Return x limited to the interval from low to high.
+
+    NaN and null are returned as they are. A bound of NaN or null does not limit.
+    """
     if x is None:
         return None
     if low is not None and x < low:
@@ -197,7 +206,7 @@ def _none(mask: Any) -> Any:
 
 
 def _skip(choose: Callable[..., Any]) -> Callable[[Masked, Masked], Masked]:
-    """Return the masked form of a minimum or maximum that skips nulls."""
+    """Return the null-skipping form of a minimum or maximum."""
 
     def masked(a: Masked, b: Masked) -> Masked:
         (x, p), (y, q) = a, b

@@ -121,7 +121,9 @@ ABSENT: Final = {
 
 
 def canonical(name: str) -> str:
-    """Return a name with hyphens: ``a_b`` and ``a-b`` are one name, as in Hy.
+    """Return a name with hyphens instead of underscores.
+
+    ``a_b`` and ``a-b`` are one name, as in Hy.
 
     >>> canonical("recency_ms")
     'recency-ms'
@@ -236,7 +238,10 @@ class Form(NamedTuple):
 
 
 def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
-    """Return names and values in turn, from ``a 1 b 2`` or from ``(a 1) (b 2)``. Either may be malformed."""
+    """Flatten pairs to alternating names and values.
+
+    The syntax is ``a 1 b 2`` or ``(a 1) (b 2)``. Either may be malformed.
+    """
     if items and items[0].kind in ("list", "call"):
         return tuple(part for pair in items for part in pair.items)
     return items
@@ -251,7 +256,7 @@ class Text(NamedTuple):
     hash: str | None = None
 
     def line(self, offset: int) -> int:
-        """Return the line of an offset, from 1.
+        """Return the 1-based line number of a character offset.
 
         Parameters
         ----------
@@ -266,7 +271,7 @@ class Text(NamedTuple):
         return self.source.count("\n", 0, offset) + 1
 
     def column(self, offset: int) -> int:
-        """Return the column of an offset in its line, from 1.
+        """Return the 1-based column number of a character offset.
 
         Parameters
         ----------
@@ -371,7 +376,10 @@ class _Reader:
         return self.text.error(PolicyLimitError if limit else PolicySyntaxError, message, form)
 
     def items(self, closer: str) -> tuple[Form, ...]:
-        """Return the forms up to a closing bracket, or up to the end of the text for an empty `closer`."""
+        """Parse forms until the bracket `closer`.
+
+        An empty `closer` means the end of the text.
+        """
         forms = []
         while (form := self.read(closer)) is not None:
             forms.append(form)
@@ -384,7 +392,10 @@ class _Reader:
         return form
 
     def read(self, closer: str | None) -> Form | None:
-        """Return the next form, or None at `closer` or, if that is empty, at the end of the text."""
+        """Parse the next form, or return None at `closer`.
+
+        An empty `closer` means the end of the text.
+        """
         # A bracket or quote reads its items by recursion; the depth is bounded by MAX_NESTING.
         while match := _TOKEN.match(self.source, self.at):
             start, kind, token = self.at, match.lastgroup, match.group()
@@ -433,7 +444,10 @@ class _Reader:
         )
 
     def inside(self, token: str, start: int) -> Form | None:
-        """Return the form that a bracket, quote or tag opens; None for a discarded form."""
+        """Parse the form after a bracket, quote or tag.
+
+        A discarded form is None.
+        """
         if token in _CLOSER:
             items = self.items(_CLOSER[token])
             return Form("call" if token == "(" else "list", "", 0.0, items, start, self.at)
@@ -485,7 +499,7 @@ class _Reader:
         )
 
     def string(self, start: int) -> Form:
-        """Return a string with its escapes replaced."""
+        """Parse a string and replace its escape sequences."""
         match = _STRING.match(self.source, self.at)
         if match is None:
             raise self.error("This string is not closed.", start)
@@ -561,7 +575,10 @@ class Definition(NamedTuple):
 
 
 def definition(form: Form, text: Text) -> Definition:
-    """Return the parts of a definition, or raise an error that names the missing part."""
+    """Split a definition into its parts, or raise an error.
+
+    The error names the missing part.
+    """
 
     def fail(message: str, at: Form) -> PolicyError:
         return text.error(PolicyTypeError, message, at)

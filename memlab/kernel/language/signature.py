@@ -202,14 +202,16 @@ class Derived:
 
     @property
     def name(self) -> str:
-        """The expression of the test, which is the name of the input."""
+        """Source expression of the set test, which names the input."""
         words = " ".join(map(quoted, self.words))
         if self.op in ("has-any", "has-all"):
             words = f"[{words}]"
         return f"({' '.join((self.op, *self.sets, *((words,) if words else ())))})"
 
     def row(self, values: Mapping[str, object]) -> float | bool | None:
-        """Return the result for one item, whose sets are in `values` by name.
+        """Return the set test's result for one item.
+
+        Its sets are in `values` by name.
 
         Parameters
         ----------
@@ -224,7 +226,7 @@ class Derived:
         return self._value([_set(name, _get_set(name, values)) for name in self.sets])
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
-        """Return the result for the sets of one item; None if one is null."""
+        """Return the set test's result for one item, or None if a set is null."""
         present = [values for values in sets if values is not None]
         return (
             SET_TESTS[self.op].value(present, self.words)
@@ -238,7 +240,7 @@ class Derived:
         return [self._value(item) for item in zip(*sets, strict=True)]
 
     def series(self, columns: Mapping[str, pl.Series]) -> pl.Series:
-        """Return the results for many items.
+        """Return the set test's results for many items as a series.
 
         Parameters
         ----------
@@ -268,7 +270,7 @@ class Derived:
         )
 
     def array(self, columns: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return results and nulls for many items.
+        """Return the set test's results and null mask for many items.
 
         Parameters
         ----------
@@ -289,7 +291,7 @@ class Derived:
 
 
 def _get_set(name: str, values: Mapping[str, Any]) -> Any:
-    """Return the value of a set; its name may have underscores instead of hyphens."""
+    """Look up the value of a set by either spelling of its name."""
     for spelling in (name, name.replace("-", "_")):
         if spelling in values:
             return values[spelling]

@@ -49,14 +49,17 @@ def digest(*parts: bytes | str | float) -> str:
 
 
 def source_hash(arguments: tuple[str, ...], body: Form) -> str:
-    """Return the source hash of a policy. Its arguments keep their names, because inputs are matched by name."""
+    """Return the source hash of a policy.
+
+    Its arguments keep their names, because inputs are matched by name.
+    """
     out: list[bytes] = []
     _emit(body, {}, out)
     return digest("policy", b"".join(map(_atom, ("s" + a for a in arguments))), b"".join(out))
 
 
 def helper_hash(name: str, arguments: tuple[str, ...], body: Form) -> str:
-    """Return the source hash of a ``defn``. Its arguments count by position."""
+    """Return the source hash of a ``defn``, independent of argument names."""
     out: list[bytes] = []
     _emit(body, {argument: i for i, argument in enumerate(arguments)}, out)
     return digest("helper", name, str(len(arguments)), b"".join(out))
@@ -69,7 +72,10 @@ def _atom(text: str) -> bytes:
 
 
 def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
-    """Append the encoding of a form; bound names are encoded by their position in `scope`."""
+    """Append the hash encoding of a form.
+
+    Bound names are encoded by their position in `scope`.
+    """
     # Hashes of stored policies depend on every byte that is written here.
     kind = form.kind
     if kind == "symbol":
@@ -112,7 +118,10 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
 
 
 def _emit_quoted(form: Form, out: list[bytes]) -> None:
-    """Append the encoding of a quoted form: symbols are strings, calls are lists."""
+    """Append the hash encoding of a quoted form.
+
+    Symbols are strings, calls are lists.
+    """
     if form.kind == "symbol":
         out.append(_atom("t" + form.text))
     elif form.kind in ("call", "list"):
@@ -129,7 +138,10 @@ def _next(scope: Scope) -> int:
 
 
 def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
-    """Return names and values of a let in turn, or None if it is malformed, which the checker reports."""
+    """Return the alternating names and values of a let, None if malformed.
+
+    The checker reports malformed ones.
+    """
     # The checker reports malformed bindings, so here they only have to be recognised.
     if (
         form.head not in ("let", "let*")
@@ -164,7 +176,7 @@ def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[by
 
 
 def helper(form: Form, text: Text) -> Helper:
-    """Read one ``defn``."""
+    """Parse one ``defn`` into a helper."""
     parts = definition(form, text)
     if ALIASES.get(parts.name, parts.name) in FORMS:
         raise text.error(
@@ -199,7 +211,10 @@ def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
 # Every policy of a pack is compiled with the same helpers, which are parsed once.
 @lru_cache(maxsize=64)
 def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str, Helper]:
-    """Return the helpers of the library and of a pack by name; those of the pack take precedence."""
+    """Return the helpers of the library and a pack by name.
+
+    Those of the pack take precedence.
+    """
     parsed: list[Helper] = []
     for source in sources:
         text = Text(source, "helper", file)
@@ -273,7 +288,7 @@ def parse(
 
 
 def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
-    """Return the policy of a text and the helpers in front of it."""
+    """Split a text into its policy and the helpers before it."""
     forms = read_forms(text)
     # Each refusal says which text was probably meant: helpers alone, a pack, or two policies.
     if not forms:
@@ -307,7 +322,7 @@ def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
 
 
 def slot_of(source: str, *, file: str | None = None) -> str:
-    """Return the name that ``defpolicy`` gives the policy of a text, or an empty string.
+    """Return the slot named in a ``defpolicy`` text, or an empty string.
 
     Raises a PolicyError if the text cannot be read.
 
@@ -321,7 +336,9 @@ def slot_of(source: str, *, file: str | None = None) -> str:
 
 
 def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tuple[Form, ...]]]:
-    """Yield a form and all forms below it, each with its path and its parents, outermost first.
+    """Yield a form and its descendants, each with path and parents.
+
+    Parents are ordered outermost first.
 
     `quoted` enters quoted forms as well.
     """
@@ -337,7 +354,7 @@ def walk(form: Form, *, quoted: bool = False) -> Iterator[tuple[Path, Form, tupl
 
 
 def fragment(source: str) -> tuple[Form, ...]:
-    """Return the forms of a fragment, or none if it cannot be read."""
+    """Parse source text into forms. Returns an empty tuple on a syntax error."""
     try:
         return read_forms(Text(source))
     except PolicyError:
@@ -345,14 +362,14 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 
 def symbols_of(source: str) -> list[str]:
-    """Return the names in a fragment in their order."""
+    """Return the symbols of a source text in order."""
     return [
         item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
     ]
 
 
 def used_helpers(bodies: Iterable[Form], helpers: Mapping[str, Helper]) -> list[Helper]:
-    """Return the helpers that some forms call, directly or through other helpers."""
+    """Return the helpers that `bodies` call, directly or indirectly."""
     used: dict[str, Helper] = {}
     waiting = list(bodies)
     while waiting:

@@ -38,7 +38,9 @@ _UNSEEN = re.compile(
 
 
 def write_data(value: Any) -> str:
-    r"""Return data as text: None, booleans, finite numbers, texts, and lists and mappings of these.
+    r"""Serialise data as text of the policy language.
+
+    None, booleans, finite numbers, texts, and lists and mappings of these are allowed.
 
     Parameters
     ----------
@@ -86,7 +88,9 @@ def write_data(value: Any) -> str:
 
 
 def write_call(head: str, fields: Mapping[str, Any]) -> str:
-    """Return a form with keywords: ``(memory :id 1 :text "..." ...)``. Underscores become hyphens.
+    """Write a form with keyword arguments: ``(memory :id 1 ...)``.
+
+    Underscores become hyphens.
 
     Parameters
     ----------
@@ -184,7 +188,10 @@ _EXACT = 2.0**53
 
 
 def number(value: float) -> str:
-    """Return a number as source: without a needless point, NaN and infinities as divisions."""
+    """Return a number as source text.
+
+    There is no needless point. NaN and infinities are divisions.
+    """
     if value != value:
         return "(/ 0 0)"
     if math.isinf(value):
@@ -206,7 +213,7 @@ def literal(value: Value) -> str:
 
 
 def lay_out(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """Return a form as text, with line breaks where a line would be longer than `width`.
+    """Format a form as text, breaking lines longer than `width`.
 
     The text starts `indent` characters from the left. Words keep their spelling.
     """
@@ -237,7 +244,7 @@ def lay_out(form: Form, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _on_one_line(form: Form) -> str:
-    """Return a form as one line."""
+    """Format a form as a single line."""
     if form.kind in ("call", "list"):
         opening, closing = "()" if form.kind == "call" else "[]"
         return f"{opening}{' '.join(map(_on_one_line, form.items))}{closing}"
@@ -265,7 +272,9 @@ _MARKS = {"quote": "'", "quasiquote": "`"}
 
 
 def policy_form_text(source: object) -> str | None:
-    """Return a Hy form as text without a leading quote, or None if `source` is not a Hy form.
+    """Return a Hy form as text, or None if `source` is not a Hy form.
+
+    A leading quote is dropped.
 
     Parameters
     ----------
@@ -312,7 +321,7 @@ def _kind(value: object) -> str:
 
 
 def _without_quote(form: Any) -> Any:
-    """Return a form without the quotes in front of it."""
+    """Return a form without its leading quotes."""
     while (
         _kind(form) == "Expression"
         and len(form) == 2
@@ -324,7 +333,10 @@ def _without_quote(form: Any) -> Any:
 
 
 def _printed(form: Any) -> str:
-    """Return a form as one line, without recursion: a form may be deeper than the stack or contain itself."""
+    """Format a form as one line, without recursion.
+
+    A form may be deeper than the stack or contain itself.
+    """
     parts: list[str] = []
     waiting: list[tuple[Any, int]] = [(form, 0)]
     count = 0
@@ -390,7 +402,10 @@ def _hy_string(text: str) -> str:
 
 
 def _as_spelled(form: Form) -> Form:
-    """Return a form whose numbers and strings keep their spelling, so that the hash does not change."""
+    """Return a form that keeps the spelling of numbers and strings.
+
+    So the hash does not change.
+    """
     if form.kind == "float":
         return form._replace(kind="symbol", text=repr(form.number))
     if form.kind == "str":

@@ -85,7 +85,7 @@ class Feature:
 
     @property
     def description(self) -> str:
-        """Description of the feature for readers: `doc`, or the formula if there is none."""
+        """Text that explains the feature: `doc`, or else the formula."""
         return self.doc or self.formula
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Feature:
         return printable(f"<Feature {self.name}{of}, {self.type}: {clip(self.description, 80)}>")
 
     def fingerprint(self, dependencies: dict[str, str]) -> str:
-        """Return a hash of the definition and of the parts that the value depends on.
+        """Return a hash of everything that determines the feature's values.
 
         The fingerprint of an extension's feature also names the extension and its version.
 

@@ -115,7 +115,7 @@ class Pack(Displayed):
 
     @checked
     def with_policy(self, slot: str, policy: Policy) -> Pack:
-        """Return the pack with another policy in one slot.
+        """Return a copy of the pack with the policy of one slot replaced.
 
         A policy in the slot ``known`` counts as calibrated for the recall-score that the pack has at that time.
 
@@ -156,7 +156,9 @@ class Pack(Displayed):
 
     @checked
     def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Pack:
-        """Return the pack with other values for parameters of policies that a recall runs.
+        """Return a copy of the pack with other parameter values.
+
+        The parameters are those of policies that a recall runs.
 
         Parameters
         ----------
@@ -205,7 +207,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return how many units of the slot's policy make one unit of the slot.
+        """Return the number of policy units per slot unit.
 
         Policies in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -238,12 +240,12 @@ class Pack(Displayed):
 
     @property
     def decided(self) -> frozenset[str]:
-        """Slots whose policies differ from the defaults of these slots."""
+        """Slots whose policies differ from the default policies."""
         return frozenset(_decided(self.policies))
 
     @property
     def policy_hashes(self) -> dict[str, str]:
-        """Hash of each policy, as slates and events contain them.
+        """Hash of each policy, as recorded in slates and events.
 
         A slot that declares its default as text, as slots of extensions do, is omitted while it has the default.
         """
@@ -316,7 +318,7 @@ class Pack(Displayed):
         return _default(get_slot(slot))
 
     def count(self, setting: str) -> int:
-        """Return the value of a setting as a whole number.
+        """Return a setting as an integer.
 
         Parameters
         ----------
@@ -341,7 +343,7 @@ class Pack(Displayed):
         return int(self.number(setting))
 
     def number(self, setting: str) -> float:
-        """Return the value of a setting as a number.
+        """Return a setting as a float.
 
         Parameters
         ----------
@@ -388,7 +390,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Return the text of a pack given as forms of Hy's reader, or a ``Misfit`` for any other value."""
+    """Convert Hy forms of a pack to text, or return a ``Misfit``."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -483,7 +485,7 @@ def load_pack(spec: PackLike) -> Pack:
 
 
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
-    """Return the pack of the first text; the others are the packs that it inherits and imports from.
+    """Build a pack from its text and the texts that it inherits or imports.
 
     A pack that is inherited or imported from and missing among the texts is one that comes with memlab.
     """
@@ -495,7 +497,10 @@ def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> P
 def _pack_from_sources(
     sources: tuple[str, ...], file: str | None, changes: tuple[int, ...]
 ) -> Pack:
-    """Build a pack under the current declarations, which `changes` identifies by the states of the registries."""
+    """Build a pack under the current declarations, with a cache.
+
+    `changes` identifies the declarations by the states of the registries.
+    """
     return _build(sources, file, ())
 
 
@@ -530,7 +535,10 @@ def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
 
 
 def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, str]) -> None:
-    """Append the ancestors of the last text, from the available texts or from the shipped packs."""
+    """Append the ancestors of the last pack text to the chain.
+
+    They come from the available texts or from the shipped packs.
+    """
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(
@@ -552,7 +560,7 @@ def _read(text: str, file: str | None) -> PackSource:
 
 
 def _undecided(read: list[PackSource]) -> bool:
-    """Return True if a chain of packs leaves a slot or setting without a default undecided."""
+    """Return True if a pack chain leaves a required slot or setting open."""
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
@@ -575,7 +583,7 @@ def _assemble(
     others: Mapping[str, Pack],
     file: str | None,
 ) -> Pack:
-    """Return the pack in which each slot and setting has its first decision along the chain of inheritance."""
+    """Merge a chain of packs: the first decision on a slot or setting wins."""
     policies: dict[str, Policy] = {}
     settings: dict[str, SettingValue] = {}
     # After a text that replaces the recall-score, decisions calibrated for another one are ignored.
@@ -636,7 +644,10 @@ def _assemble(
 
 
 def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
-    """Return a policy of a pack, with the policies that it reads under another name inlined."""
+    """Compile a pack's policy, inlining the policies that it reads.
+
+    They may be read under another name.
+    """
     form, helpers = source.policies[slot], source.helpers
     text, more = inline_imports(form, aliases)
     signature, name = get_slot(slot).signature, f"{source.name}/{slot}"
@@ -648,7 +659,7 @@ def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the policies of other packs by the names under which this pack's policies read them."""
+    """Return imported policies by the names that this pack reads."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -665,7 +676,10 @@ def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy
 
 
 def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[str]:
-    """Return the slots and settings that a pack imports. Raises PolicyNameError for an unknown or repeated one."""
+    """Return a pack's imported slots and settings after checking their names.
+
+    Raises PolicyNameError for an unknown or repeated name.
+    """
     ranks = any(
         "recall-score" in names
         for names in (source.policies, *(other.names for other in source.imports))
@@ -724,7 +738,7 @@ def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingVal
 
 
 def _decided(policies: Mapping[str, Policy]) -> set[str]:
-    """Return the slots in which a pack differs from the defaults."""
+    """Return the slots in which a pack differs from the default policies."""
     decided = set()
     for name, policy in policies.items():
         slot = SLOTS.get(name)  # None if a new version of an extension no longer declares it.
@@ -743,12 +757,15 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _of_extension(declared: Slot | Setting) -> str:
-    """Return the owner of a declaration in the form in which hashes contain it."""
+    """Return the owner suffix of a slot or setting, as used in hashes."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
 def _versioned(name: str, version: int) -> str:
-    """Return a name with its version. Version 1 is omitted, so that hashes from before versions stay equal."""
+    """Return a name with its version, omitting version 1.
+
+    So hashes from before versions stay equal.
+    """
     return name if version == 1 else f"{name}/{version}"
 
 
@@ -760,13 +777,13 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the required version of each extension that a policy of this slot needs, by name."""
+    """Return the extension versions that a policy of this slot needs."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
 
 def needs_of_pack(pack: Pack) -> dict[str, str]:
-    """Return the required version of each extension that a pack needs, by name."""
+    """Return the extension versions that a pack needs, by name."""
     needs: dict[str, str] = {}
     for slot, policy in pack.policies.items():
         if not SLOTS[slot].owner or slot in pack.decided:
@@ -776,7 +793,7 @@ def needs_of_pack(pack: Pack) -> dict[str, str]:
 
 
 def _features_of(policy: Policy) -> list[str]:
-    """Return the features that a policy reads, without the prefixes of pairs."""
+    """Return the features that a policy reads, without "new/" or "old/"."""
     return [name.removeprefix("new/").removeprefix("old/") for name in policy.inputs]
 
 
@@ -786,7 +803,7 @@ def _versions(owners: Iterable[str]) -> dict[str, str]:
 
 
 def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
-    """Return the reason why `what` cannot be used without a missing extension, or None."""
+    """Explain which missing extension makes `what` unusable, or return None."""
     faults = describe_missing(needs) if needs else []
     if not faults:
         return None
@@ -797,7 +814,7 @@ def refusal_of(what: str, needs: Mapping[str, str] | None) -> str | None:
 
 
 def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
-    """Warn if `what` was logged with another version of an extension than the registered one."""
+    """Warn if `what` was logged with another version of an extension."""
     faults = describe_missing(needs) if needs else []
     if faults:
         warnings.warn(
@@ -808,7 +825,7 @@ def warn_of_versions(what: str, needs: Mapping[str, str] | None) -> None:
 
 
 def logged_owner(fingerprint: object) -> str | None:
-    """Return the extension whose feature was logged under this fingerprint, or None for a feature of memlab."""
+    """Return the extension that a feature's logged fingerprint names, or None."""
     match = _FINGERPRINT.fullmatch(fingerprint) if isinstance(fingerprint, str) else None
     return None if match is None else f"{match[1]} {match[2]}"
 
@@ -903,7 +920,10 @@ class Challenge(Displayed):
 
 
 def same_candidates(live: Pack, other: Pack) -> bool:
-    """Return True if two packs score the same candidates with the same features, so that only the order differs."""
+    """Return True if two packs differ at most in the order of candidates.
+
+    They score the same candidates with the same features.
+    """
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False
     names = (live.settings.keys() | other.settings.keys()) - _AFTER_THE_POOL

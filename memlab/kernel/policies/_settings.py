@@ -60,7 +60,10 @@ class Setting:
 
 
 def _describe_setting_fault(setting: Setting) -> str | None:
-    """Return the reason to refuse a setting of an extension, or None. Existing packs do not assign it."""
+    """Return the reason to refuse an extension's setting, or None.
+
+    Existing packs do not assign it.
+    """
     return f"The setting {setting.name} has no default." if setting.default is None else None
 
 
@@ -573,7 +576,7 @@ FORMER_SETTINGS: Mapping[str, tuple[str, Mapping[str, SettingValue]]] = MappingP
 
 
 def current_setting(name: str, value: object) -> tuple[str, object]:
-    """Return the current name and value of a setting, which may have a former name.
+    """Return the current name and value of a possibly renamed setting.
 
     Settings that `FORMER_SETTINGS` does not list are returned unchanged.
     """
@@ -588,7 +591,7 @@ def current_setting(name: str, value: object) -> tuple[str, object]:
 
 
 def check_setting(name: str, value: object) -> SettingValue:
-    """Return `value` in the type of the setting.
+    """Validate a setting's value and convert it to the setting's type.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ class Slot(Displayed):
         return self.default or bool(self.source) or self.file is not None
 
     def _inputs(self) -> dict[str, Input]:
-        """Return the features and own inputs that a policy of this slot may read, by name."""
+        """Return every input that a policy of this slot may read, by name."""
         inputs = _of_both_memories() if self.of_pair else {}
         for feature in FEATURES.values():
             if feature.stage in self.stages and feature.name not in self.without:
@@ -154,12 +154,12 @@ class Slot(Displayed):
 
 
 def _input_of(feature: Feature) -> Input:
-    """Return the input under which a policy reads a feature."""
+    """Return the policy input that represents a feature."""
     return Input(feature.name, feature.type, feature.description, feature.words)
 
 
 def _of_both_memories() -> dict[str, Input]:
-    """Return the features of a new memory and of an old one, by prefixed names."""
+    """Return the inputs for a memory pair, prefixed "new/" and "old/"."""
     inputs = {}
     for side in ("new", "old"):
         for feature in FEATURES.values():
@@ -313,7 +313,10 @@ _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 
 
 def _describe_slot_fault(slot: Slot) -> str | None:
-    """Return the reason to refuse a slot of an extension, or None. Existing packs do not fill it, so it needs a default."""
+    """Return the reason to refuse an extension's slot, or None.
+
+    Existing packs do not fill it, so it needs a default.
+    """
     return (
         None
         if slot.source

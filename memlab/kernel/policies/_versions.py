@@ -52,7 +52,7 @@ VOCABULARY = "vocabulary"
 
 @contextmanager
 def naming_vocabulary(where: str, number: object) -> Iterator[None]:
-    """Raise NewerLab instead of an error in a text of a later vocabulary.
+    """Convert errors in a text of a later vocabulary to NewerLab.
 
     `where` is the name of the text in messages, and `number` its vocabulary. A text of a later vocabulary without new words
     is read like any other.
@@ -69,7 +69,10 @@ def naming_vocabulary(where: str, number: object) -> Iterator[None]:
 
 
 def _first_line(error: PolicyError | InputError) -> str:
-    """Return the unknown name of an error, without its position and suggestions: the reader is too old."""
+    """Return an error's message without its position and suggestions.
+
+    The reader is too old for them.
+    """
     message = error.message if isinstance(error, PolicyError) else str(error)
     if isinstance(error, UnknownName):
         return f'There is no {error.what} "{error.name}" here.'
@@ -187,7 +190,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash of the pack as this version of memlab reads it, or the logged one if it cannot be read."""
+        """Hash of the pack as read by this memlab, else the logged hash."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property
@@ -250,11 +253,13 @@ class VersionLog:
 
     @property
     def challenges(self) -> tuple[Challenge, ...]:
-        """Packs that are compared with the active one, oldest first."""
+        """Packs that challenge the active pack, oldest first."""
         return tuple(self._challenges.values())
 
     def with_pins(self, pack: Pack) -> Pack:
-        """Return a pack with the pinned policies in their slots, which is the pack that would be active.
+        """Return a pack with the pinned policies in their slots.
+
+        It is the pack that would be active.
 
         Parameters
         ----------
@@ -309,7 +314,10 @@ class VersionLog:
         self._seq = event.seq
 
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
-        """Record a decision that needs a missing extension: the lab opens, and reading its pack raises an error."""
+        """Record a policy event that needs a missing extension.
+
+        The lab opens, and reading its pack raises an error.
+        """
         if event.kind in ("challenge", "end-challenge"):
             warnings.warn(
                 f"{refusal} The challenger is left out of recalls.", ExtensionWarning, stacklevel=2
@@ -363,7 +371,7 @@ class VersionLog:
             self._enter(event, self._versions[body["slot"]][-1])
 
     def _become(self, event: Event, pack: Pack) -> None:
-        """Make another pack active. Slots whose policies change get a new version."""
+        """Make another pack active and add versions for changed slots."""
         last = self._lives[-1].loaded if self._lives else None
         before = {} if last is None else last.policies
         pack = self.with_pins(pack)
@@ -374,7 +382,10 @@ class VersionLog:
                 self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
 
     def _put(self, event: Event, slot: str, policy: Policy) -> None:
-        """Make another policy active in one slot. Pinning the active one creates no version."""
+        """Make another policy active in one slot.
+
+        Pinning the active one creates no version.
+        """
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
         if same:
@@ -428,7 +439,7 @@ class VersionLog:
         return version
 
     def _enter(self, event: Event, version: Version) -> None:
-        """Add a line to the history."""
+        """Append an entry to the policy history."""
         pinned = version.slot in self._pins
         reason = event.body.get("reason", "")
         self._entries.append(
@@ -438,7 +449,9 @@ class VersionLog:
     # -- history ---------------------------------------------------------------------------------------------
 
     def versions(self, slot: str) -> tuple[Version, ...]:
-        """Return every version of a slot, oldest first; the last one is active.
+        """Return every version of a slot, oldest first.
+
+        The last one is active.
 
         Parameters
         ----------
@@ -459,7 +472,7 @@ class VersionLog:
         return tuple(self._versions[slot])
 
     def version(self, slot: str, wanted: int | str) -> Version:
-        """Return a version by its number or by the first characters of its hash.
+        """Return a slot's version by its number or hash prefix.
 
         Parameters
         ----------
@@ -489,7 +502,7 @@ class VersionLog:
         )
 
     def previous(self, slot: str) -> Version:
-        """Return the latest version whose policy differs from the active one.
+        """Return a slot's latest version that differs from the active policy.
 
         Parameters
         ----------
@@ -693,19 +706,19 @@ class VersionLog:
 
 
 def _naming_vocabulary(event: Event) -> AbstractContextManager[None]:
-    """Return the context in which the text of an event is read."""
+    """Return the context manager in which an event's text is read."""
     return naming_vocabulary(f"Event {event.seq} ({event.kind})", event.body.get(VOCABULARY, 1))
 
 
 def _pack_in(event: Event, source_of: Callable[[str], str]) -> Pack:
-    """Return the pack whose texts an event names."""
+    """Build the pack from the source texts that an event refers to."""
     sources = tuple(source_of(hash) for hash in event.body["sources"])
     with _naming_vocabulary(event):
         return pack_from_sources(sources)
 
 
 def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
-    """Return the policy of one slot whose text an event names."""
+    """Build the policy of one slot from the text that an event refers to."""
     body, source = event.body, source_of(event.body["source"])
     with _naming_vocabulary(event):
         return compile_policy(

@@ -60,7 +60,7 @@ class View:
         self._edited: list[int] = []
 
     def edited(self, edits: Iterable[Edit]) -> View:
-        """Return this text with each edit made; edits ascend and do not overlap."""
+        """Return a view with edits applied, ascending and without overlap."""
         parts, starts, origins, lengths = [], [], [], []
         position = length = 0
         for start, end, new in edits:
@@ -86,7 +86,7 @@ class View:
         return view
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text of the characters ``start`` to ``end``."""
+        """Map the characters ``start`` to ``end`` to their original span."""
         if self._before is None:
             return start, end
         assert self._starts is not None
@@ -125,7 +125,7 @@ _ODD = (
 
 
 def read_views(text: str) -> Iterator[tuple[View, Way]]:
-    """Yield the views of ``text``, each with the way in which it reads the text."""
+    """Yield a text and its decoded variants, each with its kind of decoding."""
     own = View(text)
     yield own, "as it is"
     plain = _plain(own)
@@ -148,12 +148,12 @@ def strip_disguise(text: str) -> str:
 
 
 def has_broken_token(text: str) -> bool:
-    """Return whether a token may continue over the end of a line."""
+    """Return True if a token may continue after a line break."""
     return _joined(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:
-    """Yield views with one more layer of escapes or encodings undone each."""
+    """Yield views of a text with further layers of encoding undone."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _decoding(view.text, left)
@@ -183,7 +183,7 @@ _ALIKE = {
 
 @cache  # built when a text first has a character outside ASCII
 def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return the pattern of invisible characters and the table of look-alikes.
+    """Return the invisible-character pattern and the look-alike table.
 
     The table maps look-alike letters to Latin letters.
     """
@@ -219,7 +219,7 @@ def _plain(view: View) -> View:
 
 
 def _replaced(view: View, text: str) -> View:
-    """Return a view of another text of the same length, character for character."""
+    """Return a view with the text replaced by one of the same length."""
     same = view.edited(())
     same.text = text
     return same
@@ -268,7 +268,7 @@ def _spelled(view: View) -> View | None:
 
 @cache  # ordinary texts never need the pattern
 def _escapes() -> re.Pattern[str]:
-    """Return the pattern of escapes.
+    """Return the compiled pattern of escape sequences.
 
     They are percent escapes, HTML entities, backslashes and quoted-printable.
     """
@@ -292,7 +292,7 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """Return the edits that undo one layer, and the remaining character budget.
+    """Return edits that decode one layer, and the remaining budget.
 
     Encodings are decoded only if there are no escapes. At most ``left`` characters are decoded.
     """
@@ -315,7 +315,10 @@ def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
 
 
 def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the span of a match; for base64 after a path, the spans between slashes."""
+    """Yield the spans that a match may encode.
+
+    Besides the whole match, these are the spans between slashes of base64 after a path.
+    """
     yield match.span()
     if match.lastgroup == "base64" and "/" in match[0]:
         yield from (piece.span() for piece in _PIECE.finditer(match.string, *match.span()))

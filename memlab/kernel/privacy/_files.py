@@ -91,14 +91,14 @@ wallet.dat
 
 @cache  # compiling the patterns takes a millisecond, and most memories point to no file
 def _sensitive() -> GitIgnoreSpec:
-    """Return the compiled patterns of sensitive files."""
+    """Return the compiled patterns of sensitive file names."""
     from pathspec import GitIgnoreSpec  # imported late, because most memories point to no file
 
     return GitIgnoreSpec.from_lines(SENSITIVE.lower().splitlines())
 
 
 def is_sensitive(path: str) -> bool:
-    """Return whether the name or the folder of a file shows that it holds secrets.
+    """Return True if a file's name or folder indicates that it holds secrets.
 
     Case and kind of slash do not matter.
 
@@ -139,7 +139,7 @@ class Ignored:
         self._spec = GitIgnoreSpec.from_lines(lines)
 
     def __contains__(self, path: str) -> bool:
-        """Return whether the file of this path, relative to the folder, is excluded."""
+        """Return True if the ignore file excludes this relative path."""
         return is_sensitive(path) or self._spec.match_file(path)
 
 

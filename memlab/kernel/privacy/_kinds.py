@@ -51,7 +51,7 @@ class Kind:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled form."""
+        """Compiled regular expression of this kind of secret."""
         return re.compile(self.form, self.flags)
 
 
@@ -69,7 +69,7 @@ _IN_A_WORD = "(?<![A-Za-z0-9+]{2})"
 def _token(
     name: str, prefixes: str, letters: str, minimum: int, full: int, maximum: int = 0
 ) -> Kind:
-    """Declare a prefix followed by random characters.
+    """Declare a secret with a fixed prefix and random characters after it.
 
     At least ``minimum`` of ``letters`` follow; ``full`` is the number of a complete token.
 
@@ -127,7 +127,7 @@ def _form(
     example: str,
     full_length: int,
 ) -> Kind:
-    """Declare a kind whose secret has a form of its own."""
+    """Declare a kind of secret that is recognised by its own format."""
     return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
 

@@ -95,7 +95,7 @@ _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2
 
 
 def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
-    """Return whether the gate has nothing to examine in a text."""
+    """Return True if a text needs no examination for secrets."""
     # The cheapest tests come first: most texts are decided by the stems and the lengths of their words.
     if not text.isascii():
         low = text.lower()
@@ -140,7 +140,7 @@ def _odd() -> str:
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """Return True for each text that a batch check proves to hold no secret.
+    """Return a list with True for each text that surely holds no secret.
 
     Undecided texts are False.
     """
@@ -208,7 +208,7 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
 
 
 def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list[Screening]:
-    """Screen each text, in order.
+    """Redact the secrets in each text, in order.
 
     An ordinary turn of a conversation takes about a microsecond.
     """
@@ -271,7 +271,7 @@ def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Return the findings of all views of a text, as spans of the text itself."""
+    """Return the secrets found in all views of a text, as spans of the text."""
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
@@ -286,7 +286,7 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
 
 
 def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield the kind, the span and whether it is complete for each secret in one view."""
+    """Yield each secret's kind, span and completeness in one view."""
     low = text.lower()
     if len(low) != len(
         text
@@ -307,7 +307,7 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
 
 
 def _begins() -> list[tuple[str, list[int]]]:
-    """Return each prefix of secrets, and the indices of the kinds of secret with it."""
+    """Return each prefix with the indices of the secret kinds that use it."""
     numbers_by_literal: dict[str, list[int]] = {}
     for number, kind in enumerate(KINDS):
         for begin in kind.begins:
@@ -393,7 +393,7 @@ def _gather(value: Any, into: set[str]) -> None:
 
 
 def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
-    """Return ``value`` with None for each content hash in the fields at ``paths``.
+    """Replace content hashes in the fields at ``paths`` by None.
 
     Keys stay.
     """
@@ -420,7 +420,7 @@ _NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
 def _list_strings(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each string with the path of names that leads to it."""
+    """Yield each string in a nested value with its path of keys."""
     if isinstance(value, str):
         yield ".".join(path), value
     elif isinstance(value, Mapping):

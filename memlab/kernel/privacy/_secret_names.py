@@ -204,7 +204,7 @@ def _is_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
-    """Apply ``_is_key`` if the word before "key" says that the key gives access.
+    """Apply ``_is_key`` if the word before "key" indicates access.
 
     Examples are "api", "access" and "private".
     """
@@ -215,7 +215,7 @@ def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _in_env(match: re.Match[str], text: str) -> bool:
-    """Return whether name and value are as in an env file: ``DB_PASSWORD=...``.
+    """Return True if an assignment has the form of ``DB_PASSWORD=...``.
 
     The name is in capitals, and no space is around the equals sign.
     """
@@ -320,7 +320,10 @@ def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
 
 @cache  # one pattern for each word, compiled when a text first has the word
 def _following(word: str) -> re.Pattern[str]:
-    """Return the pattern of a long string within three short words of this word."""
+    """Return the pattern of a long string shortly after `word`.
+
+    At most three short words are between them.
+    """
     return re.compile(
         re.escape(word)
         + r"s?(?:\s{1,3}+[a-z:'\"=(]{1,8}+(?=\s)){0,3}[\s:=]{0,3}+[\"'`(<]?(?P<value>[\w+/=.~-]{20,256})"
@@ -328,7 +331,9 @@ def _following(word: str) -> re.Pattern[str]:
 
 
 def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
-    """Find a long random string within three short words of a telling word.
+    """Find a long random string shortly after a word such as "token".
+
+    At most three short words are between them.
 
     An example is "use the token Zx81...".
     """
@@ -409,7 +414,7 @@ def _seed_words() -> frozenset[str]:
 
 
 def may_hold_seed_phrase(low: str) -> bool:
-    """Return whether a lower-case text has enough listed words for a seed phrase."""
+    """Return True if a lower-case text has enough words of the BIP-39 list."""
     seed_words = _seed_words()
     if len(seed_words.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
@@ -422,7 +427,7 @@ def may_hold_seed_phrase(low: str) -> bool:
 
 
 def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
-    """Yield runs of words of the list.
+    """Yield seed phrases: runs of words of the BIP-39 list.
 
     Only spaces, commas, quotes and numbers may be between them.
 
@@ -456,7 +461,7 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run as a seed phrase if it has enough words and different words."""
+    """Yield a run of words as a seed phrase if it is long and varied enough."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 
@@ -474,7 +479,10 @@ _PUTTY = re.compile(
 
 
 def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield key blocks from first line to last; a cut block ends with its base64."""
+    """Yield the blocks of private keys, from first line to last.
+
+    A block that is cut ends with its base64.
+    """
     ends = _END.finditer(text)
     end = next(ends, None)
     begins = list(_BEGIN.finditer(text))
@@ -503,7 +511,7 @@ PERSONAL = {
 
 
 def personal_kinds(settings: Mapping[str, object]) -> frozenset[str]:
-    """Return the kinds of identifiers that a pack with these settings redacts.
+    """Return the kinds of personal identifiers that a pack redacts.
 
     >>> personal_kinds({"redact-cards": True, "redact-ibans": False})
     frozenset({'card number'})
@@ -536,7 +544,7 @@ def _personal_patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield identifiers of these kinds.
+    """Yield personal identifiers of the requested kinds.
 
     A card number must have a valid check digit (Luhn), and an IBAN valid check digits (ISO 7064).
     """
@@ -557,7 +565,10 @@ def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int,
 
 
 def _is_long(kind: str, identifier: str) -> bool:
-    """Return whether a phone number has 8 to 15 digits; other kinds have any length."""
+    """Return True if a phone number has 8 to 15 digits.
+
+    Other kinds have any length.
+    """
     return kind != "phone number" or 8 <= sum(map(str.isdigit, identifier)) <= 15
 
 
@@ -569,7 +580,9 @@ def _is_card(number: str) -> bool:
 
 
 def _end_of_iban(text: str, start: int, end: int) -> int:
-    """Return the end of the IBAN that begins at ``start``, which a word may follow.
+    """Return the end position of the IBAN at ``start``.
+
+    A word may follow it.
 
     Returns ``start`` if there is none.
     """

@@ -50,7 +50,7 @@ _LOOKED_AT = 256  # characters that are examined; a longer value shows no more a
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value only stands for a secret.
+    """Return True if a value is a placeholder instead of a secret.
 
     Examples are "changeme", "your-token", "${TOKEN}", "8-64" and "xxxx".
     """
@@ -93,12 +93,12 @@ def is_mixed(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Return whether a value is mixed and no placeholder."""
+    """Return True if a value looks random and is not a placeholder."""
     return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
 
 
 def looks_generated(value: str) -> bool:
-    """Return whether a value after a distinctive prefix is a token's and not a name's.
+    """Return True if a value after a known prefix is a token, not a name.
 
     The prefix is evidence in itself, so the threshold is lower than for ``is_random``.
 
@@ -128,7 +128,9 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_basic(value: str) -> bool:
-    """Return whether a value is base64 of "name:password", or a random value.
+    """Return True if a value is HTTP Basic credentials or looks random.
+
+    Basic credentials are base64 of "name:password".
 
     The random value may be one that was altered.
     """
@@ -152,7 +154,7 @@ def is_url_password(value: str) -> bool:
 
 
 def is_login(value: str) -> bool:
-    """Return whether the end of a .pgpass line is a password.
+    """Return True if the last field of a .pgpass line is a password.
 
     Line numbers, messages and types are no passwords.
     """
@@ -169,7 +171,7 @@ def is_random_hex(value: str) -> bool:
 
 
 def is_wallet_key(value: str) -> bool:
-    """Return whether the check digits of a wallet's key are correct."""
+    """Return True if a wallet key's check digits are valid."""
     number = 0
     for character in value:
         digit = _BASE58.find(character)

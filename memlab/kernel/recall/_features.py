@@ -151,7 +151,7 @@ def corrects(
 
 
 def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
-    """Return the share of the shorter statement's stems that both contain."""
+    """Return the number of shared stems as a share of the shorter statement's stems."""
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
@@ -170,7 +170,7 @@ def _measure_pairs(
     created: NDArray[Any],
     closeness: Callable[[Scores], Scores],
 ) -> NDArray[np.float64]:
-    """Return the closeness of each pair of a later and an earlier row."""
+    """Return the closeness of the vectors of each (later, earlier) pair of rows."""
     matrix = vectors.astype(np.float32)
     ascending = bool((created[1:] >= created[:-1]).all())
     dots = (products_below if ascending else products)(matrix, matrix)[later, earlier].astype(
@@ -234,7 +234,7 @@ class Candidates(Moment):
         return candidates
 
     def compute(self, name: str) -> Values:
-        """Compute a feature that does not follow from the query alone."""
+        """Compute a feature of the candidates by name."""
         query, rows, state = self.query, self.rows, self.state
         match name:
             # Before the stages `seed` and `spread` set these values.
@@ -312,7 +312,7 @@ class Candidates(Moment):
         return self.state.contexts.codes[self.rows]
 
     def _phrase(self) -> Values:
-        """Return the share of the query's phrases in each text.
+        """Return for each text the share of the query's word pairs that it contains.
 
         Only texts that contain both words of some pair are read.
         """
@@ -443,7 +443,7 @@ class Candidates(Moment):
         return np.fromiter(flags, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:
-        """Return the maximum seed of each session in the pool.
+        """Return for each row the maximum seed score in its session.
 
         A row without a session has its own seed.
         """
@@ -455,7 +455,7 @@ class Candidates(Moment):
 
 
 def _is_any_of(values: Values, wanted: Values) -> Values:
-    """Return which values are among ``wanted``.
+    """Return a mask of the values that are in ``wanted``.
 
     A few comparisons cost a fifth of ``isin``, which sorts.
     """

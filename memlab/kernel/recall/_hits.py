@@ -106,7 +106,7 @@ class ScoreExplanation(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each term: ``term``, ``value``, ``label`` and ``group``."""
+        """The explanation as a frame with ``term``, ``value``, ``label`` and ``group``."""
         rows = [
             (*term, *words)
             for term, *words in zip(self.terms, self.labels, self.groups, strict=True)
@@ -126,7 +126,7 @@ class ScoreExplanation(Displayed):
         return parts
 
     def _rows(self) -> list[tuple[str, float | None]]:
-        """Return the lines of parts to print.
+        """Return the printable lines of the parts of a score.
 
         Parts are listed under the sum of their group, and parts that round to zero share one line.
         """
@@ -508,7 +508,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _describe_order(self, index: int) -> str:
-        """Say how the pack's order of a candidate differs from the order of the scores.
+        """Describe how the pack ranks a candidate differently from its score.
 
         Returns nothing if they agree.
         """
@@ -577,7 +577,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the last candidate shown by score, excluding probes."""
+        """Return the index of the lowest-ranked shown candidate that is no probe."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]
@@ -714,7 +714,7 @@ def _note_duplicates(hit: Hit) -> str:
 
 
 def _short(value: float | bool | str | None) -> str:
-    """Write the value of a feature with four digits."""
+    """Format a feature value with four digits."""
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)

@@ -127,7 +127,7 @@ def _utc_day(instant: int) -> date | None:
 
 
 def days_from(spans: tuple[Span, ...], instants: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return f64[instants]: days from the nearest span; 0 inside, negative before it.
+    """Return the signed days from each instant to the nearest span; 0 inside a span.
 
     All values are NaN if there is no span.
     """
@@ -152,7 +152,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[date, date]]:
-    """Yield the first day of each named span and the day after its last."""
+    """Yield each span that words name, as its first day and the day after its last."""
     position = 0
     while position < len(words):
         used, span = _read_date(words, position, today, latest)
@@ -232,7 +232,7 @@ DATE_UNITS = frozenset(("day", "week", "weekend", "month", "year"))
 
 
 def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | None:
-    """Return the calendar unit that is ``back`` units before today's."""
+    """Return the span of the calendar unit ``back`` units before the current one."""
     if name == "day":
         return _one_day(today - timedelta(back)) if back < today.toordinal() else None
     if name in ("week", "weekend"):
@@ -262,7 +262,7 @@ def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple
 
 
 def _span_of_day(year: int, month: int, day: int) -> tuple[date, date] | None:
-    """Return the span of one day of a month, or None if there is no such day."""
+    """Return the span of a day of a month, or None if the day does not exist."""
     span = _span_of_month(year, month)
     if span is None or not 1 <= day <= (span[1] - span[0]).days:
         return None
@@ -282,17 +282,17 @@ def _one_day(day: date) -> tuple[date, date]:
 
 
 def _parse_ordinal(word: str) -> int | None:
-    """Return the number of ``7``, ``7th`` or ``2023``, or None."""
+    """Parse a number such as ``7``, ``7th`` or ``2023``; return None for other words."""
     return _parse_number(word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word)
 
 
 def _parse_number(word: str) -> int | None:
-    """Return the value of at most four ASCII digits, or None."""
+    """Parse a number of at most four ASCII digits; return None for other words."""
     return int(word) if len(word) <= 4 and word.isascii() and word.isdecimal() else None
 
 
 def _parse_year(word: str) -> int | None:
-    """Return the value of four digits that are a year, or None."""
+    """Parse a year of four digits; return None for other words."""
     number = _parse_number(word) if len(word) == 4 else None
     return number if number is not None and _FIRST_YEAR <= number <= _LAST_YEAR else None
 
@@ -343,7 +343,7 @@ class Phrases:
 
 
 def _neighbouring_pairs(stems: list[str]) -> set[tuple[str, str]]:
-    """Return the pairs of different neighbouring stems."""
+    """Return the pairs of adjacent stems that differ."""
     return {(first, second) for first, second in pairwise(stems) if first != second}
 
 
@@ -443,7 +443,7 @@ class Triggers:
         self._index: dict[str, dict[_Parts, list[int]]] = {}
 
     def match(self, state: State, text: str) -> NDArray[np.int64]:
-        """Return the rows with a trigger that matches ``text``, ascending."""
+        """Return the ascending rows that have a trigger matching ``text``."""
         if not state.lists["triggers"].has_values:
             return np.empty(0, dtype=np.int64)
         self._learn(state)
@@ -470,7 +470,7 @@ class Triggers:
         return [piece for piece in pieces if piece in self._index]
 
     def _learn(self, state: State) -> None:
-        """Index the triggers of new rows; all triggers for another state."""
+        """Index the triggers of new rows, or of all rows if the state is another one."""
         lists = state.lists["triggers"]
         if self._source is None or self._source() is not lists:
             self._source, self._count, self._index = weakref.ref(lists), 0, {}
@@ -488,7 +488,7 @@ def _split_trigger(trigger: str) -> _Parts:
 
 
 def _parts_occur(parts: _Parts, text: str) -> bool:
-    """Return whether the parts occur in the text one after the other."""
+    """Return whether the parts of a trigger occur in the text in their order."""
     start = 0
     for part in parts:
         start = text.find(part, start)

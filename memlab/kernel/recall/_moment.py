@@ -159,7 +159,7 @@ _readings: dict[tuple[str, str, int], Reading] = {}
 
 
 def reading_of(policy: Policy) -> Reading:
-    """Return the reading of a policy under the features that are declared now."""
+    """Return the cached `Reading` of a policy for the currently declared features."""
     key = policy.hash, policy.signature.slot, FEATURES.changes
     reading = _readings.get(key)
     if reading is None:
@@ -170,7 +170,7 @@ def reading_of(policy: Policy) -> Reading:
 
 
 def _form_of(policy: Policy, program: Program, name: str) -> str:
-    """Return the form in which a policy reads an input."""
+    """Return how a policy reads an input: as test, codes, nullable or plain values."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -283,12 +283,12 @@ def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
 
 
 def _name_feature(feature: Feature) -> str:
-    """Return the beginning of an error about a feature of an extension."""
+    """Return the opening words of an error about an extension's feature."""
     return f"The feature {feature.name} of the extension {feature.owner}"
 
 
 def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values of a numeric feature as float64, null as NaN."""
+    """Check a numeric feature's values and return them as float64, null as NaN."""
     if values.dtype == object:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
@@ -331,7 +331,7 @@ def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _refuse_sets(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Raise ExtensionError: an extension cannot declare a feature of type set."""
+    """Raise ExtensionError, because extensions cannot declare set features."""
     raise ExtensionError(
         f"{_name_feature(feature)} has the type set. An extension declares num, bool or str."
     )
@@ -436,7 +436,7 @@ class Moment:
         return values
 
     def compute(self, name: str) -> Values:
-        """Compute a feature of memories, or one of an extension."""
+        """Compute a feature of memories by name, including extensions' features."""
         rows, state = self.rows, self.state
         if name in _STORED:
             return self.number(_STORED[name])
@@ -507,7 +507,7 @@ class Moment:
         return columns | {name: self[name].tolist() for name in also}
 
     def give(self, **features: Values) -> None:
-        """Set features that were computed elsewhere."""
+        """Cache feature values that were computed elsewhere."""
         self._cache.update(features)
 
     def ask(
@@ -572,22 +572,22 @@ class Moment:
     # -- columns, and one method for each other family ---------------------------------------------------------
 
     def number(self, column: str) -> Values:
-        """Return a stored column of numbers."""
+        """Return the values of a stored numeric column."""
         values: Values = self.state.numbers[column].values[self.rows]
         return values
 
     def word(self, column: str) -> Values:
-        """Return a stored column of strings."""
+        """Return the values of a stored string column."""
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
-        """Return the row just before each row in its session; -1 for none."""
+        """Return the preceding row in the session of each row, or -1."""
         if "before" not in self._cache:
             self._cache["before"] = self.state.edges.step(self.rows, _NEXT, outgoing=False)
         return self._cache["before"]
 
     def use_days(self) -> Values:
-        """Return f64[uses, rows]: the ages in days of the latest uses.
+        """Return f64[uses, rows]: the ages of each row's latest uses in days.
 
         The newest is first; NaN stands for no use.
         """
@@ -600,7 +600,7 @@ class Moment:
         return self._cache["use-days"]
 
     def _words(self) -> Words:
-        """Return the words of all memories in the pack's language."""
+        """Return the word index of all memories in the pack's language."""
         return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
@@ -677,7 +677,7 @@ class _Layout(NamedTuple):
 # The rows of a table depend only on the plan, and each recall fills one table.
 @cache
 def _layout(names: tuple[str, ...]) -> _Layout:
-    """Return the source of each feature in a table with rows of these names."""
+    """Return where the values of each row of a feature table come from."""
     numbered = list(enumerate(names))
     return _Layout(
         [(row, _STORED[name]) for row, name in numbered if name in _STORED],

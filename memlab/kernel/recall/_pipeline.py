@@ -85,7 +85,7 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
 def find(run: Run) -> None:
-    """Search the nearest vectors, the best matches of words, and triggers."""
+    """Find candidates by nearest vectors, word matches and triggers."""
     if len(run.about.nodes) and run.plan.spread.entities_first:
         run.found = _NO_ROWS
         return
@@ -101,7 +101,7 @@ def find(run: Run) -> None:
 
 
 def _search_rows(run: Run, filter_rows: Callable[[Rows], Rows] | None = None) -> Rows:
-    """Return the ascending rows of all searches.
+    """Return the rows that any of the searches finds, ascending.
 
     With ``filter_rows``, each search continues until enough rows pass it.
     """
@@ -183,7 +183,7 @@ def admitted_rows(run: Run, rows: Rows, *, hops: int) -> Rows:
 
 
 def _are_eligible(pool: Candidates) -> Flags:
-    """Return which candidates the slot ``eligible`` admits; null counts as false."""
+    """Return a mask of the candidates that the slot ``eligible`` admits."""
     values, nulls = pool.ask(pool.pack.policies["eligible"])
     return np.asarray(values if nulls is None else values & ~nulls, dtype=np.bool_)
 
@@ -223,7 +223,7 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
-    """Return the candidates that seeds, entities and spreading reach."""
+    """Return the candidates that spreading from seeds and entities reaches."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # Activation starts at the best candidates, in ascending order of rows.
     order = (
@@ -313,7 +313,7 @@ def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
 # The relations of a state seldom change, and a policy needs their codes at every step.
 @lru_cache(maxsize=64)
 def _index_relations(relations: tuple[str, ...]) -> Mapping[str, int]:
-    """Return the code of each relation."""
+    """Return a mapping from each relation to its code."""
     return {name: code for code, name in enumerate(relations)}
 
 
@@ -583,7 +583,7 @@ def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults
 
 
 def explore(run: Run) -> None:
-    """Decide what is shown, and draw exploration items with their probabilities."""
+    """Choose the shown items, drawing exploration items and their probabilities."""
     selected, chance, state = run.selected, None, run.state
     if run.seed is not None:
         # Count visible memories for a viewer, so that private writes of others do not change the draw.
@@ -704,7 +704,7 @@ class Recaller:
         challenges: Sequence[Challenge] = (),
         selection: Selection | None = None,
     ) -> Slate:
-        """Return the slate of a query. Nothing is written.
+        """Return the slate of a query without writing to the lab.
 
         With ``seed``, exploration items are drawn: those of ``challenges``, or else the pack's own probes. A ``selection``
         decides which candidates may be shown and how many.

@@ -65,7 +65,7 @@ _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
 
 
 def in_recall(status: Codes) -> Flags:
-    """Return whether each status takes part in recall.
+    """Return a mask of the statuses that take part in recall.
 
     Statuses are indices into ``STATUSES``.
     """
@@ -169,7 +169,7 @@ def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
 
 
 def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
-    """Return a moment with the final status of each memory, and the statuses.
+    """Apply ``promote`` until statuses settle; return the moment and the statuses.
 
     Statuses are indices into ``STATUSES``. ``promote`` is evaluated until no status changes.
 
@@ -298,7 +298,7 @@ class Stages(Registry[Stage]):
         return None
 
     def remove(self, extension: str) -> None:
-        """Restore memlab's own stages where ``extension`` replaced them."""
+        """Restore the built-in stages that ``extension`` replaced."""
         stages = {
             name: self._builtin[name] if stage.owner.rpartition(" ")[0] == extension else stage
             for name, stage in self._items.items()
@@ -348,7 +348,7 @@ def own_stage(name: str) -> Stage:
 
 
 def _checked_run(stage: Stage) -> Callable[[Any], None]:
-    """Return an extension's stage function with faults as ExtensionError."""
+    """Wrap an extension's stage function so that its faults raise ExtensionError."""
 
     def run_checked(run: Run) -> None:
         """Run the stage, and raise its faults as ExtensionError."""
@@ -464,7 +464,7 @@ class Plan:
     """The log parts under challengers, by their hashes. A cache, because compiling takes as long as a recall."""
 
     def log_with(self, challengers: Sequence[Pack]) -> Logging:
-        """Return the log parts of slates while these packs are challengers.
+        """Return what slates log while the given packs are challengers.
 
         They have the features that the challengers read.
         """
@@ -506,7 +506,7 @@ class Plans:
 
 
 def compile_plan(pack: Pack, embedder: str) -> Plan:
-    """Compile the plan of a pack.
+    """Compile a pack to the plan of its recalls.
 
     Raises
     ------
@@ -556,7 +556,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return whether a candidate is eligible by its number of hops.
+    """Return the eligibility of a candidate for each number of hops, or None.
 
     None means that ``eligible`` reads other features.
     """
@@ -584,7 +584,7 @@ def _showing(pack: Pack) -> Showing:
 
 
 def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Logging:
-    """Compile the log parts of a pack, with the features that its challengers read."""
+    """Compile what slates of a pack log, including features its challengers read."""
     packs = (*challengers, pack)
     tests = {
         name: other.policies[slot]
@@ -638,7 +638,7 @@ def _replaced() -> dict[str, str]:
 
 
 def _ordered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Check the order of the stages and return them.
+    """Return the stages after checking their order.
 
     Raises InputError if a stage reads an attribute that is not yet set.
     """

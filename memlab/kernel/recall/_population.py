@@ -160,7 +160,7 @@ class Where:
 
     @property
     def lasting(self) -> bool:
-        """Whether the result is the same until ``State.changes`` changes."""
+        """Whether the filter's result can change only when ``State.changes`` does."""
         return self.plain and _LASTING.issuperset(self.expression.meta.root_names())
 
     def mask(self, state: State) -> NDArray[np.bool_]:
@@ -227,7 +227,7 @@ def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _serialise(expression: pl.Expr) -> str | None:
-    """Return an expression as JSON, or None if a log cannot provide all parts."""
+    """Serialise an expression as JSON; return None if a log cannot store it."""
     try:
         tree = _unpack_buffers(json.loads(expression.meta.serialize(format="json")))
     except (pl.exceptions.PolarsError, TypeError):
@@ -537,7 +537,7 @@ NO_FILTERS = Filters()
 
 
 def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
-    """Check the words of one filter and sort them."""
+    """Check and sort the values of one filter."""
     if requested is None:
         return None
     vocabulary = _VOCABULARIES[name]
@@ -621,7 +621,7 @@ class Population:
         return len(self.rows)
 
     def lengths(self, state: State, words: Words) -> Lengths:
-        """Return the lengths of the population in words of the language of ``words``.
+        """Return the length of each memory of the population, in indexed words.
 
         The result is cached by language; only added memories are counted.
         """
@@ -687,7 +687,7 @@ class Population:
         return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}
 
     def keep_members(self, rows: Rows) -> Rows:
-        """Return the rows that take part."""
+        """Return those of the given rows that belong to the population."""
         return rows if self.mask is None else rows[self.mask[rows]]
 
 
@@ -749,7 +749,7 @@ class Populations:
 def apply_filters(
     state: State, *, project: str | None, session: str | None, filters: Filters, start: int = 0
 ) -> Mask:
-    """Return bool[memories]: which memories from row ``start`` on may take part.
+    """Return a mask of the memories from row ``start`` on that may be recalled.
 
     A memory must have a recallable status (or one of ``status``), and belong to the project, to none, or to the global
     scope. It must belong to the session if its scope is "session", and pass the filters of seasons, branches, scopes,
@@ -757,7 +757,7 @@ def apply_filters(
     """
 
     def has_any(column: str, *words: str | None) -> Mask:
-        """Return which memories from ``start`` on have one of these words."""
+        """Return a mask of memories from ``start`` on with one of the values in a column."""
         return state.names[column].is_in(words, start)
 
     # The most selective filters first do not help: each is one pass over a column of codes.

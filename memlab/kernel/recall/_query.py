@@ -218,7 +218,7 @@ class SpeakerNames:
     def find(
         self, text: str, vocabulary: list[str], present: NDArray[np.int64]
     ) -> NDArray[np.int32]:
-        """Return the codes, among ``present``, of speakers named in ``text``, ascending."""
+        """Return the ascending codes of speakers in ``present`` that ``text`` names."""
         if len(vocabulary) < self._known:
             self._codes, self._known = {}, 0
         if len(vocabulary) > self._known:
@@ -290,7 +290,7 @@ class QuestionFeatures:
 
     @cached_property
     def specific_matches(self) -> Matches | None:
-        """The matches of the query without unspecific words (user, like, do ...).
+        """The matches of the query without unspecific words such as "user" or "like".
 
         Such words are no evidence. None if the query has no such word, or no other word.
         """
@@ -318,7 +318,7 @@ class QuestionFeatures:
         )
 
     def nearest(self, count: int) -> Rows:
-        """Return the nearest memories that take part and have a vector, best first."""
+        """Return the nearest memories of the population by vector, best first."""
         population, vectors = self.population, self.state.vectors
         rows = self.state.drop_unembedded(population.rows)
         every = len(rows) == len(population.rows)
@@ -335,7 +335,7 @@ class QuestionFeatures:
         return nearest
 
     def similarity(self, rows: Rows) -> Scores:
-        """Return the cosines of ascending rows.
+        """Return the cosine of the query with each of the ascending rows.
 
         Cosines that an earlier call or the search has computed are reused.
         """
@@ -578,7 +578,7 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 
 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
-    """Return the number of pieces of ``text`` before the first of these names.
+    """Return the token position in ``text`` of the first mention of any name, or None.
 
     None means that no name occurs. Case is ignored, and so is a name that is a stop word.
 

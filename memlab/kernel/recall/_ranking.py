@@ -86,7 +86,7 @@ class Ranking:
 
 
 def diversifies(pack: Pack) -> bool:
-    """Return whether the results of a pack depend on one another.
+    """Return whether a pack's ranking of an item depends on the other items.
 
     Otherwise they depend on the scores alone.
     """
@@ -158,7 +158,7 @@ def _diversify(
     above: float,
     depth: int,
 ) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the first ``depth`` selected positions, and the near-duplicates of each."""
+    """Return the first ``depth`` positions by diversity, and their near-duplicates."""
     # At a weight of 1 scores are not scaled, so that rounding cannot change their order.
     relevance = scores if weight >= 1 else weight * _scale_scores(scores)
     closeness_to = _closeness_to(matrix, closeness)
@@ -212,7 +212,7 @@ def _divide(dots: NDArray[np.float64], norms: NDArray[np.float64]) -> NDArray[np
 
 
 def _scale_scores(scores: Scores) -> Scores:
-    """Scale scores by their maximum, after subtracting a negative minimum."""
+    """Shift scores to be non-negative and divide them by their maximum."""
     low, high = min(0.0, scores.min()), scores.max()
     return (scores - low) / (high - low) if high > low else np.zeros(len(scores))
 
@@ -300,7 +300,7 @@ class _Selection:
             self._costs, self._budget = spending(pool.rows[able]) or (self._costs, self._budget)
 
     def inputs(self, waiting: Positions, scores: Scores) -> Mapping[str, Callable[[], Column]]:
-        """Return the slot's inputs for the ``waiting`` candidates, except features."""
+        """Return the inputs of the slot ``select`` for unselected candidates."""
         return {
             "score": lambda: scores[waiting],
             "likeness": lambda: self._likeness[waiting],
@@ -326,7 +326,7 @@ class _Selection:
         return counts
 
     def take(self, position: int) -> None:
-        """Select the candidate at a position."""
+        """Add the candidate at a position to the selection."""
         self.positions.append(position)
         self.waiting[position] = False
         if self._cosines is None:
@@ -360,7 +360,7 @@ class _NoSeed(np.random.bit_generator.ISeedSequence):
     """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
-        """Return zeros, which the key replaces."""
+        """Return zeros as the seed state; the key is set afterwards."""
         return np.zeros(n_words, dtype=dtype)
 
 
@@ -512,7 +512,7 @@ def _insert_probes(
 def _probe_probabilities(
     pack: Pack, pool: Candidates | Features, band: Positions, limit: int
 ) -> Scores | None:
-    """Return each candidate's probability of being drawn as the first exploration item.
+    """Return each candidate's probability of being the first probe drawn.
 
     None means that all weights are 0.
     """
@@ -552,7 +552,7 @@ def _draw_index(share: Scores, chance: np.random.Generator) -> int:
 
 
 def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Positions, float]:
-    """Return the drawn indices in order, and the threshold kappa."""
+    """Draw indices by the Gumbel top-k method; return them and the threshold kappa."""
     with np.errstate(divide="ignore"):
         keys = np.log(share) + chance.gumbel(size=len(share))
     order = best(keys, count + 1)
@@ -656,7 +656,7 @@ def _draw_extra(
     challenges: Sequence[Challenge],
     chance: np.random.Generator,
 ) -> tuple[Positions, Positions, Scores, int]:
-    """Add items of challengers to the results of the active pack (design "extra")."""
+    """Add challengers' items to the active pack's results (challenge design "extra")."""
     propensity = np.zeros(count)
     propensity[active] = 1.0
     wanted = np.zeros(count)
@@ -683,7 +683,7 @@ def _draw_lot(
     rate: float,
     chance: np.random.Generator,
 ) -> tuple[Positions, Positions, Scores, int]:
-    """Draw the contested positions among the items of all packs (design "lot")."""
+    """Draw the contested positions from all packs' items (challenge design "lot")."""
     best_rank = np.full(count, np.inf)
     votes = np.zeros(count)
     for positions in (active, *challengers):
@@ -810,7 +810,7 @@ class Selection(Protocol):
         """Return the tokens that each row would cost, and the budget, or None."""
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
-        """Return what may be shown, leaving room for at most ``extra`` exploration items."""
+        """Choose the items to show, leaving room for at most ``extra`` exploration items."""
 
 
 @dataclass(frozen=True)

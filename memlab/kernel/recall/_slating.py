@@ -68,7 +68,7 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the features of a slate that are logged: numbers and words by name.
+    """Return the numeric and string features that a slate logs, by name.
 
     They include features of challengers.
     """
@@ -97,7 +97,7 @@ def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
 def _duplicates(
     ids: Rows, positions: Rows, duplicates: dict[int, list[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the ids of near-duplicates by the id of the memory that is shown."""
+    """Return the near-duplicates of each shown memory, by memory id."""
     if not duplicates:
         return {}
     return {
@@ -127,6 +127,6 @@ def bytes_of(plan: Plan, slate: Slate) -> bytes:
 
 
 def _table_of(slate: Slate) -> Any:
-    """Return the table whose rows are the numbers of a slate, or None without numbers."""
+    """Return the array whose rows are a slate's numeric features, or None."""
     first = next(iter(slate.numbers.values()), None)
     return None if first is None else first.base

@@ -228,7 +228,7 @@ def propensities(
     labels: Labels,
     notes: list[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Complete the sampler of each decision and every propensity that follows from it.
+    """Complete the sampler of each decision and the propensities that it implies.
 
     A shown item has the same propensity in both tables. A log without a declared sampler is ``deterministic`` if all shown
     items were certain, ``logged`` if not, and ``unknown`` without propensities.
@@ -282,7 +282,7 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
 def _reconcile(
     exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Make the propensities of shown items equal in both tables.
+    """Give each shown item the same propensity in both tables.
 
     A contradiction is refused.
     """
@@ -327,7 +327,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in missing samplers by the propensities of the decisions without one."""
+    """Fill in missing samplers, inferred from the propensities of their decisions."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
@@ -504,7 +504,7 @@ def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, em
 def _cast_table(
     name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
 ) -> pl.DataFrame:
-    """Cast the columns of one table, and leave out those without a use."""
+    """Cast the columns of a table and drop unused columns."""
     # Candidates may have any features; other tables keep only their declared columns.
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
@@ -620,7 +620,7 @@ def _is_object(text: str) -> bool:
 
 
 def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
-    """Check that rows are unique and belong together.
+    """Check that rows are unique and refer to existing rows of the other tables.
 
     Shown items must be candidates, and judged items must have been shown.
     """
@@ -820,7 +820,7 @@ def _fill_rewards(
 def one_feedback(
     feedback: pl.DataFrame, duplicates: Duplicates, labels: Labels, notes: list[str] | None = None
 ) -> pl.DataFrame:
-    """Return one judgement for each decision, memory and source."""
+    """Reduce feedback to one judgement per decision, memory and source."""
     key = [*IDS, "source"]
     repeated = feedback.filter(~pl.struct(key).is_first_distinct())
     if repeated.is_empty():
@@ -1000,7 +1000,7 @@ def _choose_features(
 
 
 def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return one row per decision.
+    """Return the decisions of a wide frame, one row each.
 
     The columns must be equal in all rows of a decision.
     """
@@ -1019,7 +1019,7 @@ def _describe_difference(row: Mapping[str, Any], column: str, name: str) -> str:
 
 
 def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return the shown rows in order."""
+    """Return the rows of shown items in the order of display."""
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     if "position" not in role:
         return rows

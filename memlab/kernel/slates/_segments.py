@@ -376,7 +376,7 @@ class _Writer:
         return self._encode_derived(name, bits) or self._encode_values(values, bits)
 
     def _encode_derived(self, name: str, bits: Bits) -> Column | None:
-        """Encode a column by how it follows from others; None if it does not."""
+        """Encode a column as derived from other columns, or return None."""
         # Each relation is only used if it reproduces the column exactly.
         if name in _PICKS and all(source in self._values for source in _PICKS[name]):
             choices = _choices(*(self._values[source] for source in _PICKS[name])).view(np.int64)
@@ -394,7 +394,7 @@ class _Writer:
         return None
 
     def _find_indices(self, others: Bits, bits: Bits) -> Bits | None:
-        """Return which candidate of the same recall has each number.
+        """Return the index of the candidate in the same recall that has each number.
 
         The numbers are searched among ``others``. None if some number does not occur.
         """
@@ -411,7 +411,7 @@ class _Writer:
         return indices
 
     def _encode_values(self, values: Floats, bits: Bits) -> Column:
-        """Encode a column that does not follow from others."""
+        """Encode a column that cannot be derived from other columns."""
         candidates: list[Column] = []
         instants = _find_instants(values, self._at)
         if instants is not None:
@@ -451,13 +451,13 @@ def _count_bytes(column: Column) -> int:
 
 
 def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the stable order of candidates by memory; 16-bit ids sort faster."""
+    """Return the indices that stably sort candidates by memory id."""
     small = ids.astype(np.uint16) if len(ids) and ids.min() >= 0 and ids.max() < 1 << 16 else ids
     return np.argsort(small, kind="stable")
 
 
 def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
-    """Return the instants from which these days follow, or None.
+    """Return instants that reproduce the given ages in days, or None.
 
     A sample of 64 numbers is tested first, because most columns are no days.
     """
@@ -483,13 +483,13 @@ def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
 
 
 def _choices(first: Floats, second: Floats) -> Floats:
-    """Return the columns that may be picked: the first, the second, and their sum."""
+    """Return both columns and their sum, from which a "pick" encoding chooses."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
 
 
 def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
-    """Interpolate like ``numpy.interp``, in steps that every machine rounds alike."""
+    """Interpolate like ``numpy.interp``, with identical rounding on every machine."""
     scale, levels = np.array(knots, dtype=np.float64).T
     segment = np.clip(np.searchsorted(scale, values, side="right") - 1, 0, len(scale) - 2)
     slopes = np.diff(levels) / np.diff(scale)
@@ -499,7 +499,7 @@ def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
 
 
 def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Transpose numbers to bytes: all first bytes come first.
+    """Reorder the bytes of numbers so that equal byte positions are adjacent.
 
     Equal bytes are then adjacent, which compresses well.
     """
@@ -507,7 +507,7 @@ def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _restore_bytes(data: NDArray[np.uint8], kind: str) -> NDArray[Any]:
-    """Restore numbers from transposed bytes."""
+    """Restore numbers from bytes reordered by ``_transpose_bytes``."""
     size = np.dtype(kind).itemsize
     return np.ascontiguousarray(data.reshape(size, -1).T).view(kind).ravel()
 
@@ -520,7 +520,7 @@ def _compress(values: NDArray[Any]) -> bytes:
 
 
 def _decompress(data: bytes) -> NDArray[Any]:
-    """Decompress an array."""
+    """Decompress an array from an Arrow file."""
     return pl.read_ipc(io.BytesIO(data)).to_series().to_numpy()
 
 
@@ -554,7 +554,7 @@ class Segment:
 
     @cached_property
     def recalls(self) -> _Recalls:
-        """The fields that are stored per recall."""
+        """The fields that a segment stores once per recall."""
         return msgspec.msgpack.decode(_decompress(self._part(RECALLS)).tobytes(), type=_Recalls)
 
     @property
@@ -622,12 +622,12 @@ class Segment:
         return self._word_columns[name]
 
     def _column(self, name: str) -> Column:
-        """Return an encoded column."""
+        """Return a column in its encoded form."""
         column: Column = msgspec.msgpack.decode(self._part(name))
         return column
 
     def numbers(self, name: str) -> Floats:
-        """Return the numbers of a column; NaN where a slate lacks it.
+        """Return a column as numbers, with NaN for slates that lack it.
 
         Parameters
         ----------
@@ -911,7 +911,7 @@ class SealedLog:
         )
 
     def _scan_table(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
-        """Return a lazy frame over all segments.
+        """Return a lazy frame of one table over all segments.
 
         It reads only the columns that a query needs.
         """
@@ -955,7 +955,7 @@ _TYPES: dict[str, pl.DataType] = {"num": pl.Float64(), "bool": pl.Boolean(), "st
 
 
 def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
-    """Return the features of all segments with their types.
+    """Return the names and types of the features of all segments.
 
     A feature is boolean if it is boolean in each of them, else numeric.
     """

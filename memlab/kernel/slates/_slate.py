@@ -215,7 +215,7 @@ class Slate(Displayed):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The candidates as a frame: memory_id, features, score, rank, propensity."""
+        """The candidates as a frame of ids, features, scores, ranks and propensities."""
         return pl.DataFrame(
             [
                 pl.Series("memory_id", self.ids),
@@ -431,7 +431,7 @@ def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]
 
 
 def _collapse_words(values: list[str | None]) -> list[str | None] | str | None:
-    """Return a single word if all words are equal."""
+    """Return a single string if all strings are equal, else all of them."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
@@ -624,13 +624,13 @@ class Question(msgspec.Struct, frozen=True):
         )
 
     def encoded(self) -> bytes:
-        """Return the bytes that stay in the journal."""
+        """Return the query as bytes, which stay in the journal after sealing."""
         body = _ENCODER.encode(self)
         return _QUESTION + zlib.crc32(body).to_bytes(4, "little") + body
 
     @classmethod
     def decoded(cls, blob: bytes, decision: int) -> Question:
-        """Decode the bytes of a query.
+        """Decode a query from its bytes.
 
         Parameters
         ----------

@@ -191,17 +191,17 @@ def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
 
 
 def _inclusion_of(slate: Slate) -> NDArray[np.float64]:
-    """Return the inclusion probabilities without filling the cache of the slate."""
+    """Return the inclusion probabilities of a slate without caching them in it."""
     return slate.inclusion if slate.propensity is None else slate.propensity
 
 
 def _ranking_of(slate: Slate) -> NDArray[np.int64]:
-    """Return the ranks without filling the cache of the slate."""
+    """Return the ranks of a slate without caching them in it."""
     return slate.ranking if slate.ranks is None else slate.ranks
 
 
 def _concatenate(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
-    """Concatenate arrays; an empty array of a type without any."""
+    """Concatenate arrays; return an empty array if there are none."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
 
 
@@ -255,7 +255,7 @@ class Summary:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """The displayed rows as pairs of a label and a text."""
+        """The displayed rows as (label, text) pairs."""
         span = "not logged"
         if self.first is not None and self.last is not None:
             span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
@@ -282,7 +282,7 @@ class Summary:
 
 
 def _write_counts(pairs: tuple[tuple[str, int], ...]) -> str:
-    """Write names with their counts; a single name without."""
+    """Format names with their counts, or a single name without its count."""
     return (
         pairs[0][0]
         if len(pairs) == 1
@@ -431,7 +431,7 @@ class Slates(Displayed):
     def of(
         cls, slates: Iterable[Slate], feedback: pl.DataFrame, *, lab: object | None = None
     ) -> Slates:
-        """Build a log from slates and feedback that memlab wrote; nothing is checked.
+        """Build a log from memlab's own slates and feedback, without checks.
 
         Parameters
         ----------
@@ -523,7 +523,7 @@ class Slates(Displayed):
         empty: Empty = "refuse",
         lab: object | None = None,
     ) -> Slates:
-        """Check and complete the four frames of a log of another system.
+        """Build a log from four frames of another system, checked and completed.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class Slates(Displayed):
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
-        """Check and complete a log in one frame, with one row per candidate.
+        """Build a log from one frame with a row per candidate, checked and completed.
 
         Parameters
         ----------
@@ -844,7 +844,7 @@ class Slates(Displayed):
         return self.filter(before), self.filter(~before)
 
     def _split_by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
-        """Split the log by clusters in the order of a hash with the seed."""
+        """Split the log by clusters, ordered by a seeded hash."""
         clusters: list[str] = (
             self.decisions.select("cluster").unique().collect()["cluster"].to_list()
         )
@@ -854,7 +854,7 @@ class Slates(Displayed):
             )
 
         def draw(cluster: str) -> bytes:
-            """Return the hash by which clusters are ordered."""
+            """Return the seeded hash that orders clusters."""
             return hashlib.blake2b(f"{seed}\x1f{cluster}".encode(), digest_size=16).digest()
 
         count = min(max(round(share * len(clusters)), 1), len(clusters) - 1)
@@ -862,11 +862,11 @@ class Slates(Displayed):
         return self.filter(chosen), self.filter(~chosen)
 
     def _restrict(self, decisions: pl.LazyFrame) -> Slates:
-        """Restrict all tables to these decisions."""
+        """Restrict all tables of the log to the given decisions."""
         ids = decisions.select("decision")
 
         def select(table: pl.LazyFrame) -> pl.LazyFrame:
-            """Return the rows of these decisions."""
+            """Return the rows of a table that belong to the given decisions."""
             return table.join(ids, on="decision", how="semi", maintain_order="left")
 
         return replace(
@@ -879,7 +879,7 @@ class Slates(Displayed):
 
     @arguments.checked
     def collect(self) -> Slates:
-        """Return the same log with its tables in memory, so that each is read once.
+        """Return the log with all tables read into memory.
 
         Returns
         -------
@@ -930,7 +930,7 @@ class Slates(Displayed):
 
     @cached_property
     def _length(self) -> int:
-        """The number of decisions."""
+        """The number of decisions in the log."""
         return int(self.decisions.select(pl.len()).collect().item())
 
     def __len__(self) -> int:
@@ -956,7 +956,7 @@ class Slates(Displayed):
 
 
 def _reorder_columns(candidates: pl.LazyFrame) -> pl.LazyFrame:
-    """Reorder the columns of candidates.
+    """Put the columns of the table of candidates in order.
 
     Score, rank and propensity follow the features.
     """

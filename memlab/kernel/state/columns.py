@@ -75,7 +75,7 @@ class Numbers:
 
     @property
     def values(self) -> NDArray[Any]:
-        """A live view of all rows. Do not write to it.
+        """A live, read-only view of all rows.
 
         Copy it before returning it to users.
         """
@@ -166,7 +166,7 @@ class RecentTimes(Numbers):
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
     def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
-        """Add rows with one time each."""
+        """Add one row for each time."""
         block = np.full((len(values), self._data.shape[1]), self.NEVER)
         block[:, 0] = values
         super().append(block)
@@ -224,7 +224,7 @@ class Names:
 
     @property
     def default(self) -> str | None:
-        """The string of rows for which none is given."""
+        """The default string of rows without one."""
         code = -1 if self._codes.default is None else int(self._codes.default)
         return None if code < 0 else self.vocabulary[code]
 
@@ -261,7 +261,7 @@ class Names:
         self._codes.extend(self._intern(name), count)
 
     def append_codes(self, codes: NDArray[np.int32]) -> None:
-        """Add one row for each code of the vocabulary."""
+        """Add one row for each vocabulary code."""
         self._codes.append(codes)
 
     def set(self, rows: NDArray[np.int64], names: str | Sequence[str | None] | None) -> None:
@@ -295,7 +295,7 @@ class Names:
 
     @property
     def codes_by_name(self) -> Mapping[str, int]:
-        """The code of each string of the vocabulary. Do not write to it."""
+        """A read-only mapping from each string of the vocabulary to its code."""
         return self._code
 
     def to_objects(self, rows: NDArray[np.int64]) -> NDArray[Any]:
@@ -397,7 +397,7 @@ class _Sparse(Generic[V]):
         self._size += count
 
     def _put(self, row: int, value: Any) -> None:
-        """Set the value of a row; None removes it."""
+        """Set the value of a row, or remove it if None."""
         if value is None:
             self._values.pop(row, None)
         else:
@@ -429,7 +429,7 @@ class Lists(_Sparse[tuple[str, ...]]):
         super()._put(row, tuple(value) if value else None)
 
     def with_values(self, rows: Sequence[int], lists: Sequence[Sequence[str] | None]) -> Lists:
-        """Return a copy with other strings in ``rows``.
+        """Return a copy in which ``rows`` have other strings.
 
         A new object tells callers that cache facts by column that these facts have changed.
         """
@@ -440,7 +440,7 @@ class Lists(_Sparse[tuple[str, ...]]):
         return after
 
     def append_series(self, lists: pl.Series) -> None:
-        """Add the rows of a Polars list column, visiting only those that are not empty."""
+        """Append the rows of a Polars list column, reading only non-empty lists."""
         filled = (lists.list.len().fill_null(0) > 0).arg_true()
         for row, strings in zip(filled.to_list(), lists.gather(filled).to_list(), strict=True):
             self._values[self._size + row] = tuple(strings)

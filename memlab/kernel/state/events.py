@@ -197,11 +197,11 @@ class Field:
 
     @property
     def parts(self) -> tuple[Field, ...]:
-        """The fields within this one."""
+        """The fields nested in this field."""
         return (*self.fields.values(), *self.items)
 
     def get(self, name: str) -> Field:
-        """Return the declaration of a member of a mapping.
+        """Return the declared field of a mapping's member by name.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Field:
 
     @cached_property
     def decision(self) -> str:
-        """The name of the field of this mapping that names a recall; empty for none."""
+        """The name of the nested field that refers to a recall, or empty."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
 
     @cached_property
@@ -326,7 +326,7 @@ def list_field(*items: Field, **options: Any) -> Field:
 
 
 def rows_field(columns: Mapping[str, Field], **options: Any) -> Field:
-    """Return a field whose value is a mapping of parallel columns.
+    """Return a field for a mapping of columns of equal length.
 
     A row is removed with any of its memories.
     """
@@ -661,7 +661,7 @@ def _describe_event_type_fault(declared: EventType) -> str | None:
 
 
 def _unclear_text(declared: EventType) -> str | None:
-    """Refuse an event if a purge could not know when to remove one of its texts."""
+    """Return why a purge could not tell when to remove a text of an event, or None."""
     if not any(part.role == "memory" for part in declared.fields.values()):
         return None
     for name, part in declared.fields.items():
@@ -686,7 +686,7 @@ REGISTERS: Registry[Register] = Registry("register", kind="registers", about="do
 
 
 def declare_events(types: Iterable[EventType]) -> None:
-    """Register kinds of events; InputError for a kind that another owner has declared."""
+    """Register event types. Raises InputError if another owner declared one."""
     EVENTS.register(types)
 
 
@@ -696,13 +696,13 @@ def declare_register(register: Register) -> None:
 
 
 def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
-    """Add the fields that a subject of memlab writes into another subject's events."""
+    """Add fields to an event type that another part of memlab declares."""
     event = EVENTS[kind]
     EVENTS.amend(replace(event, fields={**event.fields, **fields}))
 
 
 def find_extension(kind: str) -> str | None:
-    """Return the extension that owns a kind of event by its name.
+    """Return the name of the extension that owns an event type.
 
     Returns None for a kind of memlab.
     """
@@ -730,7 +730,7 @@ def body_field(kind: str) -> Field:
 
 
 def dump_field(name: str) -> Field:
-    """Return the declaration of a projection's dump."""
+    """Return the declared dump of a projection as a field."""
     return REGISTERS[name].dumped if name in REGISTERS else UNDECLARED
 
 
@@ -745,7 +745,7 @@ def _policy_events(changes: int) -> tuple[str, ...]:
 
 
 def declared_names(kind: str, role: str) -> tuple[str, ...]:
-    """Return the fields of an event in which a person declares names of this role."""
+    """Return the fields of an event that hold names declared by a person, by role."""
     if kind not in EVENTS:
         return ()
     fields = EVENTS[kind].fields.items()
@@ -758,7 +758,7 @@ _hashes: dict[str, tuple[tuple[int, int], tuple[Path, ...]]] = {}
 
 
 def hash_paths(kind: str) -> tuple[Path, ...]:
-    """Return the paths of names to each content hash in the body of an event.
+    """Return the paths of the content hashes in an event body, as tuples of names.
 
     Items of lists have no name.
 
@@ -773,7 +773,7 @@ def hash_paths(kind: str) -> tuple[Path, ...]:
 
 
 def register_hash_paths(name: str) -> tuple[Path, ...]:
-    """Return the paths of names to each content hash in the dump of a register."""
+    """Return the paths of the content hashes in a projection's dump."""
     return tuple(dict.fromkeys(_hash_paths(dump_field(name), ())))
 
 

@@ -76,7 +76,7 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
 def validate_columns(
     columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
 ) -> dict[str, list[Any]]:
-    """Return the columns with every value checked and converted.
+    """Check and convert every value of the columns.
 
     ``at`` becomes ``created``.
 
@@ -122,7 +122,7 @@ def check_interval(start: int | None, stop: int | None, *, where: str = "") -> N
 
 
 def validate_text(text: object, *, where: str = "") -> str:
-    """Return ``text`` if it can be stored, and raise InputError otherwise.
+    """Return ``text``. Raises InputError if it cannot be stored.
 
     A text can be stored if it is not blank, has no lone surrogates and at most 1 MB of UTF-8. Messages name the
     position ``where``, such as "row 3".
@@ -179,7 +179,7 @@ def _position(row: int | None, field: str = "") -> str:
 
 
 def _head(row: int | None) -> str:
-    """Describe the row of a value as the beginning of a message."""
+    """Return the opening of an error message that names the row of a value."""
     return "" if row is None else f"Row {row}: "
 
 
@@ -195,7 +195,7 @@ def _instant(when: Any, row: int | None, field: str = "at") -> int:
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
-    """Return the values of a column with defaults filled in.
+    """Check the values of a column and fill in defaults.
 
     Raises InputError for an invalid value.
     """
@@ -265,7 +265,7 @@ def _number(column: Column, value: Any, row: int | None) -> float:
 
 
 def _name(field: str, value: Any, row: int | None) -> str:
-    """Return a value if it is a string of 1 to 1,000 characters.
+    """Check that a value is a string of 1 to 1,000 characters, and return it.
 
     Raises InputError otherwise.
     """
@@ -277,7 +277,7 @@ def _name(field: str, value: Any, row: int | None) -> str:
 
 
 def _text(value: Any, row: int | None, field: str = "") -> str:
-    """Return a text that can be stored; InputError names its row and field."""
+    """Check that a text can be stored, and return it."""
     # Most texts are printable ASCII, which needs no further check; this saves 1 microsecond for each value.
     if (
         type(value) is str
@@ -291,7 +291,7 @@ def _text(value: Any, row: int | None, field: str = "") -> str:
 
 
 def normalize_tag(tag: str) -> str:
-    """Return a tag without its leading "#"; "#" alone stays as it is."""
+    """Return a tag without its leading "#"; a lone "#" is unchanged."""
     return tag.removeprefix("#") or tag
 
 
@@ -329,7 +329,7 @@ def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def describe_redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
-    """Return the event field of redacted secrets: the memory and kind of each."""
+    """Return the memory and kind of each redacted secret as an event field."""
     return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
 
 
@@ -376,7 +376,7 @@ class Change:
         return bool(self.edges or self.strengthen or len(self.unlink) or self.join or self.set)
 
     def __add__(self, other: Change) -> Change:
-        """Return the parts of both changes, this one's first."""
+        """Combine two changes, with the parts of this change first."""
         return Change(
             _joined(self.edges, other.edges),
             _joined(self.strengthen, other.strengthen),
@@ -386,7 +386,7 @@ class Change:
         )
 
     def body(self) -> dict[str, Any]:
-        """Return the parts for an event's body, without those that change nothing."""
+        """Return the parts of the change for an event body, without empty parts."""
         # Empty parts are left out because each costs bytes in every event and every export.
         parts: dict[str, Any] = {}
         if self.edges:
@@ -413,7 +413,7 @@ def build_edges(
     relation: str | Sequence[str],
     weight: float | Sequence[float],
 ) -> dict[str, Any]:
-    """Build ``Change.edges`` between memories given by id.
+    """Build the value of ``Change.edges`` for edges between memory ids.
 
     ``relation`` and ``weight`` are one value for all edges, or one for each.
     """
@@ -460,7 +460,7 @@ def build_join(
 def _joined(
     first: Mapping[str, Any] | None, second: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Concatenate two mappings of columns; an empty one is ignored."""
+    """Concatenate two mappings of columns, ignoring an empty one."""
     if not first or not second:
         return first or second
     return {name: [*first[name], *second[name]] for name in first}

@@ -112,7 +112,7 @@ class Projection(ABC):
 
     @classmethod
     def register(cls) -> Register:
-        """Return the declaration of the dump, as exports, imports and purges read it.
+        """Return the declared dump that exports, imports and purges read.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class Projection(ABC):
 
     @abstractmethod
     def fold(self, event: Event) -> None:
-        """Apply one event.
+        """Apply one event to the projection.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Projection(ABC):
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Load a dumped table.
+        """Restore the table from a dump.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Projection(ABC):
 
 
 def declare_projections(projections: Iterable[type[Projection]]) -> None:
-    """Declare the events of memlab's projections and the contents of their dumps."""
+    """Declare the events and dumps of memlab's own projections."""
     for kind in projections:
         declare_events(kind.events)
         declare_register(kind.register())
@@ -266,7 +266,7 @@ class Tombstones(Projection):
         return any(_hash(key, text) in hashes for key, hashes in self._hashes.items())
 
     def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
-        """Return the tombstones of these texts and origins for the event of a purge."""
+        """Build the purge event's tombstones from texts and origins."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {
             "key": key,
@@ -281,14 +281,14 @@ class Tombstones(Projection):
         self._origins.update(tombstones["origins"])
 
     def dump(self) -> Any:
-        """Return all hashes and origins."""
+        """Return the hashes and origins of all tombstones."""
         return {
             "hashes": [[key, sorted(hashes)] for key, hashes in self._hashes.items()],
             "origins": sorted(self._origins),
         }
 
     def load(self, dumped: Any) -> None:
-        """Add the tombstones of another lab to those of this one."""
+        """Add the tombstones in a dump of another lab."""
         for key, hashes in dumped["hashes"]:
             self._hashes.setdefault(key, set()).update(hashes)
         self._origins.update(dumped["origins"])
@@ -338,7 +338,7 @@ def normalize_entity_name(name: str) -> str:
 
 
 def entity_key(name: str) -> str:
-    r"""Return the form in which spellings of one name compare equal.
+    r"""Return a key that is equal for all spellings of a name.
 
     This is Unicode's canonical caseless matching (3.13, D145).
 
@@ -441,7 +441,7 @@ class Entities(Projection):
         return None if index is None else self.owners[index]
 
     def find_number(self, name: str) -> int | None:
-        """Return the number of the entity that this name means now; None if there is none."""
+        """Return the number of the entity that a name now refers to, or None."""
         owner = self.find_owner(name)
         return None if owner is None else self.find_root(owner)
 
@@ -454,14 +454,14 @@ class Entities(Projection):
         return None if number is None else self.entries[number].name
 
     def list_ancestors(self, number: int) -> list[int]:
-        """Return an entity and the chain of entities that it was merged into, by number."""
+        """Return the numbers of an entity and of those it was merged into, in order."""
         chain = [number]
         while (into := self.entries[chain[-1]].into) is not None:
             chain.append(into)
         return chain
 
     def find_root(self, number: int) -> int:
-        """Return the entity that this one was finally merged into, or the entity itself."""
+        """Return the entity at the end of an entity's merges, or the entity itself."""
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
@@ -518,7 +518,7 @@ class Entities(Projection):
     # -- Folding events ---------------------------------------------------------------------------------------
 
     def fold(self, event: Event) -> None:
-        """Apply the parts of an event that declare, mention, merge or split entities."""
+        """Apply the declarations, mentions, merges and splits of entities in an event."""
         body = event.body
         if event.kind == "entity":
             self._declare(body["name"], body.get("type"), body.get("aliases", ()))
@@ -558,7 +558,7 @@ class Entities(Projection):
         return len(self.entries) - 1
 
     def _give(self, name: str, owner: int) -> None:
-        """Assign a name to an entity; the name may have belonged to another."""
+        """Assign a name to an entity, taking it from any other entity."""
         key = entity_key(name)
         index = self._known.get(key)
         if index is None:
@@ -614,7 +614,7 @@ class Entities(Projection):
         self.version += 1
 
     def _undo(self, name: str) -> None:
-        """Split a merged entity off again, with the memories that its merge had moved.
+        """Undo the merge of an entity and return its memories to it.
 
         The entities between it and the root of its chain no longer list these memories as moved.
         """
@@ -657,7 +657,7 @@ class Entities(Projection):
         return {"entries": entries, "names": list(self.names), "owners": list(self.owners)}
 
     def load(self, dumped: Any) -> None:
-        """Replace all entities by those of a dump; InputError if its merges form a circle."""
+        """Restore all entities from a dump. Raises InputError if merges form a cycle."""
         self.entries = [Entry(*fields) for fields in dumped["entries"]]
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
         self._known = {entity_key(name): index for index, name in enumerate(self.names)}
@@ -690,7 +690,7 @@ class Entities(Projection):
     def count_fewer(
         dumped: Mapping[str, Any], original: Mapping[str, Any], lost: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Return a dump whose entities have fewer mentions.
+        """Return a dump with reduced mention counts of entities.
 
         ``lost`` says how many mentions each name lost, and ``original`` is the dump before a purge replaced names.
         """

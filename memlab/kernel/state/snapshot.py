@@ -56,7 +56,7 @@ class OldSnapshot(DamagedLab):
 
     @classmethod
     def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
-        """Return the error for the snapshot at ``path``.
+        """Return the error for a snapshot whose format is not supported.
 
         ``written_by`` is None if it is unknown.
         """

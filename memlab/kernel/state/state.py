@@ -221,7 +221,7 @@ class State:
 
     @property
     def missing_extensions(self) -> set[str]:
-        """The names of unregistered extensions that wrote events.
+        """The names of unregistered extensions whose events the journal contains.
 
         Their events cannot be interpreted.
         """
@@ -239,7 +239,7 @@ class State:
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
-        """The projections by name, without those of extensions that failed."""
+        """The projections by name, excluding those of failed extensions."""
         return {
             name: projection
             for name, projection in self.projections.items()
@@ -300,7 +300,7 @@ class State:
                 self.changes += 1
 
     def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
-        """Assign lists to rows; a changed tag also moves the edge to the tag's node."""
+        """Assign lists to rows, updating tag edges when tags change."""
         lists = self.lists[name]
         if name == "tags":
             relation = RELATIONS.index("has-tag")
@@ -336,7 +336,7 @@ class State:
         self.generation += 1
 
     def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
-        """Add rows without edges; their texts and vectors follow."""
+        """Add rows without edges, texts or vectors, which are read later."""
         # Unknown columns are refused before anything is added, so that a failed fold leaves whole rows.
         for name in columns:
             if name not in MEMORY:
@@ -368,7 +368,7 @@ class State:
         self.nodes.grow(self.rows)
 
     def _import(self, event: Event) -> None:
-        """Fold memories, edges and registers that came from another lab.
+        """Apply an import event: memories, edges and dumps from another lab.
 
         The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. The
         field ``uses`` has the latest uses of each row, newest first. In ``graph`` are edges between nodes of any
@@ -384,7 +384,7 @@ class State:
         self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
-        """Add a node for each tag and an edge to it.
+        """Add tag nodes and the edges from memories to them.
 
         Edges derived from a column need no event.
         """
@@ -425,7 +425,7 @@ class State:
         )
 
     def _relations(self, event: Event, names: Sequence[str]) -> NDArray[np.int64]:
-        """Return the codes of relations; NewerLab for a name of another form."""
+        """Return the codes of relations. Raises NewerLab for an invalid name."""
         unknown = next((name for name in names if not is_open_word(name)), None)
         if unknown is not None:
             raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
@@ -463,7 +463,7 @@ class State:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
 
     def _status(self, event: Event) -> None:
-        """Set the status of memories, as the first versions wrote it.
+        """Set the status of memories from an event in the oldest format.
 
         Later events use ``set``.
         """
@@ -474,7 +474,7 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
-        """Start with empty vectors of another embedder."""
+        """Switch to another embedder, starting without vectors."""
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
@@ -497,11 +497,11 @@ class State:
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ascending ``rows`` that have a vector of this embedder."""
+        """Return the ascending ``rows`` that the current embedder has embedded."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
-        """Add the texts and postings of rows that have none yet."""
+        """Add the texts and index entries of the rows that lack them."""
         start, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
         names = [speakers.value_at(start + row) for row in range(len(texts))]
@@ -510,7 +510,7 @@ class State:
         self.asks.append(["?" in text for text in texts])
 
     def get_words(self, language: str) -> Words:
-        """Return the postings in one of ``memlab.kernel.index.LANGUAGES``.
+        """Return the word index in one of ``memlab.kernel.index.LANGUAGES``.
 
         The first use of another language than the default builds its postings: about two seconds for 100,000
         memories.
@@ -552,7 +552,7 @@ class State:
     # -- Frames for the packages above ---------------------------------------------------------------------------
 
     def memories(self) -> pl.DataFrame:
-        """Return a copy of every memory as a row, in the order of ids."""
+        """Return a copy of all memories as a frame, ordered by id."""
         if self._frame is None or self._frame[0] != self.seq:
             self._frame = (self.seq, pl.DataFrame([self.column(name) for name in ("id", *MEMORY)]))
         return self._frame[1].clone()
@@ -591,7 +591,7 @@ class State:
         return numbers.fill_nan(None) if declared.nullable else numbers
 
     def edge_frame(self) -> pl.DataFrame:
-        """Return every edge as a row, in the order in which they were added.
+        """Return all edges as a frame, in the order of addition.
 
         An end is given by its kind and its number within the kind, from 1; for a memory this is its id. The column
         ``to`` is the name of a tag, cluster or entity at the target. The number of the edge, ``edge``, never changes.
@@ -647,7 +647,7 @@ def first_name(column: str) -> str | None:
 
 
 def _number_given(name: str, values: Any) -> Any:
-    """Return the values of a number column for new rows.
+    """Return the values that an event gives new rows in a numeric column.
 
     The event has one value for all of them, or an array.
     """
@@ -657,7 +657,7 @@ def _number_given(name: str, values: Any) -> Any:
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:
-    """Return numbers as their column stores them.
+    """Convert numbers to the representation of their column.
 
     None becomes NaN, or ``NEVER`` for a time.
     """

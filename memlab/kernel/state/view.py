@@ -88,7 +88,7 @@ def visible_rows(state: State) -> Ints | None:
 
 
 def match_edges(numbers: Ints, state: State, other: State) -> Ints:
-    """Return the numbers in the state ``other`` of edges of the state ``one``.
+    """Return the edge numbers in ``other`` of the given edges of ``state``.
 
     Edges that it lacks have -1.
 
@@ -118,7 +118,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
 
 def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
-    """Return the nodes of ``other`` with the kinds and names of nodes of ``one``."""
+    """Return the nodes of ``other`` that have the same kinds and names."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
@@ -177,7 +177,7 @@ class ViewerState(State):
     def follow(
         self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker
     ) -> None:
-        """Fold events that came since.
+        """Fold events added since the last call.
 
         ``asker`` returns the viewer who asked a logged recall.
         """
@@ -191,7 +191,7 @@ class ViewerState(State):
         self.vectors, self.words, self.other_words = full.vectors, full.words, full.other_words
 
     def get_words(self, language: str) -> Words:
-        """Return the postings in a language, those of the whole state."""
+        """Return the word index of the whole state in a language."""
         return self.full.get_words(language)
 
     def memories(self) -> pl.DataFrame:
@@ -225,7 +225,7 @@ class ViewerState(State):
         return VisibleBody(event, self.hidden, self.full).body
 
     def _body(self, event: Event, asker: Asker) -> tuple[dict[str, Any], bool]:
-        """Return the body without hidden parts, and whether the viewer sees the event."""
+        """Return an event body without hidden parts, and whether the event is visible."""
         visible, declared = VisibleBody(event, self.hidden, self.full), body_field(event.kind)
         body, is_visible = visible.body, bool(visible.seen or not visible.unseen)
         kind, private = EVENTS.get(event.kind), declared.for_asker
@@ -246,7 +246,7 @@ class ViewerState(State):
         return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Replace edge numbers of the whole state in a body by those of this state."""
+        """Convert edge numbers in a body from the whole state to this state."""
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
@@ -288,7 +288,7 @@ class VisibleBody:
             self.body = _without_strings(self._declared, self.body)
 
     def _members(self, field: Field, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the members of a mapping of which anything is left."""
+        """Return the visible parts of a mapping, without members that are fully hidden."""
         visible: dict[str, Any] = {}
         for name, value in values.items():
             part = self._part(field.get(name), value, values)
@@ -297,7 +297,7 @@ class VisibleBody:
         return visible
 
     def _part(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible part of a value, None for nothing.
+        """Return the visible part of a value, or None if all of it is hidden.
 
         ``siblings`` is the mapping that holds it.
         """
@@ -312,7 +312,7 @@ class VisibleBody:
         return self._counted(~self._hidden[np.asarray(ids, dtype=np.int64) - 1])
 
     def _counted(self, flags: Flags) -> list[bool]:
-        """Count the true and false flags as seen and unseen, and return them as a list."""
+        """Add flags to the counts of seen and unseen memories; return them as a list."""
         count = int(flags.sum())
         self.seen, self.unseen = self.seen + count, self.unseen + len(flags) - count
         listed: list[bool] = flags.tolist()
@@ -321,13 +321,13 @@ class VisibleBody:
     # -- References to memories and edges. Each reader has the signature of ``_part`` -------------------------
 
     def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible ids of memories."""
+        """Return those of the memory ids that are visible."""
         if isinstance(value, list):
             return _selected(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
     def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the numbers of edges between visible nodes."""
+        """Return the numbers of the edges whose nodes are both visible."""
         if isinstance(value, list):
             return _selected(value, self._counted(self._join_visible(value))) or None
         return value if self._counted(self._join_visible([value]))[0] else None
@@ -341,11 +341,11 @@ class VisibleBody:
         return flags
 
     def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the id of the last visible memory up to ``value``."""
+        """Return the last visible memory id that is at most ``value``."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
     def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return how many visible memories the field ``of`` names."""
+        """Count the visible memories that the field named by ``of`` refers to."""
         return len(self._named_in(field, siblings))
 
     def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
@@ -354,7 +354,7 @@ class VisibleBody:
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 
     def _named_in(self, field: Field, siblings: Mapping[str, Any]) -> list[int]:
-        """Return the ids of visible memories that the field ``of`` names."""
+        """Return the visible memory ids in the field named by ``of``."""
         part = self._declared.get(field.of)
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
@@ -450,7 +450,7 @@ class VisibleBody:
     def _values(
         self, field: Field, part: Any, siblings: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return the assignments to visible memories."""
+        """Return the assigned values of visible memories only."""
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
@@ -559,7 +559,7 @@ def _emptied(field: Field, value: Any) -> Any:
 
 
 def _selected(values: Any, flags: Sequence[bool]) -> Any:
-    """Return the items of a column whose flag is set; one value for all rows stays."""
+    """Return the flagged items of a column; a value shared by all rows is unchanged."""
     return (
         [value for value, keep in zip(values, flags, strict=True) if keep]
         if isinstance(values, list)

@@ -54,7 +54,7 @@ class BackupFolder:
 
 
 def list_backups(folder: Path) -> list[BackupFolder]:
-    """Return the backups in ``folder``, oldest first; other files there are ignored."""
+    """Return the backups in ``folder``, oldest first, ignoring other files."""
     backups = []
     for path in folder.glob("backup-*"):
         match = _NAME.fullmatch(path.name)
@@ -93,13 +93,13 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
 
 
 def list_backup_folders(journal: Journal) -> list[Path]:
-    """Return every folder that has received backups of this lab, its own first."""
+    """Return all folders with backups of this lab, the lab's own folder first."""
     own = [] if journal.path is None else [journal.path / BACKUPS]
     return [*own, *map(Path, msgspec.json.decode(journal.meta(_META) or "[]", type=list[str]))]
 
 
 def _note(journal: Journal, folder: Path) -> None:
-    """Add a folder to the list of backup folders in the journal."""
+    """Record a folder in the journal's list of backup folders."""
     folders = msgspec.json.decode(journal.meta(_META) or "[]", type=list[str])
     if not journal.read_only and str(folder) not in folders:
         with journal.write() as tx:

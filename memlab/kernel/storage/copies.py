@@ -48,7 +48,7 @@ class Copy(NamedTuple):
 
 
 def list_copies(journal: Journal | JournalView) -> list[Copy]:
-    """Return every registered copy, in the order of first writing."""
+    """Return all registered copies, ordered by their first write."""
     rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
@@ -56,7 +56,7 @@ def list_copies(journal: Journal | JournalView) -> list[Copy]:
 def register_copy(
     journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False
 ) -> None:
-    """Register a copy as up to date, or with ``begun`` as one that is being written.
+    """Register a copy as up to date, or as being written if ``begun`` is set.
 
     A read-only lab registers nothing.
     """
@@ -84,7 +84,7 @@ def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
 
 
 def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
-    """Return the mirrors that do not follow the last purge."""
+    """Return the mirrors that have not applied the last purge."""
     purge = last_purge(journal)
     return (
         [copy for copy in list_copies(journal) if copy.kind == "mirror" and copy.purge < purge]

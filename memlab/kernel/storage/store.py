@@ -125,7 +125,7 @@ def _fold(
 
 
 def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
-    """Load a snapshot, or the newer one that another process has replaced it with."""
+    """Load a snapshot, or the newer snapshot that another process wrote in its place."""
     for _ in range(3):
         try:
             return load_snapshot(path, projections)
@@ -138,7 +138,7 @@ def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
 
 
 def _check_declared(tx: Transaction) -> None:
-    """Raise LabError if a body holds a field without a declaration.
+    """Raise LabError if an event body has an undeclared field.
 
     Visibility and purges would miss such a field.
     """
@@ -152,7 +152,7 @@ def _check_declared(tx: Transaction) -> None:
 
 
 def _digest(journal: Journal, upto: int) -> str:
-    """Return the digest of a segment as it is stored."""
+    """Compute the digest of a stored segment."""
     return digest_parts(journal.segment_parts(upto).items())
 
 
@@ -324,7 +324,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state for folding if an interrupted reader left a cache partial."""
+        """Schedule a fold if an interrupted reader may have left a partial cache."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
@@ -348,7 +348,7 @@ class Store:
             self._is_reading = before
 
     def fold(self) -> None:
-        """Fold events that came since, whichever process wrote them.
+        """Fold the events that any process has added to the journal.
 
         This takes microseconds if there are none.
         """
@@ -356,7 +356,7 @@ class Store:
             self._follow()
 
     def _follow(self) -> None:
-        """Fold new events, or everything again if the state cannot be trusted."""
+        """Fold new events, or fold again from a sound state if this one is unreliable."""
         rewritten = (
             isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         )
@@ -372,7 +372,7 @@ class Store:
                 self._marked = False
 
     def _refold(self) -> None:
-        """Fold again from the last trustworthy point: a sound snapshot, or the beginning."""
+        """Rebuild the state from a sound snapshot or from the first event."""
         self._marked = True
         state, versions = self._restored()
         _fold(self.journal.events(after=state.seq), self.journal, state, versions)
@@ -461,7 +461,7 @@ class Store:
                 self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
-        """Apply the events of a transaction so far.
+        """Apply the events recorded in a transaction so far to the state.
 
         Its later events can then be decided with the result.
 
@@ -561,7 +561,7 @@ class Store:
         return snapshot.state, versions
 
     def _remove(self, snapshot: Path) -> None:
-        """Remove an unusable snapshot.
+        """Remove a snapshot that cannot be used.
 
         If that fails, the next process that opens the lab warns again.
         """
@@ -570,7 +570,7 @@ class Store:
                 remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
-        """Remove files that dead or interrupted processes left unfinished."""
+        """Remove unfinished files of dead or interrupted processes."""
         if self.folder is None or self.journal.read_only:
             return
         # A cache of earlier versions, which repeated content of the journal.
@@ -666,7 +666,7 @@ class Store:
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates of the journal, ``every`` to a segment, and return how many.
+        """Seal slates into segments of ``every`` slates; return the number sealed.
 
         A lab in memory seals nothing.
 
@@ -692,7 +692,7 @@ class Store:
         return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
 
     def seal_if_due(self) -> None:
-        """Seal slates if enough of them wait.
+        """Seal slates if enough slates are unsealed.
 
         Logged slates are durable without it, so an error of the disk is only a DamageWarning.
         """

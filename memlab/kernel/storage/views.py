@@ -102,7 +102,7 @@ class ViewerJournal(JournalView):
 
     @property
     def full(self) -> Journal | JournalView:
-        """The whole journal."""
+        """The journal without restriction to the viewer."""
         return self._store.journal
 
     def events(
@@ -184,7 +184,7 @@ class ViewerStore(Store):
             yield self.state
 
     def fold(self) -> None:
-        """Fold events that came since, whichever process wrote them."""
+        """Fold the events that any process has added to the journal."""
         with self.reading():
             pass
 

@@ -58,7 +58,7 @@ class Latencies:
 
     @contextmanager
     def measured(self, part: str) -> Iterator[None]:
-        """Measure the block as one call of ``part``; a block that raises is not counted."""
+        """Time the block as one call of ``part``, unless it raises."""
         start = perf_counter()
         yield
         self.add(part, perf_counter() - start)
@@ -82,7 +82,7 @@ class Latencies:
 
 
 def _unheld(name: str) -> Any:
-    """Refuse a component that only a core with an owner can make."""
+    """Raise LookupError for a component that needs a core owned by a lab."""
     raise LookupError(f"The component {name} needs a core that a lab owns.")
 
 
@@ -127,7 +127,7 @@ class Core:
         return self.store.versions.pack
 
     def memories(self) -> pl.DataFrame:
-        """Return a copy of the frame of all memories."""
+        """Return all memories as a new frame."""
         with self.reading() as state:
             return state.memories()
 
@@ -138,7 +138,7 @@ class Core:
             return len(state) if visible is None else len(visible)
 
     def memory(self, memory: MemoryLike) -> Memory:
-        """Return a memory with its current values; raise UnknownName if it does not exist."""
+        """Return the current values of a memory. Raises UnknownName if it does not exist."""
         with self.reading() as state:
             return Memory.of(state, self.row(memory))
 
@@ -168,7 +168,7 @@ class Core:
             return bool(self.pack.settings["open-words"])
 
     def instant(self, at: When | None, *, name: str = "at=") -> Micros:
-        """Return ``at``, or the current time, as microseconds UTC.
+        """Convert ``at`` to microseconds UTC; the default is the current time.
 
         ``name`` is the name of the argument in error messages.
         """
@@ -176,7 +176,7 @@ class Core:
 
 
 def listed_memories(memories: Memories) -> list[MemoryLike]:
-    """Return one memory, several, or those of a frame as a list."""
+    """Return a list of memories from one memory, several, or a frame."""
     if isinstance(memories, Memory | Hit | int):
         return [memories]
     return list(_ids_of(memories)) if isinstance(memories, pl.DataFrame) else list(memories)

@@ -47,7 +47,7 @@ class Declared:
 
 
 def construct(path: str, *needs: str) -> Make:
-    """Return a function that constructs a class from `Verbs`; it imports the class when called.
+    """Return a lazy constructor of a class, called with values from `Verbs`.
 
     Parameters
     ----------

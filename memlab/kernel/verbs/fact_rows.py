@@ -53,7 +53,7 @@ def normalize_predicate(name: str) -> str:
 def canonicalize_names(
     state: State, pack: Pack, columns: Mapping[str, list[Any]]
 ) -> dict[str, list[Any]]:
-    """Return columns with the canonical entity name for each subject and object.
+    """Return columns with canonical entity names as subjects and objects.
 
     A fact (a subject and a predicate) without a status gets the setting ``fact-status``.
     """
@@ -116,7 +116,7 @@ def build_mention_edges(
 def rename_entities(
     state: State, row: int, fields: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Change]:
-    """Return changed fields with canonical entity names, and the change of mention edges."""
+    """Return fields with canonical entity names, and the change of mention edges."""
     # An entity that is still subject or object keeps its edge; only the difference is written.
     entities, after = get_entities(state), dict(fields)
     before = {column: state.names[column].value_at(row) for column in _NAMING}

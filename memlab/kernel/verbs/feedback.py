@@ -139,7 +139,7 @@ def _find_judged_recall(
 def _compute_change(
     state: State, pack: Pack, row: int, stated: Judgement, recall: _JudgedRecall | None
 ) -> Change:
-    """Return the changes of an outcome: of the memory and of edges to other successes."""
+    """Return the changes of a memory and its edges that an outcome causes."""
     outcome, now = stated.outcome, stated.at
     if outcome is None or not drop_deleted(state, [row + 1]):
         return Change()
@@ -199,7 +199,7 @@ def check_judgement(
     at: Micros,
     decision: int | None,
 ) -> Judgement:
-    """Return a checked judgement; a rating without an outcome implies one.
+    """Check a judgement, inferring a missing outcome from its rating.
 
     Raises InputError if it has neither outcome nor reward, UnknownName for an unknown outcome.
     """
@@ -241,7 +241,7 @@ def parse_judgements(
 
 @contextmanager
 def name_row_in_errors(number: int) -> Iterator[None]:
-    """Add the number of the row to errors that the block raises."""
+    """Prefix errors raised in the block with the row number."""
     try:
         yield
     except MemlabError as error:

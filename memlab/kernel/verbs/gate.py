@@ -155,7 +155,7 @@ class Switches(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per switch that is off (project null for all): project, since, reason."""
+        """A frame with the project (null for all), start and reason of each switch."""
         frame = pl.DataFrame(self.dump(), schema=_SCHEMA).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
@@ -215,7 +215,7 @@ class Consents(Projection):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per consent: project, since, creator, reason, embedder, remote."""
+        """A frame with the project, start, creator, reason and embedder of each consent."""
         frame = pl.DataFrame(self.dump(), schema=_CONSENTS).sort("project", nulls_last=False)
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
@@ -232,7 +232,7 @@ class Consents(Projection):
 
 
 def describe_disclosure(store: Store) -> str:
-    """Return where texts are sent to be embedded as a sentence; empty for a local embedder."""
+    """Describe where a remote embedder sends texts; return "" for a local embedder."""
     embedder = store.embedder
     if embedder.remote is None:
         return ""
@@ -240,12 +240,12 @@ def describe_disclosure(store: Store) -> str:
 
 
 def consent_fields(store: Store) -> dict[str, str | None]:
-    """Return the embedder that a consent covers, as fields of its event."""
+    """Return the event fields that name the embedder covered by a consent."""
     return {"embedder": store.embedder.name, "remote": store.embedder.remote}
 
 
 def lacks_consent(store: Store, state: State, project: str | None) -> bool:
-    """Return whether the active pack needs a consent for this project that nobody gave."""
+    """Return whether a project needs a consent under the active pack but has none."""
     if store.versions.pack.settings["consent"] != "needed":
         return False
     return not state.projection(Consents).to(project, store.embedder.remote)
@@ -278,7 +278,7 @@ def check_on(store: Store, state: State, projects: Iterable[str | None]) -> None
 
 
 def check_disclosed(store: Store, state: State, project: str | None) -> None:
-    """Raise MemoryOff if a remote embedder would get a text of a project without consent."""
+    """Raise MemoryOff if a remote embedder would receive texts without consent."""
     if store.embedder.remote is not None and lacks_consent(store, state, project):
         check_on(store, state, [project])
 
@@ -286,7 +286,7 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
 def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """Return the filters of a recall without projects that are off, and why it admits nothing.
+    """Return filters without switched-off projects, and why a recall is empty or None.
 
     The second value is None if the recall admits memories.
     """

@@ -526,7 +526,7 @@ def parse_edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
 
 
 def split_new_edges(state: State, edges: Sequence[EdgeRow]) -> tuple[Change, list[EdgeRow]]:
-    """Return the change of existing edges' weights, and the edges that are new."""
+    """Split edges into weight changes of existing edges and new edges."""
     last = list({edge[:3]: edge for edge in edges}.values())
     if not last:
         return Change(), []
@@ -596,7 +596,7 @@ class LabTrace(Displayed):
 
 
 def trace_paths(state: State, row: int, *, depth: int, maximum: int) -> LabTrace:
-    """Return the strongest paths from the memory in ``row``, with labels of their nodes."""
+    """Return the strongest paths from a memory, with a label for each node."""
     paths = trace(state.edges, row, depth, limit=maximum)
     nodes = sorted({node for path in paths.paths for node in path.nodes} | {row})
     labels_of = dict(zip(nodes, label_nodes(state, np.array(nodes)), strict=True))
@@ -659,7 +659,7 @@ def activate_nodes(
 
 
 def label_nodes(state: State, nodes: NDArray[np.int64]) -> list[str]:
-    """Return the label of each node: of a memory, its id and the beginning of its text."""
+    """Return a label for each node: the id and first words of a memory, or the name."""
     names = state.nodes.names(nodes)
     result = []
     for node, kind, name in zip(nodes.tolist(), node_kinds(nodes).tolist(), names, strict=True):

@@ -36,13 +36,13 @@ class Comparer(Protocol):
         first: int,
         now: int,
     ) -> Linked:
-        """Decide the outcome of memories that are not stored yet.
+        """Decide how new memories relate to stored ones before they are stored.
 
         Their ids begin at ``first``.
         """
 
     def after(self, ids: range) -> Linked:
-        """Decide the outcome of stored memories."""
+        """Decide how memories that are already stored relate to others."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
         """Return the closeness of the nearest memory that a recall may show, None if none."""
@@ -56,10 +56,10 @@ class Linker(Protocol):
         """The ids of the memories that wait to be linked, ascending."""
 
     def wake(self) -> None:
-        """Start linking the waiting memories soon."""
+        """Schedule the linking of the waiting memories."""
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link until no memory waits, for at most ``timeout`` seconds.
+        """Link all waiting memories, taking at most ``timeout`` seconds.
 
         Returns whether no memory waits.
         """

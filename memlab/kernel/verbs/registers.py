@@ -91,7 +91,7 @@ class Gaps(Projection):
         self._rows: dict[int, dict[str, Any]] = {}
 
     def fold(self, event: Event) -> None:
-        """Apply an event: a verification notes a gap, "close-gap" closes one."""
+        """Apply an event that opens a gap (a verification) or closes one ("close-gap")."""
         if event.kind == "close-gap":
             self._rows[event.body["gap"]] |= {"closed": event.at, "reason": event.body["reason"]}
         elif (gap := event.body.get("gap")) is not None:
@@ -109,7 +109,7 @@ class Gaps(Projection):
             }
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether an event that closes a gap is visible: if its gap is."""
+        """Return whether the viewer sees the gap that an event closes."""
         return body["gap"] in self._rows if kind == "close-gap" else None
 
     def check_open(self, gap: object) -> None:
@@ -204,7 +204,7 @@ class Judged(Projection):
 
 
 def _trim(decisions: dict[int, Any]) -> None:
-    """Remove the oldest decision if there are more than the maximum."""
+    """Remove the oldest recall if the maximum number is exceeded."""
     if len(decisions) > _MAX_DECISIONS:
         del decisions[next(iter(decisions))]
 
@@ -275,7 +275,7 @@ class TagDescriptions(Projection):
             self._descriptions.pop(tag, None)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return True: descriptions are visible to everybody."""
+        """Return True, because tag descriptions are visible to all viewers."""
         return True
 
     def dump(self) -> Any:

@@ -98,7 +98,7 @@ def reinforce(
 def days_between_uses(
     state: State, rows: Rows, now: Micros, *, used: Micros | None = None, counted: bool = True
 ) -> Floats:
-    """Return the days from the previous use of each row to the one at ``used``, f64[rows] >= 0.
+    """Return the days between each row's previous use and the use at ``used``.
 
     ``counted`` says whether the use at ``used`` is among the stored uses already. Without ``used``,
     the latest use is judged, or ``now`` if there was none since the creation. Only the latest eight
@@ -123,7 +123,7 @@ def days_between_uses(
 
 
 def _clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
-    """Return new values within the range of a column; unusable ones keep the old value."""
+    """Clip new values to the range of a column; keep old values for unusable ones."""
     declared = MEMORY[column]
     bounded = np.clip(new, declared.low, declared.high)
     bounded = np.where(np.isfinite(bounded), bounded, old)

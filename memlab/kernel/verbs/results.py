@@ -376,7 +376,7 @@ class Linked:
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """Rows of the new memories, each followed by the memories that it superseded or links to.
+        """The new memories, each followed by the memories that it superseded or links to.
 
         ``row`` is its position among the new memories, ``id`` its own id (null if it was not
         stored), ``of`` the id of the other memory.
@@ -500,7 +500,7 @@ class Remembered(Sequence[Memory], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The rows of ``lab.memories`` that were added."""
+        """The rows of ``lab.memories`` for the added memories."""
         return self._frame().slice(self.ids.start - 1 if self.ids else 0, len(self.ids))
 
     @property
@@ -555,7 +555,7 @@ _NEWEST = 8
 
 
 def render_overview(title: str, memories: pl.DataFrame) -> str:
-    """Return HTML of a lab: ``title`` and its newest memories."""
+    """Render a lab's ``title`` and newest memories as HTML."""
     newest = memories.select(_OVERVIEW).tail(_NEWEST).reverse()
     columns = [
         name for name in newest.columns if name in _REQUIRED or newest[name].drop_nulls().len()

@@ -66,7 +66,7 @@ class Seam:
         self.lab, self._core, self._owner = lab, core, owner
 
     def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
-        """Append an event of the extension; it is durable when the call returns.
+        """Append an event of the extension durably.
 
         Parameters
         ----------

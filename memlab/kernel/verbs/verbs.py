@@ -38,6 +38,6 @@ class Verbs:
     component: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return a verb, all verbs, the lab, its store or a component by name."""
+        """Return a component by name, including the lab, its store and all verbs."""
         own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
         return own[name] if name in own else self.component(name)

@@ -131,7 +131,7 @@ def bench_conversations(
     sources = tuple(labelled.conversation for labelled in conversations)
 
     def open_filled(pack: Pack, folder: Path) -> tuple[Lab, float]:
-        """Open a new lab and fill it."""
+        """Open a new lab and store the conversations."""
         clock = ManualClock(max(source.end for source in sources))
         lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
         return lab, _fill_lab(lab, sources)
@@ -263,7 +263,7 @@ class _UnderPack:
 
 
 def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
-    """Return the result on a lab of one's own."""
+    """Build the benchmark result for a user's lab."""
     return BenchResult(
         name,
         0,
@@ -310,7 +310,7 @@ def _measure_packs(
 def _measure_pack(
     pack: Pack, plan: Plan, open_pack_lab: _OpenLab, limit: int, step: Step
 ) -> list[SystemResult]:
-    """Ask all questions under one pack, untimed without a log, then timed with one."""
+    """Run all questions under one pack: unlogged to rank, then logged to time."""
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
@@ -347,7 +347,7 @@ def _recall_questions(
 
 
 def _name_hits(hits: Hits, rate: float | None) -> list[str]:
-    """Return the refs of memories that the benchmark stored, or the ids in a lab of one's own."""
+    """Return the hits' refs for a benchmark lab, or their ids for a user's lab."""
     return [str(hit.id) if rate is None else hit.ref or "" for hit in hits]
 
 

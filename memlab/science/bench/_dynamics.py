@@ -324,7 +324,7 @@ def _count_share(refs: set[str | None], wanted: Sequence[str]) -> float:
 
 
 def _summarise_pack(pack: str, answers: pl.DataFrame) -> list[LivedAbility]:
-    """Summarise all questions, and those of each ability."""
+    """Summarise a pack's results over all questions and by ability."""
     parts = [
         ("", answers),
         *(

@@ -48,7 +48,7 @@ class LabelledQuestion(Protocol):
 
     @property
     def answerable(self) -> bool:
-        """Whether the conversation answers it."""
+        """Whether the conversation contains an answer to the question."""
 
     @property
     def at(self) -> datetime | None:
@@ -113,7 +113,7 @@ class Plan:
 
 
 def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]) -> Plan:
-    """Collect every question with evidence in some set of labels; ``others`` are further sets."""
+    """Collect every question that has evidence in any set of labels."""
     # All sets must label the same questions in the same order, or their evidence would be mixed up.
     sides = [_pair_questions(source), *(_pair_questions(other) for other in others.values())]
     for name, side in zip(others, sides[1:], strict=True):
@@ -149,7 +149,7 @@ def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[
 
 
 def _pair_questions(source: Sequence[Labelled]) -> list[tuple[Conversation, LabelledQuestion]]:
-    """Return all questions with their conversations."""
+    """Return each question with its conversation."""
     return [
         (labelled.conversation, question) for labelled in source for question in labelled.questions
     ]
@@ -198,7 +198,7 @@ _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
 def own_questions(source: object) -> Sequence[OwnQuestion]:
-    """Return questions from a file unchanged, or the rows of a frame as questions.
+    """Convert a frame to questions; return questions read from a file unchanged.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
 
 
 def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
-    """Return the questions with the ids of their wanted memories; others are left out."""
+    """Resolve the wanted memories of each question to memory ids."""
     lookup = _Names(memories)
     by_project = len({question.project for question in questions if question.wanted}) > 1
     items = []
@@ -281,7 +281,7 @@ class _Names:
             self._texts.setdefault((text or "").strip(), []).append(name)
 
     def ids(self, wanted: str, question: OwnQuestion) -> list[str]:
-        """Return the ids of a wanted memory."""
+        """Return the ids of the memories that an id, ref or text identifies."""
         if wanted in self._ids:
             return [wanted]
         for table in (self._refs, self._texts):
@@ -293,13 +293,13 @@ class _Names:
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
-        """Return the memories of a project, and those without one."""
+        """Return the memories that belong to a project or to no project."""
         return [
             name for name in names if project is None or self._projects[name] in (project, None)
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Return a hint at the text that shares most words, if it shares half of them."""
+        """Suggest the memory text that shares at least half of the words."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

@@ -246,7 +246,7 @@ def _check_breedable(policy: Policy) -> None:
 def _first_valid(
     policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
-    """Return the first candidate that compiles, fits and differs; otherwise the parent."""
+    """Return the first valid mutant, or the parent if all tries fail."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
         try:
@@ -271,14 +271,14 @@ def _first_valid(
 
 
 def _perturb_constant(parent: _Parent) -> _Edit:
-    """Perturb a literal."""
+    """Multiply a random literal by a log-normal factor."""
     literal: NumericLiteral = parent.pick(parent.tunable)
     text = _perturb(literal.value, parent)
     return _Edit(f"constant: {literal.source} -> {text}", {literal.span: text})
 
 
 def _perturb_parameter(parent: _Parent) -> _Edit:
-    """Perturb the value of a parameter."""
+    """Perturb the value of a random parameter within its bounds."""
     param = parent.pick(parent.policy.params.values())
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
@@ -294,7 +294,7 @@ def _perturb_parameter(parent: _Parent) -> _Edit:
 
 
 def _replace_leaf(parent: _Parent) -> _Edit:
-    """Replace a leaf."""
+    """Replace a random leaf of the expression by another one."""
     tree = parent.pick(tree for tree in parent.trees if not parent.sites[tree.span].form.items)
     return parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
 
@@ -341,7 +341,7 @@ def _wrap(parent: _Parent) -> _Edit:
 
 
 def _hoist(parent: _Parent) -> _Edit:
-    """Replace a subtree by a part of it."""
+    """Replace a random subtree by one of its own subtrees of the same type."""
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
     depth = len(tree.path)
     below = [
@@ -402,7 +402,7 @@ or replaced by a part of it; two arguments are swapped; a term is dropped.
 
 
 def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
-    """Replace a subtree by one of the donor."""
+    """Replace a random subtree by a subtree of the donor policy."""
     # A name must mean the same in both policies: shadowed features and different helpers rule a graft out.
     graft: Subtree = donor.pick(donor.trees)
     target: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)

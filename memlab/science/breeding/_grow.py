@@ -30,7 +30,7 @@ class Scope(NamedTuple):
     tail: bool = False
 
     def names(self, type: str) -> list[str]:
-        """Return features and local names of a type; features that ``let`` shadows are left out."""
+        """Return the visible features and local names of a type."""
         features = [item.name for item in self.signature.inputs.values() if item.type == type]
         free = [name for name in features if name not in self.env or self._is_input(name)]
         local = [
@@ -61,7 +61,7 @@ def constant(rng: np.random.Generator) -> str:
 
 
 def leaf(type: str | None, scope: Scope, rng: np.random.Generator) -> str:
-    """Return a random name or literal; a comparison for a bool without names."""
+    """Draw a random name or literal, or a comparison if no boolean name exists."""
     names = scope.names(str(type))
     if type == "num":
         return _choose(names, rng) if names and rng.random() < 0.75 else constant(rng)
@@ -130,7 +130,7 @@ def _grow_comparison(scope: Scope, rng: np.random.Generator) -> str:
 
 
 def _list_words(scope: Scope) -> list[str]:
-    """Return the strings that features may have, or the empty string."""
+    """Return the values of all string features; ``[""]`` if there are none."""
     return [word for item in scope.signature.inputs.values() for word in item.words] or [""]
 
 

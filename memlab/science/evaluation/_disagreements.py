@@ -142,7 +142,7 @@ class Disagreements(Sequence[Disagreement], Report):
 def disagreements(
     log: Log, a: Target, b: Target, n: int, *, schema: pl.Schema, lab: Any
 ) -> Disagreements:
-    """Return the ``n`` recalls whose results are furthest apart.
+    """Return the ``n`` recalls on which two policies' results differ most.
 
     The distance is the sum over items of |1/rank under a - 1/rank under b|, with 0 for items that
     a policy would not show. So changes at the top weigh most.

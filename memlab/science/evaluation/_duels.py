@@ -54,7 +54,7 @@ class Course:
 
     @classmethod
     def of(cls, log: Log, *, clustered: bool) -> Course:
-        """Order the recalls of a log; with ``clustered``, each cluster is a block."""
+        """Sort a log's recalls by time, in blocks of one recall or of one cluster."""
         order = np.arange(len(log))
         if "at" in log.decisions.columns and not log.decisions["at"].null_count():
             order = np.argsort(log.decisions["at"].to_physical().to_numpy(), kind="stable")
@@ -81,7 +81,7 @@ class Course:
         return np.asarray(np.add.reduceat(values[self.order], self.first))
 
     def before(self, values: Floats) -> Floats:
-        """Return for each recall the sum of values over all earlier blocks, f64[recalls]."""
+        """Sum values over the blocks before each recall, f64[recalls]."""
         sums = self.sums(values)
         earlier = np.empty(len(self.order))
         earlier[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
@@ -339,7 +339,7 @@ def observe_recalls(
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:
-    """Raise InputError if a recall of design "ab" does not show the results that it names."""
+    """Raise InputError if an A/B recall shows other results than its arm's."""
     count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
     for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (

@@ -413,7 +413,7 @@ def _evaluate_labels(
 
 
 def _sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Sort policies with a value by it, best first; the others follow in their given order."""
+    """Sort policies by value, best first; policies without a value are last."""
     valued = [row for row in rows if row.value is not None]
     valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))

@@ -127,7 +127,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The closed gates, which withhold the value."""
+        """The gates that failed, so that the policy's value is withheld."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -233,7 +233,7 @@ class Evaluation(Report):
         return values
 
     def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        """Return the predicted reward of each candidate; None if data are too few."""
+        """Predict each candidate's reward; None if there are too few data."""
         names = [
             name
             for name in self._features
@@ -581,7 +581,7 @@ def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
 
 
 def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]:
-    """Return the columns of an estimate: its value and the ends of its interval."""
+    """Return the value and interval bounds of an estimate as columns."""
     prefix = f"{name}_" if name else ""
     values = (
         (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
@@ -800,7 +800,7 @@ def _format_bounds(lower: float | None, upper: float | None) -> str:
 
 
 def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
-    """Draw one of the figures of ``Evaluation.figure``."""
+    """Draw a figure of ``Evaluation.figure``, selected by name."""
     makers: dict[str, Callable[[Evaluation], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
@@ -816,7 +816,7 @@ def height_of(ev: Evaluation) -> float:
 
 
 def draw_leaderboard(ev: Evaluation) -> Draw:
-    """Return the drawing of the values, one line for each policy.
+    """Draw the policies' values with intervals, one line per policy.
 
     A line has the value with its interval, its bounds in grey, and the model's prediction as a
     hollow diamond.
@@ -952,7 +952,7 @@ def draw_weights(ev: Evaluation) -> Draw:
 
 
 def _draw_largest_disagreement(ev: Evaluation) -> Draw:
-    """Return the drawing of the largest disagreement."""
+    """Draw the recall on which two policies differ most."""
     pair = ev.pair
     if pair is None:
         raise InputError("A disagreement needs two policies that could be evaluated.")

@@ -122,7 +122,7 @@ class Failures(Report):
 
     @property
     def sentence(self) -> str:
-        """The finding: how many memories were lost, and where most of them."""
+        """The finding: the number of lost memories and the most frequent stage."""
         lost, wanted = len(self), self.rows.height
         noun = "memory was" if wanted == 1 else "memories were"
         if not lost:
@@ -396,7 +396,7 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Assign a place to every wanted memory.
+    """Find the stage at which each wanted memory was lost.
 
     Of several memories with one ref, the best place counts.
     """
@@ -472,7 +472,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count, by cluster, the wanted memories and those in each place."""
+    """Count all wanted memories and those lost at each stage, by cluster."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
@@ -497,7 +497,7 @@ def _clip_share(value: float) -> float | None:
 def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Return some lost memories of each place, with the memories above them."""
+    """Return example memories lost at each stage, with those ranked above them."""
     # The memories with the best rank come first: a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64

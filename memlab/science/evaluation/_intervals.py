@@ -185,7 +185,7 @@ class Sample:
 
 
 def _reach(level: float, width: float, freedom: float) -> float:
-    """Return the c with T(c + width) - T(-c) = level, for Student's t distribution T.
+    """Return the half-width, in standard errors, of an interval around two bounds.
 
     The interval extends c standard errors beyond each bound; ``width`` is the distance of the
     bounds in standard errors.
@@ -210,7 +210,7 @@ def _density(freedom: float, x: float) -> float:
 
 
 def _p(distance: float, error: float, width: float, freedom: float) -> float:
-    """Return 1 less the level at which the interval ends at zero.
+    """Return the p-value of zero for an interval around two bounds.
 
     ``distance`` is that of zero from the nearer bound.
     """

@@ -63,7 +63,7 @@ class Judged:
 def judge(
     rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int
 ) -> Judged:
-    """Compare rankings with the evidence of their questions.
+    """Compute which evidence of each question its ranking retrieved.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class Gold:
         return Judged(_mark_relevant(target, self.wanted, len(self.log), self.cut), self.count)
 
     def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
-        """Return the two columns of a policy by recall: 1 with labels, and the ranking metric."""
+        """Return a policy's label count and ranking metric by recall."""
         values = measure(judgement or self.judge(target), self.metric)
         return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
 
@@ -265,7 +265,7 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
 def measure_labels(
     targets: Sequence[Target], log: Log, labels: pl.DataFrame, *, level: float
 ) -> Labelled:
-    """Compute all metrics of all policies at the smallest limit of a labelled recall."""
+    """Compute every retrieval metric of every policy on the labelled recalls."""
     gold = read_gold(labels, log)
     judged, cut = gold.judged, gold.cut
     columns: list[Floats] = []

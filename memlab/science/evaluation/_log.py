@@ -108,7 +108,7 @@ def number_recalls(recalls: pl.DataFrame) -> pl.DataFrame:
 
 
 def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.Series:
-    """Return for each recall whether its window had closed at the last event of the log."""
+    """Return which recalls' feedback windows had ended when the log ended."""
     for name, frame in (("decisions", decisions), ("feedback", feedback)):
         if "at" not in frame.columns or frame["at"].null_count():
             raise InputError(
@@ -637,7 +637,7 @@ def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, 
 
 
 def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
-    """Return the days of the recalls as clusters, as ``_assign_clusters`` does."""
+    """Assign each recall to the cluster of its day."""
     if "at" not in counted.columns or counted["at"].null_count():
         raise InputError(
             'cluster="day" needs the time of every recall, and column at of decisions has gaps.'
@@ -679,7 +679,7 @@ _DECODER = msgspec.json.Decoder(Challenged)
 
 
 def read_challenges(log: Log) -> list[Challenged | None]:
-    """Return the challenge of each recall, None where there was none.
+    """Return the challenge under which each recall was made, or None.
 
     Raises InputError, which names the recall, for a challenge that cannot be read.
     """

@@ -116,7 +116,7 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 
 
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
-    """Return the statistic of the difference of two policies.
+    """Return the function that computes two policies' difference from totals.
 
     ``first`` and ``second`` are the rewards of the unsupported items of each policy.
     """
@@ -194,11 +194,11 @@ class Credited:
     bases: Floats = field(repr=False)
 
     def change(self, counts: Floats) -> Floats:
-        """Return the line of sums of counts f64[..., 5] minus this line, f64[..., 2]."""
+        """Refit the calibration line on counts, and return its change, f64[..., 2]."""
         return np.asarray(_fit_inverse_line(counts) - self.line)
 
     def range_of(self, low: float, high: float) -> tuple[float, float]:
-        """Return the range of calibrated rewards, for attributed ones from ``low`` to ``high``."""
+        """Return the range of rewards after calibrating the range ``low`` to ``high``."""
         ends = self.line[0] + self.line[1] * np.array([low, high])
         return min(low, float(ends.min())), max(high, float(ends.max()))
 
@@ -214,7 +214,7 @@ class Credited:
 
 
 def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
-    """Return the log with attributed rewards calibrated, and the calibration.
+    """Calibrate the log's attributed rewards; return the log and the calibration.
 
     The log is unchanged and the calibration None if fewer than ``JUDGED`` rewards were judged, or
     if the attributed rewards hardly depend on the judged ones.
@@ -241,7 +241,7 @@ def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
-    """Return the remarks of a report on attributed rewards; empty if there are none."""
+    """Return report remarks on attributed rewards."""
     if credited is not None:
         return [credited.note]
     if not (~np.isnan(log.attributed) & ~log.stated & log.answered).any():
@@ -253,7 +253,7 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Return the inverse of the line of attributed on judged rewards.
+    """Regress attributed on judged rewards, and return the inverse line.
 
     The line is fitted by least squares; the result is its level and slope.
     """
@@ -396,13 +396,13 @@ class Evidence:
         return sums
 
     def totals(self, top_k: TopK) -> Floats:
-        """Return the totals that the value of a policy is a function of, f64[recalls, 1 + ARM]."""
+        """Return the totals by recall that determine a policy's value."""
         return self._stack_totals(
             lambda eta, columns: [self._sum_at_ranks(top_k, top_k.rows, eta, columns)]
         )
 
     def differing_rows(self, first: TopK, second: TopK) -> tuple[Ints, Ints]:
-        """Return the rows that only one of two policies would show, for each policy.
+        """Return, for each of two policies, the rows that only it would show.
 
         With an examination model, rows that both show at different ranks are in both.
         """
@@ -419,7 +419,7 @@ class Evidence:
         ]
 
     def _rank_rows(self, top_k: TopK) -> Ints:
-        """Return the rank of each candidate in a top-k, int64[n]; 0 if it is not in it."""
+        """Return each candidate's rank in a top-k, int64[n]; 0 if absent."""
         ranks = np.zeros(len(self.log.recall), dtype=np.int64)
         ranks[top_k.rows] = 1 if top_k.ranks is None else top_k.ranks
         return ranks
@@ -439,7 +439,7 @@ class Evidence:
         return self._examination_by_eta[eta]
 
     def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Return totals with their derivatives by estimated parameters.
+        """Append the totals' derivatives with respect to estimated parameters.
 
         The counts that the parameters are estimated from follow.
         """
@@ -548,7 +548,7 @@ class Evidence:
         return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
-        """Return by how much each recall moves the statistic to first order, f64[recalls]."""
+        """Return each recall's first-order effect on the statistic, f64[recalls]."""
         total = totals.sum(axis=0)
         steps = np.maximum(np.abs(total), 1.0) * 1e-6
         ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
@@ -605,7 +605,7 @@ def predicted_rewards(
 
 
 def _standardise(features: Floats) -> Floats:
-    """Scale columns to mean 0 and deviation 1; unknown and infinite values become the mean."""
+    """Standardise columns, replacing unknown and infinite values by the mean."""
     finite = np.where(np.isfinite(features), features, np.nan)
     is_finite = ~np.isnan(finite)
     counts = np.maximum(is_finite.sum(axis=0), 1)
@@ -740,7 +740,7 @@ class Tests:
 
     @cached_property
     def redundancy(self) -> float | None:
-        """The p-value of rewards that do not depend on the other items shown."""
+        """The p-value of the hypothesis that items' rewards are unaffected by other items."""
         if self._has_single_items:
             return None
         return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
@@ -760,12 +760,12 @@ class Tests:
 
     @cached_property
     def _has_single_items(self) -> bool:
-        """Whether no recall showed two items, so that positions and other items do not matter."""
+        """Whether every recall showed at most one item."""
         return bool(np.bincount(self._log.recall[self._log.exposed], minlength=1).max() < 2)
 
     @cached_property
     def _is_scored(self) -> Flags:
-        """The answered items with a position; none without scores.
+        """Mask of the shown items with feedback, position and score.
 
         Without scores, the effect of a high position cannot be separated from that of a good
         item.
@@ -822,7 +822,7 @@ class Tests:
 def gather_evidence(
     log: Log, settings: Settings, features: Floats, answered: Floats | None = None
 ) -> Evidence:
-    """Arrange the log as evidence, with missing feedback treated as the settings say.
+    """Collect a log's evidence, with the chosen treatment of missing feedback.
 
     ``answered`` is the probability of a reward for each candidate, if known.
     """

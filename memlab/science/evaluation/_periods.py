@@ -155,13 +155,13 @@ class Bets:
             self.add(float(value))
 
     def add(self, value: float) -> None:
-        """Add the value of one block."""
+        """Add a block's value."""
         self.count += 1
         self._above += np.log1p(_SHARES[:, None] * (value / _GRID[1:] - 1))
         self._below += np.log1p(_SHARES[:, None] * ((1 - value) / (1 - _GRID[:-1]) - 1))
 
     def evidence_above(self, other: Bets, gap: int = 0) -> float:
-        """Return the evidence that the mean of these blocks is higher.
+        """Return the evidence that this mean exceeds another by more than ``gap``.
 
         It must exceed the other's mean by more than ``gap`` cells.
         """
@@ -218,7 +218,7 @@ def lower_bound(values: Floats, alpha: float) -> float:
 
 
 def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
-    """Return whether a fall begins where the version changed.
+    """Return whether rewards began to fall at the change of version.
 
     ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after
     the change. A fall is a step, or a slope that ends at a new level. With normal errors it must
@@ -276,7 +276,7 @@ def _likelihood(shapes: Floats, values: Floats) -> Floats:
 
 
 def part_of_day(number: int) -> int:
-    """Return the part of the day of a judged recall, from its number in the day.
+    """Return the part of the day that a judged recall's number falls into.
 
     Both count from 0.
 
@@ -832,7 +832,7 @@ def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
 
 
 def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
-    """Return the rewards of one version from its blocks."""
+    """Summarise one version's rewards from its blocks."""
     values = blocks[side].to_numpy()
     return Period(
         pack_hash=str(blocks["pack_hash"][0]),

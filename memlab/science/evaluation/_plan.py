@@ -315,7 +315,7 @@ def _designs(
     def design(
         label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0
     ) -> None:
-        """Add the row of a design with these variances and ranges of an observation."""
+        """Add a row with the recalls that a design needs, given its variance."""
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None

@@ -170,7 +170,7 @@ def lot_position_p(log: Log) -> float | None:
     key = recall * width + rank
 
     def before(subset: NDArray[np.bool_]) -> Floats:
-        """Return how many items of a subset rank above each item; items of equal rank count half."""
+        """Count the subset's items ranked above each item, with ties counted half."""
         keys = key[subset]
         lower, upper = (np.searchsorted(keys, key, side=side) for side in ("left", "right"))
         return np.asarray((lower + upper - subset) / 2 - np.searchsorted(keys, recall * width))
@@ -213,7 +213,7 @@ class Examination:
         return self._cells.solve(counts)
 
     def theta(self, position: Ints | Floats, eta: float) -> Floats:
-        """Return how often positions are examined, relative to the first one."""
+        """Return the examination rate of positions, relative to position 1."""
         return np.asarray(np.asarray(position, dtype=np.float64) ** -eta)
 
     def average(self, eta: float) -> Floats:
@@ -246,7 +246,7 @@ class Examination:
 
 
 def estimate_examination(places: PairedItems, log: Log, level: float) -> Examination | None:
-    """Estimate the examination of positions.
+    """Estimate how often users examine each position.
 
     None if no item at a random position has a reward.
     """
@@ -304,7 +304,7 @@ class _Cells:
             self.width += 2 * size
 
     def solve(self, counts: Floats) -> Floats:
-        """Return the eta of maximum likelihood, by Newton's method; NaN without information.
+        """Estimate eta by maximum likelihood, with Newton's method.
 
         The likelihood is concave, so the steps converge from any start.
         """
@@ -319,7 +319,7 @@ class _Cells:
             return np.where(slope > 0, eta, np.nan)
 
     def _slopes(self, counts: Floats, eta: Floats) -> tuple[Floats, Floats]:
-        """Return the first derivative of the log likelihood and minus the second one."""
+        """Return the log likelihood's first derivative and negative second derivative."""
         score, slope = np.zeros(eta.shape), np.zeros(eta.shape)
         for size in self.sizes:
             part = counts[..., self.first[size] : self.first[size] + 2 * size]

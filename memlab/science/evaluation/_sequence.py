@@ -75,7 +75,7 @@ class Bounds:
 
 
 def level_of(number: int, level: float) -> float:
-    """Return the confidence level of the ``number``-th comparison of a log, counted from 1.
+    """Return the confidence level assigned to a log's nth comparison.
 
     Its error is 6 / (pi number)^2 of 1 - ``level``. These shares sum to 1 over all numbers. So
     all comparisons hold together at ``level``, and a level that is fixed when a comparison begins

@@ -102,7 +102,7 @@ class Ranker:
 def make_rankers(
     policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec], schema: pl.Schema
 ) -> list[Ranker]:
-    """Return a ranker for each policy, in the given order and under unique names."""
+    """Build a uniquely named ranker for each policy."""
     if isinstance(policies, Mapping):
         rankers = [
             replace(_make_ranker(spec, schema), name=name) for name, spec in policies.items()
@@ -167,7 +167,7 @@ def _is_pack(text: str) -> bool:
 
 
 def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a pack."""
+    """Build a ranker from a pack's recall-score policy."""
     policy = pack.policies[SLOT]
     return Ranker(
         pack.name,
@@ -220,7 +220,7 @@ def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
 
 
 def _policy_type(dtype: pl.DataType) -> InputType | None:
-    """Return the type of a column in the policy language; None if it has none."""
+    """Return a column's type in the policy language, or None."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
@@ -255,7 +255,7 @@ def _of_column(name: str, schema: pl.Schema) -> Ranker:
 
 
 def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
-    """Return the logged ranking by its own scores or ranks; None if the log has neither."""
+    """Build a ranker that repeats the logged ranking, or None without scores."""
     present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
@@ -436,7 +436,7 @@ def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
 
 
 def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
-    """Return a score for each recall below which no item is shown.
+    """Return a lower bound of the scores in each recall's top-k.
 
     Sorting only the items above it is ten times faster.
     """
@@ -526,7 +526,7 @@ def find_targets(
     fingerprints: Fingerprints,
     recall_again: RecallsAgain | None,
 ) -> tuple[list[Target], list[Refused]]:
-    """Return a target for each ranker, or the reason why there is none."""
+    """Return each ranker's target, or the reason why it has none."""
     # Re-scoring is cheap and exact; a pack is re-recalled only if the log lacks what it reads.
     targets: list[Target] = []
     refused: list[Refused] = []
@@ -585,7 +585,7 @@ def _find_column(name: str, schema: pl.Schema) -> str:
 
 
 def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
-    """Return the candidates with every column that one of the rankers reads."""
+    """Return the candidates with all columns that the rankers read."""
     columns = dict.fromkeys(
         _find_column(name, schema) for ranker in rankers for name in ranker.reads
     )

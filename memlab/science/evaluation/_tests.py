@@ -115,7 +115,7 @@ class Gate:
 
     @property
     def title(self) -> str:
-        """The name of the gate for readers."""
+        """The gate's name as shown to users."""
         return GATE_TITLES.get(self.name, self.name)
 
     @property
@@ -244,7 +244,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
 
 
 def _state(passed: bool) -> GateState:
-    """Return the state of a gate that was tested."""
+    """Return "open" if a check passed, otherwise "closed"."""
     return "open" if passed else "closed"
 
 
@@ -282,7 +282,7 @@ _NOT_TESTED = {
 
 
 def _without_figure(name: str, figure: float | None, threshold: str) -> Gate:
-    """Return a gate without a figure: not needed if it is None, untested if it is NaN."""
+    """Build a gate without a figure, either not needed or untested."""
     if figure is None:
         return Gate(name, math.nan, threshold, "not needed", "", "")
     return Gate(name, math.nan, threshold, "untested", *_NOT_TESTED[name])
@@ -347,7 +347,7 @@ def untested_sentence(gates: Sequence[Gate]) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Join names for a sentence.
+    """Join names with commas and "and".
 
     >>> list_names(["a", "b", "c"])
     'a, b and c'
@@ -369,7 +369,7 @@ def effective_count(influence: Floats) -> float:
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
-    """Return how many more recalls would open all gates; None if recalls alone would not.
+    """Return the further recalls that would open all gates, or None.
 
     >>> recalls_to_open([])
     0
@@ -568,7 +568,7 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
-    """Sum rows (f64[n, k]) within each recall that occurs; return f64[recalls, k]."""
+    """Sum rows by recall, for the recalls that occur: f64[recalls, k]."""
     if not len(recall):
         return np.zeros((0, values.shape[1]))
     if (recall[1:] < recall[:-1]).any():
@@ -579,7 +579,7 @@ def by_recall(values: Floats, recall: Ints) -> Floats:
 
 
 def _score_strata(score: Floats) -> Ints:
-    """Return the number of the score stratum of each item."""
+    """Assign each item to a stratum of similar scores."""
     edges = np.quantile(score, np.linspace(0, 1, _BINS + 1)[1:-1])
     return np.searchsorted(edges, score, side="right")
 
@@ -591,7 +591,7 @@ def _stratum_means(values: Floats, strata: Ints) -> Floats:
 
 
 def hotelling_p(sums: Floats) -> float:
-    """Return the p-value of a mean of zero, from independent rows f64[n, k] (Hotelling's T^2).
+    """Test whether independent rows have mean zero (Hotelling's T^2).
 
     Linearly dependent columns count once.
     """

@@ -475,7 +475,7 @@ def _order_metric(log: Log) -> Metric:
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
 
     def totals(target: Target) -> Floats:
-        """Count the pairs of each recall, and those in order; ties count half."""
+        """Count each recall's pairs and correctly ordered pairs, with ties counted half."""
         assert target.scores is not None
         scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
         won = np.where(
@@ -487,7 +487,7 @@ def _order_metric(log: Log) -> Metric:
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return all pairs of answered items with different rewards, the better first.
+    """Pair items of unequal rewards within each recall, the better one first.
 
     Both items are of one recall.
     """
@@ -562,7 +562,7 @@ def _evolve(
     seed: tuple[int, int],
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Run one search; return every point that it tried, the defaults first, and the values."""
+    """Run one search, and return every point tried with its value."""
     from scipy.optimize import differential_evolution
 
     points: list[tuple[float, ...]] = [objective.default]

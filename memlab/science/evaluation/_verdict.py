@@ -379,7 +379,7 @@ class Verdicts(Report):
         return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
-        """Return the drawing of the running differences."""
+        """Draw the running differences of the challengers to the live pack."""
         from memlab.science.evaluation._figures import draw_sequences
 
         return draw_sequences(
@@ -592,7 +592,7 @@ def _weigh_items(
 def _weigh_recalls(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Weigh the evidence of a duel in which the results of one pack were shown as a whole.
+    """Weigh the evidence of a duel whose recalls showed one pack's results.
 
     Positions and other items do not matter, because no sum over items is formed.
     """

@@ -211,7 +211,7 @@ class _Course:
             yield self._row(instant)
 
     def _apply_event(self, event: Event) -> None:
-        """Count what an event shows or judges, and apply it to the state."""
+        """Count an event's shown and judged memories, and apply it to the state."""
         state = self._state
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -261,7 +261,7 @@ def _find_live(state: State) -> Rows:
 
 
 def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
-    """Return which memories are outdated.
+    """Return a mask of outdated memories.
 
     They are not recallable, no longer valid, or have a newer value.
     """
@@ -286,7 +286,7 @@ def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray
 
 
 def _name_labs(names: list[str]) -> tuple[str, ...]:
-    """Return distinct names: the second lab of a pack has a number."""
+    """Return a distinct name for each lab, numbering labs of the same pack."""
     return tuple(
         name if names.count(name) == 1 else f"{name} ({names[:index].count(name) + 1})"
         for index, name in enumerate(names)

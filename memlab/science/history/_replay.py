@@ -368,7 +368,7 @@ class _Player:
         return None
 
     def _link(self, event: Event) -> str | None:
-        """Repeat edges that were set by hand."""
+        """Repeat edges that a person added."""
         edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
             return reason
@@ -388,7 +388,7 @@ class _Player:
         return reason
 
     def _set_weights(self, strengthened: dict[str, Any] | None) -> str | None:
-        """Give edges of the new lab the weights that a person gave the old ones."""
+        """Repeat edge weights that a person set."""
         if strengthened is None:
             return None
         edges, reason = self._old.io.store.state.edges, None
@@ -420,7 +420,7 @@ class _Player:
         return None
 
     def _set_fields(self, event: Event) -> str | None:
-        """Repeat changes of fields that were made by hand."""
+        """Repeat field changes that a person made."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]
@@ -446,7 +446,7 @@ class _Player:
         return None
 
     def _applies(self, id: int, columns: dict[str, Any]) -> bool:
-        """Return whether a change of status applies to the memory in the new lab."""
+        """Return whether the new lab still needs a change of status."""
         status = columns.get("status")
         if not isinstance(status, str):
             return True
@@ -456,7 +456,7 @@ class _Player:
     # -- results ---------------------------------------------------------------------------------------------------
 
     def summary(self) -> pl.DataFrame:
-        """Return a row for each kind of input."""
+        """Return a table of the replayed inputs, one row per kind."""
         kinds = sorted({*self._applied, *(kind for kind, _ in self._left_out)})
         rows = []
         for kind in kinds:
@@ -496,5 +496,5 @@ class _Slates:
 
 
 def expand_column(values: Any, count: int) -> list[Any]:
-    """Return a list of values; a single value counts for all rows."""
+    """Repeat a scalar to ``count`` values; return a list unchanged."""
     return values if isinstance(values, list) else [values] * count

@@ -238,11 +238,11 @@ class Script(Protocol):
 
     @property
     def user(self) -> User:
-        """The user who judges the memories shown."""
+        """The simulated user who gives feedback on retrieved memories."""
 
     @property
     def packs(self) -> Sequence[tuple[int, str]]:
-        """The packs that log, each with the day from which it is live."""
+        """The packs used for logging, each with its first day."""
 
     def events(self) -> tuple[Event, ...]:
         """Return the events in order of time.
@@ -255,7 +255,7 @@ class Script(Protocol):
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:
-    """Return the random generator of one purpose; more draws for one purpose change no other."""
+    """Return a random generator that is independent for each purpose."""
     source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
     return np.random.Generator(np.random.Philox(source))
 
@@ -419,7 +419,7 @@ def from_conversations(
 
 
 def _turn(talk: str, row: Mapping[str, Any]) -> MessageEvent:
-    """Return a turn of a conversation as a message; its ref has the name of the conversation."""
+    """Convert a conversation's turn to a message event."""
     return MessageEvent(
         at=to_micros(row["at"]),
         ref=f"{talk}/{row['ref']}",

@@ -272,7 +272,7 @@ class Life:
         )
 
     def _rescore(self, policy: Pack | pl.Expr) -> pl.DataFrame:
-        """Return the top-k of the logged pool under a policy."""
+        """Rank the logged candidates under a policy, and return the top-k."""
         if isinstance(policy, pl.Expr):
             score = policy.cast(pl.Float64)
             scored = self._frame.select("decision", "memory_id", "limit", score.alias("_score"))
@@ -286,7 +286,7 @@ class Life:
         return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
 
     def _repeat_recalls(self, pack: Pack) -> pl.DataFrame:
-        """Return the results of repeated recalls on the state before each decision."""
+        """Repeat each recall on the state before it, and return the results."""
         decisions = self.slates.decisions.select("decision").sort("decision").collect()["decision"]
         past = Past(self.lab.io.store.journal, Recaller(self.lab.io.embedder))
         results: list[tuple[int, int]] = []
@@ -298,12 +298,12 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return the setting or policy of this name; the embedder is the same throughout a run."""
+    """Return the pack's setting or policy hash of this name."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 
 def _reward_expression() -> pl.Expr:
-    """Return the expression of a reward.
+    """Return a Polars expression for the reward of a utility.
 
     Without a reward, success is 1 and fail is 0.
     """
@@ -399,7 +399,7 @@ def _run_events(
     every: Micros,
     progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
-    """Run through the events.
+    """Process the events of the script in order.
 
     Returns the question of each decision, and the utility of every memory for it.
     """

@@ -233,7 +233,7 @@ class Trial(Report):
 
 
 def _read_script(world: Any) -> Script:
-    """Return the script of what the caller passed."""
+    """Convert the caller's argument to a script."""
     # Conversations are recognised by their attributes, because this package does not know the readers of files.
     if hasattr(world, "events") and hasattr(world, "seed"):
         script: Script = world
@@ -393,7 +393,7 @@ def trial(
 
 
 def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
-    """Return packs by name, with a part of their hash if several have the same name."""
+    """Return packs by name, adding part of the hash to duplicate names."""
     if len({pack.hash for pack in packs}) < max(2, len(packs)):
         raise InputError("A trial compares at least two packs, and all of them must differ.")
     names = [pack.name for pack in packs]
@@ -467,6 +467,6 @@ def _name_verdict(gap: float, p: float | None) -> str:
 
 
 def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
-    """Return one end of an interval; None if there is none."""
+    """Return the lower or upper bound of an interval, or None."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

@@ -242,7 +242,7 @@ class World:
     # Cached: composing a quarter of events takes seconds.
     @cached_property
     def _events(self) -> tuple[Event, ...]:
-        """The composed events."""
+        """The generated messages and questions."""
         script = _Composer(self)
         return tuple(sorted([*script.messages, *script.questions()], key=lambda event: event.at))
 
@@ -324,7 +324,7 @@ class _Composer:
     # -- facts ------------------------------------------------------------------------------------------------
 
     def _draw_facts(self) -> list[_Fact]:
-        """Draw facts with their values, each from a first day on."""
+        """Draw facts and the day from which each of their values is valid."""
         world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
@@ -389,7 +389,7 @@ class _Composer:
                 self._repeat_statements(fact, version, rng)
 
     def _repeat_statements(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
-        """State the value again while it is valid, in the same words or in others."""
+        """Write messages that repeat a value while it is valid."""
         first, last = ((at - self.start) // DAY for at in (version.at, version.until))
         rolls = rng.random(max(0, int(last - first)))
         for offset, roll in enumerate(rolls):
@@ -549,7 +549,7 @@ class _Composer:
     def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """Return the words of a question about a stated fact, and the utility of messages for it."""
+        """Return a question about a stated fact, and the messages' utilities."""
         versions = [version for version in fact.versions if self._is_stated(version, at)]
         if (about == "before" and len(versions) < 2) or (
             about == "why" and not versions[-1].reasons
@@ -572,7 +572,7 @@ class _Composer:
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            """Give the latest earlier draft one utility, and the others another one."""
+            """Assign one utility to the latest earlier message and another to the rest."""
             earlier = sorted(
                 (index for index in drafts if self.drafts[index].at < at),
                 key=lambda i: self.drafts[i].at,

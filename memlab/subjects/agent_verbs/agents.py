@@ -121,22 +121,22 @@ class Agent(Displayed):
 
     @property
     def name(self) -> str:
-        """The agent as ``creator`` and ``viewer``, for example "agent:tutor"."""
+        """The ``creator`` and ``viewer`` value of this agent, such as "agent:tutor"."""
         return self._identity.name or ""
 
     @property
     def project(self) -> str | None:
-        """The project that it reads and writes; None: each call may name one."""
+        """The project of this agent, or None if each call may name a project."""
         return self._identity.project
 
     @property
     def session(self) -> str:
-        """The session of its memories and queries."""
+        """The session of this agent's memories and queries."""
         return self._identity.session or ""
 
     @property
     def role(self) -> str:
-        """The role: "reader", "member" or "owner"."""
+        """The role of this agent: "reader", "member" or "owner"."""
         return self._identity.role
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class Agent(Displayed):
 
     @property
     def memories(self) -> pl.DataFrame:
-        """The memories that it created or is a source of, as rows of ``lab.memories``."""
+        """The rows of ``lab.memories`` that this agent created or is a source of."""
         mine = (pl.col("creator") == self.name) | pl.col("agents").list.contains(self.name)
         if self.project is not None:
             mine &= pl.col("project").is_null() | (pl.col("project") == self.project)
@@ -550,7 +550,7 @@ class Agent(Displayed):
         season: WordOrWords = None,
         where: pl.Expr | None = None,
     ) -> Turns:
-        """Start turns that recall in the background as this agent.
+        """Start background recall for the turns of a conversation, as this agent.
 
         See ``lab.agents.turns``.
 
@@ -612,7 +612,7 @@ class Agent(Displayed):
         otherwise: Otherwise = "raise",
         store: bool = True,
     ) -> Learned:
-        """Extract what the session of this agent taught, and store it.
+        """Extract memories from this agent's session, and store them.
 
         See ``lab.agents.end_session``. Private memories of others are neither used nor reported.
 
@@ -714,7 +714,7 @@ class Agent(Displayed):
 
     @checked
     def conversation(self, *, at: When | None = None) -> Relationship:
-        """Count one more conversation of this agent with its user.
+        """Record one more conversation of this agent with its user.
 
         See ``lab.agents.conversation``.
 
@@ -747,7 +747,7 @@ class Agent(Displayed):
 
     @property
     def _short(self) -> str:
-        """The name without the prefix "agent:"."""
+        """The name of this agent without the prefix "agent:"."""
         return self.name.removeprefix("agent:")
 
 
@@ -1019,7 +1019,7 @@ class LabAgents:
         viewer: str | None = None,
         where: pl.Expr | None = None,
     ) -> Turns:
-        """Start turns, which recall in the background while an agent works.
+        """Start background recall for the turns of an agent's conversation.
 
         An agent offers its current action and continues; related memories are there at its next turn.
 
@@ -1116,7 +1116,7 @@ class LabAgents:
         only: Iterable[Annotated[int, Within(0)]] | None = None,
         linking: str | None = None,
     ) -> Remembered:
-        """Store the proposals of ``extract``, or some of them, in one transaction.
+        """Store all or selected proposals of ``extract`` in one transaction.
 
         Proposals are stored as by ``lab.remember``: secrets are redacted, limits hold, and the
         pack's ``link`` and ``resolve`` compare them with stored memories.
@@ -1162,7 +1162,7 @@ class LabAgents:
         otherwise: Otherwise = "raise",
         store: bool = True,
     ) -> Learned:
-        """Extract what a session taught, and store it.
+        """Extract memories from a session, and store them.
 
         Parameters
         ----------
@@ -1225,7 +1225,7 @@ class LabAgents:
 
     @checked
     def conversation(self, agent: str, *, at: When | None = None) -> Relationship:
-        """Count one more conversation of an agent with its user.
+        """Record one more conversation of an agent with its user.
 
         A relationship starts with the settings ``familiarity-start`` and ``trust-start``. Each
         conversation adds the share ``familiarity-gain`` of the distance to 100. Under a pack
@@ -1372,7 +1372,7 @@ class LabAgents:
         return self._switch(project, reason, on=True, by=by)
 
     def switched_off(self) -> pl.DataFrame:
-        """Return what is switched off.
+        """Return the projects for which memory is switched off, one row each.
 
         Returns
         -------
@@ -1409,7 +1409,7 @@ class LabAgents:
     def _switch(
         self, project: str | None, reason: str, *, on: bool, by: str = "user"
     ) -> pl.DataFrame:
-        """Write a "switch" event if it changes anything; return what is off."""
+        """Write a "switch" event if the switch changes; see ``switched_off``."""
         # Switching on what is on is written only where it is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:

@@ -191,13 +191,13 @@ def make_feedback_fields(
 
 
 def count_conversation(relationship: Relationship, pack: Pack) -> Relationship:
-    """Return a relationship after a conversation: ``familiarity-gain`` of the rest is added."""
+    """Return a relationship with familiarity raised for one more conversation."""
     gain = (_MAX - relationship.familiarity) * pack.number("familiarity-gain")
     return replace(relationship, familiarity=_clip(relationship.familiarity + gain))
 
 
 def update_trust(relationship: Relationship, pack: Pack, *, helpful: bool) -> Relationship:
-    """Return a relationship after feedback: ``trust-gain`` more or ``trust-loss`` less."""
+    """Return a relationship with trust raised or lowered after feedback."""
     step = pack.number("trust-gain") if helpful else -pack.number("trust-loss")
     return replace(relationship, trust=_clip(relationship.trust + step))
 
@@ -208,7 +208,7 @@ def _clip(value: float) -> float:
 
 
 def make_event_fields(relationship: Relationship) -> dict[str, object]:
-    """Return the fields of a relationship that an event stores; the others are counted."""
+    """Return the agent, trust and familiarity of a relationship for an event."""
     return {
         name: value
         for name, value in asdict(relationship).items()

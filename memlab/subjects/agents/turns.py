@@ -195,7 +195,7 @@ class Turns:
 
     @checked
     def offer(self, context: str) -> Surfaced:
-        """Return what surfaced for earlier contexts, and queue this one.
+        """Queue a context for background recall; return hits of earlier contexts.
 
         The call returns at once. An error of a search is raised at the next offer; other results
         come with the offer after that.
@@ -294,7 +294,7 @@ class _Search:
         self._rests_until = 0.0
 
     def offer(self, context: str) -> Surfaced:
-        """Queue a context; return what is ready or raise the error of an earlier search."""
+        """Queue a context; return finished results, or raise an earlier error."""
         with self._mutex:
             if self._closed:
                 raise LabError("These turns have ended: the lab was closed.")
@@ -313,7 +313,7 @@ class _Search:
         return _merge_results(ready, skipped, notes)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until no context is queued; return whether that is so."""
+        """Wait until no context is queued; return False if the wait timed out."""
         if not self._closed and not self._idle.is_set():
             self.worker.wake()  # an interrupt may have ended an offer before it woke the worker
         return self._idle.wait(timeout)
@@ -347,7 +347,7 @@ class _Search:
         return 0.0
 
     def _search(self, context: str) -> Surfaced:
-        """Recall for a context and verify the hits; return those that are new on the topic."""
+        """Recall and verify hits for a context; return the hits new to the topic."""
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:
@@ -383,7 +383,7 @@ class _Search:
             self._rests_until = end + _REST * (end - start)
 
     def _is_new(self, hits: Hits) -> bool:
-        """Return whether a context begins another topic than the previous one."""
+        """Return whether a context starts a new topic."""
         vector, last = np.frombuffer(hits.slate.vector, dtype=np.int8), self._last
         self._last = vector
         if last is None:
@@ -404,7 +404,7 @@ class _TimedVerifier:
         self._decision: int | None = None
 
     def __call__(self, hits: Hits, *, stopping: Callable[[], bool]) -> set[int] | str:
-        """Apply the verdict and return the accepted ids, or the reason why there is none."""
+        """Apply the verdict; return the accepted ids, or why there is no verdict."""
         if self._thread is not None and self._thread.is_alive():
             return f"Not verified: the verifier has not answered for recall {self._decision} yet."
         answers: list[Verdict | str] = []

@@ -177,7 +177,7 @@ class Verifying:
 
 
 def get_verdict(hits: Hits, accepted: Verifier | Verdict | Memories) -> Verdict:
-    """Return the verdict of a verifier, or of given hits; write nothing.
+    """Return the verdict of a verifier or of specified hits, without storing it.
 
     Raises InputError for other values. Whether the recall showed the named memories is checked
     later.
@@ -257,7 +257,7 @@ def _compute_changes(
     failed: Sequence[int],
     relations: Mapping[tuple[int, int], str],
 ) -> tuple[Change, str | None]:
-    """Return the change of a verdict, and the tag that was inferred, if any.
+    """Return the state change of a verdict, and the inferred tag if any.
 
     The ``reinforce`` policy gets the accepted and the rejected ids. Accepted memories get edges,
     best pairs first and at most ``edge-pairs``. They share the tag that most of them have, or one
@@ -279,7 +279,7 @@ def _compute_changes(
 def _reinforce(
     state: State, pack: Pack, now: Micros, used: Micros, ids: Sequence[int], outcome: Outcome
 ) -> Change:
-    """Return the changes of the ``reinforce`` policy for one outcome."""
+    """Return the changes of the ``reinforce`` policy for memories with one outcome."""
     rows = np.sort(np.array(ids, dtype=np.int64)) - 1
     return reinforce(
         state,
@@ -319,7 +319,7 @@ _MIN_LETTERS = 3
 
 
 def find_common_tag(state: State, pack: Pack, rows: NDArray[np.int64]) -> str | None:
-    """Return the tag that more than the share ``tag-share`` of memories have, if some lack it.
+    """Return a tag of more than ``tag-share`` of the memories but not of all.
 
     Ties are resolved by frequency, then by name. A single memory has no common tag.
     """
@@ -364,7 +364,7 @@ def _infer_tag(state: State, pack: Pack, rows: NDArray[np.int64], query: str) ->
 
 
 def _add_tag(state: State, rows: NDArray[np.int64], tag: str) -> Change:
-    """Return the change that adds a tag to the rows that lack it."""
+    """Return the change that adds a tag to the rows without it."""
     lists = state.lists["tags"]
     untagged = [row for row in rows.tolist() if tag not in lists.value_at(row)]
     if not untagged:

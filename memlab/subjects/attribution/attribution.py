@@ -119,7 +119,7 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
-    """Return the decisions named so far and those that a message names."""
+    """Return the recall ids collected so far and those that a message refers to."""
     decision = message.get("decision") if isinstance(message, Mapping) else None
     if decision is None:
         return before
@@ -134,7 +134,7 @@ def _collect_decisions(message: object, number: int, before: list[int] | None) -
 
 
 def _find_texts(argument: str) -> list[str]:
-    """Return the texts within JSON arguments, or the whole if they are not JSON."""
+    """Return the strings in JSON arguments, or the whole text if it is not JSON."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
@@ -264,12 +264,12 @@ class Attributed(Displayed):
         return self.frame.filter(pl.col("status") == "logged").height
 
     def __bool__(self) -> bool:
-        """Return True, even if no reward was logged."""
+        """Return True, also for a result without logged rewards."""
         return True
 
     @property
     def _summary(self) -> str:
-        """One line on the recall and its rewards."""
+        """Return one line that describes the recall and its rewards."""
         cut = "; the text is too long and was read in part" * self.cut
         listed = f"; {self.listed} ids in one list, none counts as cited" if self.listed else ""
         return f"recall {self.decision}: rewards for {len(self)} of {self.frame.height} hits{cut}{listed}"
@@ -336,7 +336,7 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return the recalls of each turn: the named ones, or the last with a matching query."""
+        """Return each turn's recalls: the named ones, or the last with the same query."""
         # Turns are visited from the last: of equal queries, the last recall belongs to the last
         # turn.
         store = self._core.store
@@ -556,7 +556,7 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """Every reward that counts: decision, memory_id, reward, confidence, at."""
+        """All rewards in effect: decision, memory_id, reward, confidence, at."""
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")
@@ -564,7 +564,7 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The curve from credit to probability of use of the active policy."""
+        """The active policy's curve from credit to probability of use."""
         with self._core.reading() as state:
             return get_calibration(state, self._core.pack)
 
@@ -618,7 +618,7 @@ class LabCredits:
 def read_cues(
     store: Store, pack: Pack, slate: Slate, answer: Answer
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
-    """Return the ids of a recall's hits and the cues of each, as its viewer sees the lab.
+    """Return the ids of a recall's hits and the cues computed for each hit.
 
     The state must be locked.
     """
@@ -632,7 +632,7 @@ def read_cues(
 def compute_credit(
     pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the credit of each memory, -1 to 1, and whether the policy decided it."""
+    """Return each memory's credit, -1 to 1, and whether the policy decided on one."""
     policy = pack.policies["credit"]
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -648,7 +648,7 @@ def compute_credit(
 
 
 def get_calibration(state: State, pack: Pack) -> Calibration:
-    """Return the calibration of the pack's policy.
+    """Return the calibration fitted for the pack's ``credit`` policy.
 
     It is the lab's own, the shipped one, or the identity.
     """
@@ -709,12 +709,12 @@ def _find_status(
 
 
 def _make_mark(policy: str, *texts: str) -> str:
-    """Return a mark by which an answer is recognized, too short to reveal the answer."""
+    """Return a 16-bit checksum that recognizes an answer but cannot reveal its text."""
     return f"{zlib.crc32(chr(31).join((policy, *texts)).encode('utf-8', 'replace')) & 0xFFFF:04x}"
 
 
 def _join_spaces(text: str) -> str:
-    """Return a text with single spaces."""
+    """Return a text with each run of white space replaced by one space."""
     return " ".join(text.split())
 
 
@@ -743,7 +743,7 @@ def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArra
 
 
 def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the checked columns ``credit`` and ``useful`` of a frame."""
+    """Return the columns ``credit`` and ``useful`` of a frame, validated."""
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:

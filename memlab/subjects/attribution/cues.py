@@ -93,14 +93,14 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether a text is longer than what is read."""
+        """Whether the query, answer, arguments or reply exceeds the maximum length read."""
         return max(map(len, (self.question, self.text, self.arguments, self.reply))) > MAX_LENGTH
 
 
 def compute_cues(
     answer: Answer, memories: Sequence[RetrievedMemory], words: Words, embedder: Embedder
 ) -> dict[str, Floats]:
-    """Return the inputs of the slot ``credit`` by name, f64[memories]; flags are 0 and 1.
+    """Return the inputs of the slot ``credit`` by name, as f64[memories].
 
     ``words`` gives the rarity of words, and ``embedder`` is the source of the vectors.
     """
@@ -150,7 +150,7 @@ def compute_cues(
 
 
 def _compute_lead(values: Floats) -> Floats:
-    """Return the distance of each value from the best of the others.
+    """Return the difference between each value and the largest other value.
 
     A value that all memories share distinguishes none.
     """
@@ -198,12 +198,12 @@ class _CueReader:
     # -- words ------------------------------------------------------------------------------------------------
 
     def _terms(self, text: str) -> list[str]:
-        """Return stems without stop words and single letters; number words become digits."""
+        """Return the stems of a text without stop words; number words become digits."""
         stems = (str(_NUMBERS.get(stem, stem)) for stem in self.words.stems(text))
         return [stem for stem in stems if len(stem) > 1 or stem.isdecimal()]
 
     def _content(self, text: str, *, left_out: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """Return the distinct words of a text whose stems are not in ``left_out``."""
+        """Return the distinct words of a text, except words with a stem in ``left_out``."""
         content = [
             word for word in dict.fromkeys(words_of(text)) if set(self._terms(word)) - left_out
         ]
@@ -224,21 +224,21 @@ class _CueReader:
         }
 
     def weight(self, term: str) -> float:
-        """Return the rarity of a word."""
+        """Return the inverse document frequency of a word."""
         return self.rarity.get(term, self._rarest)
 
     def mass(self, terms: frozenset[str]) -> float:
-        """Return the sum of the IDF weights of words, added in a fixed order."""
+        """Return the sum of the inverse document frequencies of some words."""
         return sum(map(self.weight, sorted(terms)))
 
     # -- the answer and each memory ---------------------------------------------------------------------------
 
     def to_flags(self, values: Sequence[bool]) -> Floats:
-        """Return booleans as 0 and 1."""
+        """Convert booleans to the floats 0 and 1."""
         return np.array(values, dtype=np.float64)
 
     def fill(self, value: float | bool) -> Floats:
-        """Return one value for all memories."""
+        """Return an array that holds the same value for every memory."""
         return np.full(len(self.shown), float(value))
 
     @cached_property
@@ -247,7 +247,7 @@ class _CueReader:
         return Counter(term for terms in self.terms for term in terms)
 
     def share(self, terms: frozenset[str], *, alone: bool = False) -> Floats:
-        """Return the share of words, by rarity, that each memory contains.
+        """Return the IDF-weighted share of `terms` that each memory contains.
 
         ``alone`` divides each word among the memories that contain it.
         """
@@ -262,12 +262,12 @@ class _CueReader:
         return np.array(masses) / whole if whole else np.zeros(len(self.shown))
 
     def rarest_shared(self) -> Floats:
-        """Return the rarity of the rarest shared word, relative to a word of no memory."""
+        """Return the rarity of the rarest new word that answer and memory share."""
         weights = [max(map(self.weight, self.fresh & terms), default=0.0) for terms in self.terms]
         return np.array(weights) / self._rarest
 
     def count_rare(self, terms: frozenset[str]) -> Floats:
-        """Return the number of words that each memory contains, weighted by rarity.
+        """Return the number of `terms` in each memory, weighted by rarity.
 
         A word that no other memory of the lab contains counts 1.
         """
@@ -283,7 +283,7 @@ class _CueReader:
         )
 
     def share_asked(self) -> Floats:
-        """Return the share of the query's words in the memory and the one before it.
+        """Return the share of the query's words in each memory and its preceding message.
 
         A reply often leaves out the words of the query.
         """
@@ -301,11 +301,11 @@ class _CueReader:
 
     @cached_property
     def named_days(self) -> tuple[Days, ...]:
-        """The days that the answer names."""
+        """The days and date ranges that the answer mentions."""
         return find_days(self.answer, self.at)
 
     def match_dates(self) -> Floats:
-        """Return how closely the answer names a day or span that the memory names.
+        """Return how well the dates in the answer match those in each memory.
 
         Each is relative to its own time.
         """
@@ -318,14 +318,14 @@ class _CueReader:
         return np.array([compute_overlap(self.named_days, days) for days in days_by_memory])
 
     def is_said_then(self) -> Floats:
-        """Return whether the answer names the day of the memory, or a span around it."""
+        """Return whether a date in the answer covers the day each memory was created."""
         days = [memory.created // DAY + _EPOCH for memory in self.shown]
         return self.to_flags(
             [any(first <= day < after for first, after in self.named_days) for day in days]
         )
 
     def is_about_another(self) -> Floats:
-        """Return whether the query is about a speaker who did not say the memory.
+        """Return whether the query concerns a speaker other than the memory's speaker.
 
         The query names the speaker, or says "I" or "you" between a user and an assistant.
         """
@@ -360,12 +360,12 @@ class _CueReader:
         return self.mass(answer_terms & self.asked_terms) / whole if whole else 0.0
 
     def share_explained(self) -> float:
-        """Return the share of the answer's new words that any memory contains."""
+        """Return the share of words new in the answer that any memory contains."""
         whole = self.mass(self.fresh)
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
     def count_quoted(self) -> Floats:
-        """Return the words of the longest run that answer and memory share, 0 for short ones.
+        """Return the length of the longest word run shared with each memory, 0 if short.
 
         A run that the query or another memory contains does not count.
         """
@@ -384,7 +384,7 @@ class _CueReader:
         return lengths
 
     def is_denied(self) -> Floats:
-        """Return whether the user's reply denies the memory, in words that both use."""
+        """Return whether the user's reply contradicts the memory in words they share."""
         reply = Statement(self.reply)
         if not self.reply or not reply.denied:
             return np.zeros(len(self.shown))
@@ -405,7 +405,7 @@ class _CueReader:
     # -- by meaning -------------------------------------------------------------------------------------------
 
     def match_meaning(self, words: tuple[str, ...]) -> Floats:
-        """Return how close words are, by rarity, to their nearest word in each memory, 0 to 1."""
+        """Return the mean similarity of words to their nearest word in each memory."""
         if not words:
             return np.zeros(len(self.shown))
         vectors = _encode_words(words)
@@ -421,7 +421,7 @@ class _CueReader:
         return values
 
     def match_vector(self) -> Floats:
-        """Return the cosine of query and answer together with each memory."""
+        """Return each memory's cosine similarity to the query and answer combined."""
         query_vector = _normalize(self.embedder.encode([f"{self.question} {self.answer}"]))[0]
         return np.asarray(
             _normalize(np.stack([memory.vector for memory in self.shown])) @ query_vector,
@@ -430,7 +430,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common run of words, and its end in the first list."""
+    """Return the length of the longest common word run and its end in the first list."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64
@@ -449,7 +449,7 @@ def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
 
 
 def _find_ids(text: str, *, ranks: int) -> set[int]:
-    """Return the ids in a text that are marked as ids: "memory 12", "[12]", "#12".
+    """Return the memory ids that a text cites as "memory 12", "[12]" or "#12".
 
     A small number in brackets may be a rank, and numbers of issues or steps are no ids.
     """

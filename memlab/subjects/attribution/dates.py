@@ -33,7 +33,7 @@ _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)(?![\w-])")
 
 
 def find_days(text: str, at: Micros) -> tuple[Days, ...]:
-    """Return the spans of days that a text names, relative to the time ``at``.
+    """Return the date ranges that a text mentions, resolved relative to ``at``.
 
     There are none if it names no date, or if ``at`` is out of range.
 
@@ -78,17 +78,17 @@ def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
 
 
 def _is_within(span: Days, whole: Days) -> bool:
-    """Return whether a span is part of another."""
+    """Return whether one date range lies inside another."""
     return whole[0] <= span[0] and span[1] <= whole[1]
 
 
 def _span_of_year(number: int) -> Days:
-    """Return the span of a year."""
+    """Return the date range of a year."""
     return date(number, 1, 1).toordinal(), date(number + 1, 1, 1).toordinal()
 
 
 def _span_of_month(year: int, month: int) -> Days:
-    """Return the span of a month; months beyond December belong to the next years."""
+    """Return the date range of a month; month 13 is January of the next year."""
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     first = date(min(year, MAXYEAR - 1), month, 1)
     return first.toordinal(), date(first.year + month // 12, month % 12 + 1, 1).toordinal()

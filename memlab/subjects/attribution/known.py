@@ -92,7 +92,7 @@ class Calibration(Displayed):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The fields of the event that stores it."""
+        """The fields of the event that stores the calibration."""
         return {**vars(self), "credit": list(self.credit), "useful": list(self.useful)}
 
     @checked
@@ -236,11 +236,11 @@ class Credited(Projection):
         self._answers: dict[int, set[str]] = {}
 
     def stated(self, decision: int, memory: int) -> bool:
-        """Return whether a person judged this memory of this decision."""
+        """Return whether a person gave feedback on this memory in this recall."""
         return memory in self._stated.get(decision, ())
 
     def reward(self, decision: int, memory: int) -> float | None:
-        """Return the reward attributed to this memory of this decision, None without one."""
+        """Return the reward attributed to a memory in a recall, None without one."""
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
@@ -262,7 +262,7 @@ class Credited(Projection):
             _get_entry(self._answers, decision, set()).add(body["answer"])
 
     def dump(self) -> Any:
-        """Return the judgements, rewards and marks as plain values."""
+        """Return the judgements, rewards and answer checksums as plain values."""
         return [
             [[decision, sorted(ids)] for decision, ids in self._stated.items()],
             [[decision, list(by_memory.items())] for decision, by_memory in self._rewards.items()],

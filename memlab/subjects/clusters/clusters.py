@@ -280,7 +280,7 @@ def cluster_lab(
 
 
 def refine_lab(store: Store, now: Micros) -> Clustered:
-    """Move centroids to their members and merge near clusters; restart the count."""
+    """Move centroids, merge near clusters, and reset the count of recalls."""
     check_writable(store)
     with store.reading():
         audience_names = list_audiences(store.state)
@@ -335,7 +335,7 @@ def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
 def refine_if_due(
     store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
 ) -> list[int] | None:
-    """Refine clusters if that is due, or compute them; return the events.
+    """Refine clusters if that is due, or create missing ones; return the events.
 
     None if nothing is due. With `spanning`, they are also due after a recall that returned members
     of several clusters, not only after a number of recalls.
@@ -368,7 +368,7 @@ def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int]
 
 
 def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
-    """Decide which memories since the last look join a cluster of `audience`."""
+    """Decide which memories added since the last check join a cluster of `audience`."""
     return decide_joins(
         state, pack, np.arange(get_centroids(state).part(audience).looked, len(state)), audience
     )
@@ -377,7 +377,7 @@ def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
 def find_clusters(
     store: Store, *, min_size: int | None, seed: int, only: Sequence[str] | None = None
 ) -> tuple[dict[str, Clusters], str, int]:
-    """Cluster the memories in use of each audience.
+    """Cluster the recallable memories of each audience.
 
     Return also the fingerprint of the embedder and the last memory id that was included.
     """
@@ -414,7 +414,7 @@ def _decide_and_write(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Decide without the writer's lock, and write under it.
+    """Compute a decision without the write lock, and store it under the lock.
 
     If the state changed in between, the decision is repeated under the lock.
     """

@@ -301,7 +301,7 @@ def consolidate(
     seed: int,
     dry_run: bool,
 ) -> Consolidated:
-    """Plan groups, write the texts of summaries, and store them under the lock.
+    """Select groups of memories, write their summaries, and store them.
 
     Texts are written without the lock, because a language model may take long. If the groups differ
     under the lock, the changed ones are summarised again.
@@ -404,7 +404,7 @@ class _Plan:
         return select_candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
-        """Return the audiences whose clusters do not cover all selected memories."""
+        """Return the audiences whose clusters miss some of the selected memories."""
         with self.store.reading():
             state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
@@ -420,7 +420,7 @@ class _Plan:
             return result
 
     def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
-        """Form the groups, in a dry run from the clusters `planned` that are not stored."""
+        """Form the groups to summarize; a dry run uses the unsaved clusters `planned`."""
         rows = self.candidates(state, pack)
         names: dict[int, str] | Mapping[int, str]
         if planned is not None:
@@ -442,7 +442,7 @@ class _Plan:
 
 
 def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
-    """Return the checked text of a user's function; raise InputError for other types."""
+    """Call a user's summary function; raise InputError if the result is no text."""
     text = summarise(texts)
     if not isinstance(text, str):
         raise InputError(
@@ -591,7 +591,7 @@ class Quoting(Dependents):
 
 
 def summaries_quoting(state: State, row: int) -> list[int]:
-    """Return the ids of the active summaries of a memory, the outermost first.
+    """Return the active summaries that contain a memory, the outermost first.
 
     Summaries of summaries are included.
     """

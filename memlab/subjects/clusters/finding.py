@@ -49,7 +49,7 @@ def iterate_blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def compute_directions(vectors: NDArray[Any], centre: NDArray[Any] | None = None) -> Floats:
-    """Return the direction of each vector, f64[rows, dim]; zero for a zero vector.
+    """Return each vector scaled to length 1, f64[rows, dim]; zero vectors stay zero.
 
     A direction is the vector at length 1, minus `centre` if given, scaled to length 1 again.
     """
@@ -203,7 +203,7 @@ def cluster_vectors(
 
 
 def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
-    """Return the cluster of each vector, -1 if it is outside the nearest radius.
+    """Return the nearest cluster of each vector, -1 if outside that cluster's radius.
 
     Ties go to the smaller label. The label of a vector does not depend on the other vectors.
     """
@@ -251,7 +251,7 @@ def compute_cosines(clusters: Clusters, vectors: NDArray[Any], labels: Ints) -> 
 
 
 def default_min_size(rows: int) -> int:
-    """Return the default minimum size of a cluster among so many rows.
+    """Return the default minimum cluster size for a number of rows.
 
     It is a fifth of the square root of the number of rows, at least 5.
 
@@ -270,7 +270,7 @@ def recompute_clusters(
     settings: Mapping[str, int | float],
     before: NDArray[np.float32] | None = None,
 ) -> Clusters:
-    """Return the clusters with these labels, with centroids and radii recomputed.
+    """Build clusters from labels, with recomputed centroids and radii.
 
     Labels are 0, 1, ... without a gap. Where the directions of members cancel out, the centroid is
     that of `before`.
@@ -307,7 +307,7 @@ def recompute_clusters(
 
 
 def number_by_size(labels: Ints, rows: Ints) -> Ints:
-    """Renumber groups by size: 0 is the largest, ties go to the smaller first row.
+    """Renumber groups by descending size; ties go to the smaller first row.
 
     The label -1 stays, and empty groups leave no gap.
     """
@@ -323,7 +323,7 @@ def number_by_size(labels: Ints, rows: Ints) -> Ints:
 
 
 def _label_dense(points: Floats, min_size: int) -> Ints:
-    """Return HDBSCAN's labels; -1 also for zero vectors, which have no direction."""
+    """Return HDBSCAN's labels, -1 for noise and for zero vectors."""
     labels = np.full(len(points), -1, dtype=np.int64)
     nonzero = np.flatnonzero(points.any(axis=1))
     if len(nonzero) < 2 * min_size:
@@ -338,7 +338,7 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
 
 
 def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
-    """Return the first principal components at length 1, and their variance share.
+    """Return normalized principal components and their explained variance ratio.
 
     Vectors with at most `dimensions` columns are returned as they are.
     """
@@ -428,7 +428,7 @@ def refine_clusters(
 
 
 def _pair_near_clusters(step: Clusters, radii: NDArray[np.float64], merge_ratio: float) -> Ints:
-    """Return the merged group of each cluster: the smaller number of a pair.
+    """Return the number under which each cluster continues after merging near pairs.
 
     The last entry, -1, is the group of rows without a cluster.
     """

@@ -79,7 +79,7 @@ def summaries_by_id(state: State) -> dict[int, Summary]:
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Select the rows that are summaries in use whose members were not restored."""
+    """Return the rows of active summaries whose members were not restored."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row
@@ -118,7 +118,7 @@ def select_candidates(
 def label_rows(
     state: State, by: Grouping, rows: Ints, *, seed: int
 ) -> tuple[Ints, Mapping[int, str]]:
-    """Return the group number of each row, -1 for none, and the names of the groups.
+    """Return the group number of each row, -1 for none, and the group names.
 
     Communities are those of all memories, over the edges between memories, whether or not they take
     part in recall.
@@ -177,7 +177,7 @@ def _label_communities(state: State, audience: str, seed: int) -> Ints:
 def form_groups(
     state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, min_size: int, keep: int
 ) -> list[Group]:
-    """Form the groups that become one summary each, in the order of their first rows.
+    """Form the groups to summarize, in the order of their first rows.
 
     A group has at least `min_size` of `rows` with the same label and the same audience. The `keep`
     most important ones of each group are left alone; ties go to the more recalled, then to the
@@ -209,7 +209,7 @@ def form_groups(
 
 
 def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
-    """Return the texts of a group in the order of time, and their common speaker.
+    """Return a group's texts in order of time, and their common speaker.
 
     If all members have one speaker, it is returned once and not repeated with each text.
     """
@@ -357,7 +357,7 @@ def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
 
 
 def _nan_to_none(value: Any) -> float | None:
-    """Return a number, or None for NaN."""
+    """Convert a number to float, and NaN to None."""
     return None if value != value else float(value)
 
 

@@ -94,7 +94,7 @@ def get_centroids(state: State) -> Centroids:
 
 
 def rows_in_use(state: State, audience: str | None = None) -> Ints:
-    """Return the rows that take part in recall and have a vector.
+    """Return the rows of recallable memories that have a vector.
 
     With an `audience`, only the public rows (EVERYONE) or the private rows of one creator.
     """
@@ -124,7 +124,7 @@ class Members:
     clusters: Ints
 
     def numbers_of(self, rows: Ints) -> Ints:
-        """Return the cluster number of each row, -1 for none."""
+        """Return the cluster number of each row, -1 for rows without a cluster."""
         numbers = np.full(
             int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64
         )
@@ -149,7 +149,7 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the live clusters of the present embedder, and the number of each label.
+    """Return the current embedder's live clusters and each label's cluster number.
 
     None if there are none. The members are the rows in use of the `audience`.
     """
@@ -182,7 +182,7 @@ def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, 
 def decide_clusters(
     state: State, clusters: Clusters, fingerprint: str, upto: int, audience: str = EVERYONE
 ) -> Clustering:
-    """Decide how freshly computed clusters replace those of a lab.
+    """Decide how newly computed clusters replace the stored ones.
 
     A group continues the existing cluster with which it shares most members. Clusters without a
     continuation end. The groups come from vectors of the embedder `fingerprint`, of memories up to
@@ -288,7 +288,7 @@ def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE)
 
 
 def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
-    """Decide how clusters follow their members: by moving, merging and ending.
+    """Decide which clusters move to their members, merge or end.
 
     New memories join first, as in ``decide_joins``. Centroids move to the mean of their members,
     near clusters merge, and empty clusters end. Of clusters that merge, the one with most members
@@ -401,7 +401,7 @@ def clusters_frame(state: State) -> pl.DataFrame:
 
 
 def _add_audience(audience: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event with the creator whose clusters it describes, if any."""
+    """Return the fields of an event, with the creator if its clusters are private."""
     return {**body, "of": audience} if body and audience else body
 
 
@@ -431,7 +431,7 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Return the name of each new cluster by its number, in the order of the labels.
+    """Match new clusters to live ones by shared members; return names by number.
 
     A label continues the live cluster with which it shares most members, each cluster once; other
     labels get new numbers.
@@ -474,7 +474,7 @@ def _change_edges(
     weight: NDArray[np.float64],
     gone: set[int],
 ) -> Change:
-    """Return the edges to add and remove so that `new` is the cluster of each row.
+    """Return the edge changes that move each row to its cluster in `new`.
 
     A number of -1 means no cluster.
     """

@@ -136,7 +136,7 @@ class Centroids(Projection):
         """The clusters of private memories by creator, each register with its own numbers."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the register for `audience`; the empty string stands for everyone."""
+        """Return the clusters of `audience`; the empty string stands for public ones."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
@@ -152,7 +152,7 @@ class Centroids(Projection):
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the register of everyone or of one creator."""
+        """Apply an event to the public clusters or to those of one creator."""
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
@@ -254,7 +254,7 @@ class Recalls(Projection):
 
 
 def is_refinement_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
-    """Return whether the clusters should be refined now.
+    """Return whether the clusters are due for refinement.
 
     They are due after ``refine-every`` logged recalls. With `spanning` they are also due when the
     last recall returned members of several clusters. A setting of 0 turns refinement off.
@@ -307,7 +307,7 @@ class Summary:
 
     @property
     def members(self) -> list[int]:
-        """The ids of the members, ascending."""
+        """The ids of the summarized memories, ascending."""
         return sorted(id for ids in self.was.values() for id in ids)
 
 

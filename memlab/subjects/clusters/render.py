@@ -222,7 +222,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
-    """Return the title, the unit, and the size and first keywords of each group."""
+    """Return the chart's title and unit, and each group's size and keywords."""
     communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     words = pl.col("words").list.head(2)
     if communities.height:
@@ -234,7 +234,7 @@ def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.Dat
 
 
 def _shorten_count(count: int) -> str:
-    """Return a count in at most four characters.
+    """Format a count in at most four characters, such as 94k.
 
     >>> [_shorten_count(count) for count in (999, 2_345, 93_814, 2_345_678)]
     ['999', '2.3k', '94k', '2.3M']
@@ -247,7 +247,7 @@ def _shorten_count(count: int) -> str:
 
 
 def _write_caption(unit: str, sizes: pl.Series) -> str:
-    """Return the unit of the bars and the number of groups left out."""
+    """Return a caption with the unit of the bars and the number of omitted groups."""
     rest = sizes[_MOST_GROUPS:]
     left_out = (
         f"; {len(rest):,} smaller ones left out ({int(rest.sum()):,} {unit})" if len(rest) else ""
@@ -256,7 +256,7 @@ def _write_caption(unit: str, sizes: pl.Series) -> str:
 
 
 def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Draw one stacked bar per week of creation (or several weeks), by layer."""
+    """Draw the memories created per week as bars stacked by layer."""
     from matplotlib.dates import AutoDateFormatter, AutoDateLocator
     from matplotlib.ticker import MaxNLocator
 
@@ -308,7 +308,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return the first day, the layer heights and the span in weeks of the bars.
+    """Return the first day of each bar, its layer heights and its width in weeks.
 
     Days count from 1970.
     """

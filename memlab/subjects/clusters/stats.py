@@ -216,7 +216,7 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return the columns from which layers and kinds are counted, and a note."""
+    """Return the columns needed to count layers and kinds, and a note on their source."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -364,7 +364,7 @@ def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.Data
 def _write_notes(
     source: str, partition: Communities, shape: Topology, clusters: Clusters, *, cut: bool
 ) -> tuple[str, ...]:
-    """Return the notes: where layers come from and what was sampled."""
+    """Return notes on the source of the layers and on what was sampled."""
     notes = [source]
     if cut:
         notes.append(

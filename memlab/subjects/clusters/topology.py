@@ -74,7 +74,7 @@ class Topology:
 def measure_topology(
     edges: Edges, partition: Communities, *, memories: int | None = None, seed: int = 0
 ) -> Topology:
-    """Describe the shape of a graph with the given communities, ignoring direction.
+    """Measure an undirected graph with the given communities.
 
     `memories` is the number of memories, by default of those with an edge; other kinds of node
     count only with an edge. Density and components count joined pairs, however many edges join a
@@ -288,7 +288,7 @@ def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_
 
 
 def _memory_ids(name: str, nodes: Ints) -> pl.Series:
-    """Return the memory ids of nodes, null for other kinds of node."""
+    """Return the memory id of each node, null for nodes of other kinds."""
     other = node_kinds(nodes) != 0
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
@@ -387,7 +387,7 @@ def count_layers(memories: pl.DataFrame, now: When) -> Layers:
 
 
 def _count_memories(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Return a sorted row for each group and layer, also for empty ones."""
+    """Count memories by group and layer; combinations without memories count 0."""
     combinations = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
     if by:
         combinations = memories.select(by).unique().join(combinations, how="cross")

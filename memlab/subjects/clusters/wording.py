@@ -160,7 +160,7 @@ def _is_informative(excluded: set[str]) -> pl.Expr:
 def _drop_inflections(
     words: Sequence[str], max_terms: int, language: str | None
 ) -> tuple[str, ...]:
-    """Return the first term of each stem."""
+    """Keep the first of the terms that share a stem."""
     index = Words(language, stop_words=())
     index.append(words)
     by_stem: dict[tuple[int, ...], str] = {}
@@ -320,7 +320,7 @@ def _end_sentence(sentence: str) -> str:
 
 
 def _join_sentences(sentences: Sequence[Utterance]) -> str:
-    """Join sentences, and name the speaker where it changes."""
+    """Join sentences, and name the speaker whenever the speaker changes."""
     parts: list[str] = []
     speaker: str | None = None
     for sentence in sentences:
@@ -390,7 +390,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
 def name_cluster(
     state: State, number: int, about: tuple[str, ...], used: Collection[str], creator: str
 ) -> str:
-    """Return a new name for the cluster `number` of a `creator` or of everyone.
+    """Return an unused name for a cluster, from its terms or number and its creator.
 
     The name differs from those of existing nodes and from those in `used`. It contains a space, so
     it cannot collide with a term of a vocabulary.

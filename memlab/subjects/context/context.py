@@ -100,7 +100,7 @@ class Context(Displayed):
 
     @property
     def decision(self) -> int | None:
-        """The number of the recall; None if it was not logged."""
+        """The number of the logged recall, or None if the recall was not logged."""
         return self.hits.decision
 
     @property
@@ -131,11 +131,11 @@ class Context(Displayed):
         return [{"role": "user", "content": self.text}] if self.text else []
 
     def __len__(self) -> int:
-        """Return the number of memories."""
+        """Return the number of memories in the context."""
         return len(self.frame)
 
     def __bool__(self) -> bool:
-        """Return True, even without memories."""
+        """Return True, even if the context has no memories."""
         return True
 
     def __str__(self) -> str:
@@ -143,7 +143,7 @@ class Context(Displayed):
 
     @property
     def _summary(self) -> str:
-        """One line on the context."""
+        """The context summarized in one line."""
         recall = "not logged" if self.decision is None else f"recall {self.decision}"
         missing = f", {len(self.left_out)} left out" if len(self.left_out) else ""
         return (
@@ -502,7 +502,7 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
 
 
 def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
-    """Return the referenced pairs of recall and memory.
+    """Return the pairs of recall and memory that feedback reports as helpful.
 
     The last judgement decides, or else the best attributed reward.
     """
@@ -549,7 +549,7 @@ class _Discovery:
         self._by_context: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], int]] = {}
 
     def tokens(self, row: int) -> int | None:
-        """Return the discovery cost of a memory in tokens, None without turns.
+        """Return the discovery cost of a memory in tokens, or None if it has no turns.
 
         It is the tokens of the turns before it in its session, divided by the number of memories
         from them, and at least the tokens of its own text.
@@ -576,7 +576,7 @@ class _Discovery:
 
 
 def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
-    """Yield the rows of latencies."""
+    """Yield the rows of the latency table."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (
@@ -588,7 +588,7 @@ def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None,
 
 
 def _divide(part: float, whole: float) -> float | None:
-    """Return a share, None if the whole is 0."""
+    """Return ``part / whole``, or None if ``whole`` is 0."""
     return part / whole if whole else None
 
 

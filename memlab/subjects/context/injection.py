@@ -85,7 +85,7 @@ class FileNames:
         self._rows: dict[str, list[int]] = {}
 
     def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
-        """Return the rows, ascending, with a file that ``text`` names, or in the folder of one.
+        """Return the ascending rows whose files or folders ``text`` names.
 
         A word is the name of a file or folder, with or without its extension. A path is the end of
         a longer one.
@@ -134,7 +134,7 @@ def _normalize_path(path: str) -> str:
 
 
 def _split_path(path: str) -> list[str]:
-    """Return the names by which a path may be called: its name, its stem, its folders."""
+    """Return the names that may refer to a path: its name, stem and folders."""
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0]
     subject = file_subject(name.split(".")[0]).replace(" ", "-")
@@ -145,7 +145,7 @@ def _split_path(path: str) -> list[str]:
 
 
 def _is_suffix(path: str, other_path: str) -> bool:
-    """Return whether one path is the end of the other, as of an absolute and a relative path."""
+    """Return whether one path is a suffix of the other."""
     return f"/{path}".endswith(f"/{other_path}") or f"/{other_path}".endswith(f"/{path}")
 
 
@@ -215,7 +215,7 @@ class Injection:
     # -- candidates -----------------------------------------------------------------------------------------------
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Read the settings, the project map and the session; return itself as the selection."""
+        """Prepare the candidate selection from the pack, project map and session."""
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), MIN_TOKENS)
         self._days = bool(pack.settings["context-days"])
@@ -232,7 +232,7 @@ class Injection:
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> Rows:
-        """Return the rows that must be candidates: permanent memories and those the task names."""
+        """Return the rows of permanent memories and of memories that the task names."""
         self._population = query.population
         self._always = self._find_permanent(query)
         triggered = self._select_nearest(query, query.triggered)
@@ -278,7 +278,7 @@ class Injection:
         before: Flags | None = None,
         key: Hashable | None = None,
     ) -> Rows:
-        """Return the rows nearest to the task, ascending; ``before`` marks rows that come first.
+        """Return the ascending rows nearest to the task, preferring ``before``.
 
         With a ``key``, the vectors of the rows are cached for the next task.
         """
@@ -323,7 +323,7 @@ class Injection:
     # -- selection ------------------------------------------------------------------------------------------------
 
     def spending(self, rows: Rows) -> tuple[Scores, float]:
-        """Return the tokens of each memory, whole and unmarked, and of an empty prompt."""
+        """Return the token cost of each memory, and the free tokens of the prompt."""
         return np.array([self._count_tokens(row) for row in rows.tolist()]), float(
             self.sheet.free // 4
         )
@@ -407,7 +407,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows whose files are all outside the files the task names."""
+        """Return a mask of the rows with files of which the task names none."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
@@ -417,7 +417,7 @@ class Injection:
         return filled & ~np.isin(rows, self._of_task)
 
     def _count_tokens(self, row: int) -> float:
-        """Return the tokens of a memory, whole."""
+        """Return the number of tokens of a memory without shortening."""
         return float(-(-self._make_whole_entry(row).size // 4))
 
     def _make_entry(self, row: int, maximum: int) -> Entry:
@@ -427,7 +427,7 @@ class Injection:
         )
 
     def _make_whole_entry(self, row: int) -> Entry:
-        """Return a memory as an entry that is not shortened."""
+        """Return a memory as an entry without shortening."""
         return self._make_entry(row, _WHOLE * self._unit)
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
@@ -449,7 +449,7 @@ class Injection:
         return planned
 
     def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
-        """Write the project's modules, and what is known of those the task names.
+        """Write the project's modules, with details of modules that the task names.
 
         Returns the bytes of both. They get at most a quarter of tier 1, of tier 2 and of the free
         budget.
@@ -482,7 +482,7 @@ class Injection:
         return map_size, description_size
 
     def _write_map_line(self, words: str, maximum: int) -> int:
-        """Write a line of the map in at most so many tokens; return its bytes, 0 without room."""
+        """Write a map line within a token limit; return its bytes, 0 if it is too long."""
         maximum = min(maximum, self.sheet.free // 16)
         if maximum < MIN_TOKENS:
             return 0
@@ -494,14 +494,14 @@ class Injection:
         return self._planned[id].tier
 
     def _find_reason(self, row: int, tier: int) -> str:
-        """Return the reason for which a memory of tier 1 or 2 is injected."""
+        """Return why a memory of tier 1 or 2 is injected."""
         if tier > 1:
             return self._called[row + 1]
         pinned = self._state.numbers["pinned"].values[row] == 1
         return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
-        """Add an entry to the sheet and to the plan; return its bytes."""
+        """Add an entry to the sheet and to the plan; return its size in bytes."""
         self._planned[row + 1] = _Planned(entry, tier, reason)
         return self.sheet.add(entry)
 
@@ -515,7 +515,7 @@ class Injection:
         order: Rows,
         limit: int,
     ) -> None:
-        """Note why expected memories are missing."""
+        """Add notes on why expected memories are missing from the context."""
         maximum = self._pack.count("limit")
         top_results = ranking.order[: ranking.showable][:maximum]
         expected = dict.fromkeys([*np.flatnonzero(always).tolist(), *top_results.tolist()])
@@ -531,7 +531,7 @@ class Injection:
     # -- text -----------------------------------------------------------------------------------------------------
 
     def record_shown(self, slate: Slate) -> None:
-        """Write the shown memories: planned ones first, the rest whole where there is room.
+        """Add every shown memory to the prompt, shortened where space is limited.
 
         Room for the rest is reserved, so that every shown memory is injected.
         """
@@ -570,7 +570,7 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
-        """Return the budget for the event of the recall."""
+        """Return the token budget as a field of the recall event."""
         return {"budget": self._budget}
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
@@ -595,11 +595,11 @@ class Part(Protocol):
 
     @property
     def module(self) -> str:
-        """The name of the part."""
+        """The name of the module."""
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """Its ``description``, and lists of names: ``files``, ``tests``, ``depends_on``."""
+        """The module's ``description``, ``files``, ``tests`` and ``depends_on``."""
 
 
 class ProjectMap(Protocol):
@@ -607,16 +607,16 @@ class ProjectMap(Protocol):
 
     @property
     def modules(self) -> Mapping[str, Any]:
-        """The parts by name."""
+        """The modules of the project by name."""
 
     def find(self, task: str, *, limit: int) -> Sequence[Part]:
-        """Return the parts that a task names, the best first."""
+        """Return the modules that a task names, best match first."""
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> Rows:
-        """Return the rows, ascending, of memories about these parts."""
+        """Return the ascending rows of memories about the named modules."""
 
 
 def find_project_map(state: State, project: str) -> ProjectMap | None:
-    """Return the first map of a project that an extension has, None without one."""
+    """Return the project map of the first extension that has one, else None."""
     maps = (find(state, project) for find in list_hooks("project-map"))
     return next((project_map_ for project_map_ in maps if project_map_ is not None), None)

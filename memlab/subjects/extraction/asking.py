@@ -179,7 +179,7 @@ class _Validator:
         return self.heard.fact(fact, provenance=provenance, rule=self.rule)
 
     def memory(self, offer: _Memory) -> Proposed:
-        """Return a valid memory, in the model's words."""
+        """Validate a memory that the model worded."""
         text = shorten(_check_line(offer.text, _LONGEST_TEXT), MOST_TOKENS)
         position = self._locate(offer.quote, offer.kind, _MEMORIES, offer.confidence)
         more = {
@@ -244,13 +244,13 @@ def find_quotation(quote: str, text: str) -> tuple[int, int] | None:
 
 
 def _fold_text(text: str) -> str:
-    """Return a text of the same length in lower case, with unified punctuation."""
+    """Return a text in lower case with unified punctuation, at unchanged length."""
     low = text.lower()
     return (low if len(low) == len(text) else text).translate(_MARKS)
 
 
 def _check_line(text: str, max_length: int) -> str:
-    """Return a text in one line; raise if it is empty, too long or unprintable."""
+    """Return a text as one line; raise if it is empty, too long or unprintable."""
     line = " ".join(text.split())
     if len(line) > max_length or not any(map(str.isalnum, line)):
         raise _Dropped("an empty or overlong text")
@@ -260,7 +260,7 @@ def _check_line(text: str, max_length: int) -> str:
 
 
 def _parse_answer(content: str) -> _Answer:
-    """Parse the answer of a model."""
+    """Parse a model's JSON answer."""
     return read_json_answer(content, _Answer, "facts and memories as they were asked for")
 
 

@@ -89,7 +89,7 @@ def _build_change(
     entity: bool = False,
     text: str | None = None,
 ) -> Fact:
-    """Return a change of life as a fact."""
+    """Return a change in a person's life as a fact."""
     return Fact(subject, predicate, value, entity, "personal", SURE, start, stop, text)
 
 
@@ -289,7 +289,7 @@ def _read_present_role(clause: ClauseWords, index: int, start: int) -> Iterator[
 
 
 def _find_loss(clause: ClauseWords, index: int) -> str | None:
-    """Return the longest phrase of loss at a word, past adverbs."""
+    """Return the longest phrase of loss, such as "died", at a word after adverbs."""
     while clause.low(index) in table("extraction", "adverbs"):
         index += 1
     return clause.find_longest(index, _lifecycle_words("gone"))

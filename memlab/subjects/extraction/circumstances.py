@@ -80,7 +80,7 @@ class Setting:
     code: bool
 
     def signs(self, start: int) -> tuple[str, ...]:
-        """Return the names of the circumstances at a position of the message."""
+        """Return the circumstances that apply at a position in the message."""
         long = len(self.text) > _LONG_MESSAGE
         signs = {
             "played": self.role_play,
@@ -96,7 +96,7 @@ class Setting:
 
 
 def read_setting(text: str, *, role_play: bool = False) -> Setting:
-    """Return the circumstances of a user's message.
+    """Return the circumstances of a user's message, such as role-play.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def read_setting(text: str, *, role_play: bool = False) -> Setting:
 
 
 def begins_role(text: str) -> bool:
-    """Return whether a message asks for a role or begins a game."""
+    """Return whether a message asks the assistant to play a role or starts a game."""
     return holds(_pad_words(text[: _HEAD + _TAIL]), phrases("circumstances", "roles"))
 
 
@@ -148,7 +148,7 @@ def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
 
 
 def _pad_words(text: str) -> str:
-    """Return a text as padded words in lower case."""
+    """Return a text in lower case with a space before and after each word."""
     return padded(words_of(text))
 
 
@@ -212,7 +212,7 @@ def estimate_confidence(
 
 
 def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple[str, ...]:
-    """Return the circumstances that lower the confidence of a fact.
+    """Return the names of the circumstances that lower a fact's confidence.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple
 def adjust_confidence(
     facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False
 ) -> list[Fact]:
-    """Adjust the confidence of facts to their circumstances, and drop doubtful ones.
+    """Lower the confidence of facts by their circumstances; drop doubtful facts.
 
     Each sign multiplies the odds of a fact by its weight. Facts below the minimum are dropped.
 
@@ -272,7 +272,7 @@ def adjust_confidence(
 
 
 def _is_vague(value: str) -> bool:
-    """Return whether a value has at most one content word among several."""
+    """Return whether a value of several words has at most one content word."""
     words = words_of(value)
     content = [word for word in words if word not in _empty_words() and len(word) > 1]
     return (

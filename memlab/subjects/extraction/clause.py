@@ -130,12 +130,12 @@ class ClauseValue(NamedTuple):
 
 @cache  # converting lists to sets takes time, and the tables do not change
 def word_table(name: str) -> Any:
-    """Return a table of the extraction rules; a list is returned as a set."""
+    """Return a table of the extraction rules, with lists converted to sets."""
     return read_table("extraction", name)
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without white space and punctuation at its ends."""
+    """Remove white space and punctuation from both ends of a text."""
     return text.strip(_TRIMMED)
 
 
@@ -162,7 +162,7 @@ class ClauseWords:
         return len(self.lows)
 
     def low(self, index: int) -> str:
-        """Return a word in lower case; empty beyond the end."""
+        """Return the word at an index in lower case, or "" past the end."""
         return self.lows[index] if index < len(self.lows) else ""
 
     def join_words(self, start: int, stop: int) -> str:
@@ -170,7 +170,7 @@ class ClauseWords:
         return " ".join(self.lows[start:stop])
 
     def original_text(self, start: int, stop: int) -> str:
-        """Return words as they are written, without punctuation at their ends."""
+        """Return words in their original spelling, without outer punctuation."""
         return strip_marks(self.text[self.words[start].start : self.words[stop - 1].stop])
 
     def is_capital(self, index: int) -> bool:
@@ -182,7 +182,7 @@ class ClauseWords:
         return first.isupper()
 
     def find_name_end(self, start: int, max_words: int) -> int:
-        """Return the end of the capitalised words from `start` on, at most so many."""
+        """Return the end of a run of capitalized words with a maximum length."""
         stop = start
         while stop < start + max_words and self.is_capital(stop):
             stop += 1
@@ -281,7 +281,7 @@ class ClauseWords:
     # Values
 
     def read_value(self, index: int, sort: str) -> ClauseValue | None:
-        """Return the value that begins at a word and ends as its sort requires.
+        """Return the value that starts at a word and ends by the rules of its sort.
 
         The value is in the third person. None if it is empty, refers to the moment, or is a whole
         sentence.
@@ -349,7 +349,7 @@ class ClauseWords:
         return not is_list and not last.lower().endswith("s")
 
     def _end_at_second_verb(self, index: int, lows: list[str], sort: str) -> int:
-        """Return the length of a value without what follows "and".
+        """Return the length of a value up to an "and" that starts a new clause.
 
         Examples: "a Russian major and stay far away", "Orem and signed a lease".
         """
@@ -389,7 +389,7 @@ class ClauseWords:
 
 @cache  # the tables of the language do not change
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
-    """Return verbs in the first person by the words of their form in the text.
+    """Return an index of first-person verbs by the words of each form.
 
     With `own` the form is the first person itself, else the third person.
     """
@@ -406,7 +406,7 @@ def _stop_phrases(sort: str) -> frozenset[str]:
 
 
 def _end_at_stops(lows: list[str], sort: str) -> int:
-    """Return the length of a value up to the first phrase that ends its sort.
+    """Return the number of words in a value before the first phrase that ends it.
 
     Shorter phrases are tried first.
     """
@@ -474,14 +474,14 @@ def _end_at_tails(lows: list[str]) -> int:
 
 
 def _is_comparison(lows: list[str]) -> bool:
-    """Return whether an activity is compared with nothing specific: "eating more"."""
+    """Return whether an activity only compares amounts: "eating more"."""
     return lows[-1] in ("more", "better", "less", "worse") and (
         lows[0] == "to" or lows[0].endswith("ing")
     )
 
 
 def _is_empty(lows: list[str]) -> bool:
-    """Return whether a value refers to the moment or carries no content."""
+    """Return whether a value has no content or only refers to the present moment."""
     if lows == ["to"] or lows[0] == "like" or lows[0] in word_table("deictic"):
         return True
     lone_words = {
@@ -564,7 +564,7 @@ def may_state_fact(text: str) -> bool:
 
 
 def _may_begin_fact(words: list[str], lows: list[str], position: int) -> bool:
-    """Return whether a subject with its verb may begin at a word."""
+    """Return whether a subject and verb that state a fact may begin at a word."""
     # The cheapest tests come first, because the function runs for most words of every message.
     low, beginnings = lows[position], _index_beginnings()
     if low in beginnings["others"]:
@@ -679,7 +679,7 @@ _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
 def _select_thing_verbs(
     verbs: list[tuple[list[str], list[str]]],
 ) -> list[tuple[list[str], list[str]]]:
-    """Return the verbs that things can do."""
+    """Return the verbs that can have a thing as their subject."""
     predicates = word_table("things")["predicates"]
     return [
         (own, other) for own, other in verbs if word_table("verbs")[" ".join(own)][1] in predicates
@@ -688,7 +688,7 @@ def _select_thing_verbs(
 
 @cache  # the tables of the language do not change
 def _change_words() -> frozenset[str]:
-    """Return the words of which any change of life has at least one."""
+    """Return words of which every stated life change contains at least one."""
     tables = lexicon()["lifecycle"]
     verbs = [
         *tables["endings"],
@@ -727,7 +727,7 @@ _PLAIN = (
 
 @cache  # the tables of the language do not change
 def _index_beginnings() -> dict[str, frozenset[str]]:
-    """Return the words with which verbs begin, by the words before them."""
+    """Return the words that begin verbs, grouped by the words that precede them."""
     verbs = [(own.split(), other.split()) for own, (other, *_) in word_table("verbs").items()]
     being = {own[1] for own, _ in verbs if own[0] in ("am", "are")} | {
         trait.split()[0] for trait in word_table("traits")

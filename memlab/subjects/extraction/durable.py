@@ -25,7 +25,7 @@ _BEFORE_A_PRONOUN = 2
 
 
 def is_durable_event(sentence: str, low: str) -> bool:
-    """Return whether a sentence tells of an event that matters for weeks.
+    """Return whether a sentence reports an event that stays relevant for weeks.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ _ENOUGH = 9
 
 
 def _begins_negated(low: str) -> bool:
-    """Return whether the event did not happen: "I haven't seen", "I was going to"."""
+    """Return whether a sentence says that an event did not happen: "I haven't seen"."""
     return holds(" " + " ".join(low.split()[:_MOST_BEFORE]) + " ", phrases("durable", "not-done"))
 
 
@@ -82,7 +82,7 @@ _MOST_BEFORE = 7
 
 
 def _refers_outside(words: list[str]) -> bool:
-    """Return whether a pronoun comes before anything that it could refer to."""
+    """Return whether a pronoun comes before any noun that it could refer to."""
     content = 0
     fillers = (
         vocabulary("negation", "fillers")
@@ -118,7 +118,7 @@ _PRONOUNS = frozenset(
 
 
 def has_happened(low: str) -> bool:
-    """Return whether a sentence tells of an event, complete without its context.
+    """Return whether a sentence reports a past event and needs no context.
 
     Opinions, habits and exercises are not events.
 
@@ -141,7 +141,7 @@ def has_happened(low: str) -> bool:
 
 
 def _skip_openers(low: str) -> str:
-    """Return a padded sentence without its openers."""
+    """Remove interjections and filler words from the start of a padded sentence."""
     words = low.split()
     openers = vocabulary("acts", "openers") | vocabulary("negation", "fillers")
     first = next(

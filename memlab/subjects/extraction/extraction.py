@@ -47,7 +47,7 @@ _READ = ("turn", None)
 def group_chats(
     rows: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[str | None, str | None], list[Message]]:
-    """Return the messages of each session of some rows, in order.
+    """Group message rows by session, in order.
 
     If one person talks with an assistant, "I" is the user; if several people talk, "I" is the
     speaker by name.
@@ -339,7 +339,7 @@ class Extraction:
         decisions: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, reading: Utterance, role: str) -> bool:
-            """Return whether an utterance is stored, from a cache of policy inputs."""
+            """Return whether an utterance should be stored; policy inputs are cached."""
             reads = self._core.pack.policies["admit"].inputs
             key = (
                 role,
@@ -382,7 +382,7 @@ class Extraction:
         return stored
 
     def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
-        """Return the instants and quotations of earlier extractions.
+        """Return the times and quotations of earlier extractions, by session.
 
         They are grouped by project and session, and include extractions that were merged into
         others.
@@ -447,7 +447,7 @@ class Extraction:
         viewer: str | None = None,
         written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     ) -> Learned:
-        """Find, and with `store` remember, the lessons of a session.
+        """Find the lessons of a session, and store them if `store` is true.
 
         See ``lab.agents.end_session``. `viewer` is the agent that learns: private memories and
         queries of others do not count. `written` converts each row to its stored form.
@@ -552,7 +552,7 @@ def _extract_with_model(
     otherwise: Otherwise,
     admits: Admits,
 ) -> Extracted:
-    """Return the proposals of a model for messages without secrets.
+    """Return a model's proposals for the messages that contain no secrets.
 
     After several messages without an answer the model is not called any more.
     """
@@ -592,7 +592,7 @@ def _extract_with_model(
 
 
 def _parse_messages(conversation: Any, role: str) -> list[Message]:
-    """Return the messages of a conversation; empty texts are allowed and skipped."""
+    """Parse and validate the messages of a conversation; empty texts are allowed."""
     messages = parse_messages(conversation, role)
     for message in messages:
         if message.text:

@@ -161,7 +161,7 @@ def _find_trigger(low: str) -> list[str]:
 
 
 def _find_procedures(messages: Sequence[Message], where: Scope) -> Iterator[Proposed]:
-    """Yield procedures: successful tool calls from a task of the user to its end."""
+    """Yield procedures: the successful tool calls of each completed user task."""
     task: Source | None = None
     pending: list[str] = []
     succeeded: list[str] = []
@@ -269,7 +269,7 @@ def _is_task(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _list_orders() -> tuple[str, ...]:
-    """Return the beginnings of orders, with and without polite words."""
+    """Return the phrases that begin an order, with and without polite words."""
     polite = ("", *phrases("utterance", "polite"))
     verbs = sorted(vocabulary("utterance", "orders", "doubtful-orders"))
     return tuple(f"{start.rstrip()} {verb} " for start in polite for verb in verbs)

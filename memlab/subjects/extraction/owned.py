@@ -184,7 +184,7 @@ def _is_activity(value: str, name: str) -> bool:
 
 
 def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a favourite that comes first: "Harry Potter is my favourite book"."""
+    """Return a favourite named before the verb: "Harry Potter is my favourite book"."""
     verb = next(
         (
             index
@@ -297,7 +297,7 @@ def _read_property(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _read_copula_property(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
-    """Return the property of a noun phrase, "is" and a value."""
+    """Return the property in a sentence of the form "<noun phrase> is <value>"."""
     owner = read_owner(clause, position)
     first, last, alone = position + 1, verb, False
     if owner is not None:
@@ -425,7 +425,7 @@ def _read_specific_value(
 
 
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
-    """Return the value at a word if it is short and not a clause of its own."""
+    """Return the value at a word if it is short and not a separate clause."""
     value = clause.read_value(index, "property")
     if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None
@@ -438,7 +438,7 @@ def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
 
 
 def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
-    """Return whether a name, number or code is among some words."""
+    """Return whether some words include a name, number or code."""
     return any(
         clause.is_capital(index) or _CODE.search(clause.low(index))
         for index in range(start, min(stop, len(clause)))

@@ -85,7 +85,7 @@ _ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
 def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
-    """Rate a favourite: no moment, and no sentence."""
+    """Rate a favourite: low for a moment or a whole sentence."""
     parts = predicate.split("-")[1:]
     if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
         return "no"
@@ -147,7 +147,7 @@ _FEWEST_OF_THINGS = 3
 
 
 def _is_common_activity(words: list[str]) -> bool:
-    """Return whether a taste is for a common activity ("to chill"), or a verb repeats."""
+    """Return whether a liked activity is too common ("to chill") or repeats a verb."""
     rest = [word for word in words if word not in ("to", "just", "really", "always")]
     verbs = _plausible_words("any-activities")
     if words[0] in ("love", "like", "enjoy", "hate"):
@@ -173,7 +173,7 @@ def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate knowledge: a language, a skill or people by name, no clause."""
+    """Rate knowledge: high for a language, a skill or named people, low for a clause."""
     allowed = {
         "a",
         "some",
@@ -197,7 +197,7 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age: a number, and for the user no child's age."""
+    """Rate an age: implausible if not a number, or if the user would be a child."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
@@ -208,7 +208,7 @@ _OLDEST, _YOUNGEST_WRITER = 120, 10
 
 
 def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a former state: a lasting one, not "embarrassed"."""
+    """Rate a former state: high for a lasting one, low for "embarrassed"."""
     return (
         "fine"
         if _is_role(words) or " ".join(words) in _list_traits() or words[-1] in _list_traits()
@@ -217,7 +217,7 @@ def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a food: one that is eaten regularly; "a candy bar" is eaten once."""
+    """Rate a food: high if eaten regularly, low for a single "candy bar"."""
     rating = _rate_taste(subject, value, words)
     return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 
@@ -234,7 +234,7 @@ def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an instrument, a game, or "in a band"; not a part in a play."""
+    """Rate what a person plays: high for instruments and games, low for a stage role."""
     if words[0] == "the" and not _plausible_words("parts").isdisjoint(words[1:]):
         return "no"
     return (
@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language: a name or a known language, not a manner."""
+    """Rate a language: high for a known language or a name, low for a manner."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -262,7 +262,7 @@ def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a place: a name or a noun for places, not "a slightly different climate"."""
+    """Rate a place: high for a name or a noun for places, low for other phrases."""
     is_named = any(part[:1].isupper() for part in value.split())
     if words[0] in _plausible_words("no-places") or (
         words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
@@ -285,7 +285,7 @@ _NO_PLACE_ALONE = frozenset(
 
 
 def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a name of a person: capitalised, and not an ordinary word."""
+    """Rate a person's name: high if capitalized and not an ordinary word."""
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
     is_shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
@@ -313,7 +313,7 @@ def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility
 
 
 def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a plan or wish: one for a life; "win the tablet" is momentary."""
+    """Rate a plan or wish: high for a life goal, low for "win the tablet"."""
     verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
     if len(verbs) == 1 and verbs[0] in _plausible_words("transitive-verbs"):
         return "no"  # "to visit": what?
@@ -368,7 +368,7 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role: of the user and relatives it is fine.
+    """Rate a role: high if the subject is the user or a relative.
 
     Roles of others are often common knowledge or fiction.
     """
@@ -396,7 +396,7 @@ def _is_role(words: list[str]) -> bool:
 
 
 def _names_role(word: str) -> bool:
-    """Return whether a word is a role by the lists or by its ending."""
+    """Return whether a word is a listed role or has the ending of one."""
     if word in _plausible_words("no-roles"):
         return False
     roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")

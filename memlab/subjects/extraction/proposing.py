@@ -76,7 +76,7 @@ class Source:
     where: Scope
 
     def fields(self, *, own: bool) -> dict[str, Any]:
-        """Return the fields that a memory of this message has.
+        """Return the fields shared by all memories of this message.
 
         With `own`, the memory belongs to the agent alone.
         """
@@ -153,7 +153,7 @@ def propose(
     *,
     role_play: bool = False,
 ) -> Iterator[Proposed]:
-    """Yield the proposals for one message: its facts, then memories if it is admitted.
+    """Yield the proposals for one message: facts first, then memories if admitted.
 
     `before` is the previous message; a question of another speaker is read together with its answer.
     `role_play` means that an earlier message began a role or a game.
@@ -205,7 +205,7 @@ _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
 
 
 def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
-    """Return the setting of a user's message to an assistant; None among named people."""
+    """Return the circumstances of a user's message; None among named people."""
     if message.role != "user" or message.speaker is not None:
         return None
     return read_setting(message.text, role_play=role_play)
@@ -237,7 +237,7 @@ def _is_worth_proposing(fact: Fact, message: Message) -> bool:
 
 
 def _find_question(message: Message, before: Message | None) -> str | None:
-    """Return the question of another speaker that a message answers, if any."""
+    """Return another speaker's question that a message answers, if any."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
@@ -257,7 +257,7 @@ def _propose_answer(fact: Fact, answer: Completed, source: Source, *, provenance
 
 
 def _may_be_memorable(text: str) -> bool:
-    """Return whether a text may contain memories in its own words.
+    """Return whether a text may contain phrases worth quoting as memories.
 
     This is a cheap test before parsing, because most texts contain none.
     """
@@ -277,7 +277,7 @@ def _may_be_memorable(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the first words of memorable phrases, first words of times, and pronouns."""
+    """Return the words that can begin a memorable phrase or a time, and pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
     return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 
@@ -356,7 +356,7 @@ def _propose_shared(
 def _propose_quotations(
     source: Source, fact_positions: list[tuple[int, int]], *, has_question: bool
 ) -> Iterator[Proposed]:
-    """Yield memories of events, corrections and standing orders in a message.
+    """Yield quotations of events, corrections and standing orders as memories.
 
     Sentences that gave a fact are left out, and those that only express a feeling.
     """
@@ -455,7 +455,7 @@ _NO_SUCH = re.compile(
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
-    """Return the rule by which a sentence is remembered, None if there is none."""
+    """Return the rule by which a sentence is worth remembering, or None."""
     if of_user and corrects(low, answers_question=has_question) and _NO_SUCH.match(low) is None:
         return "corrects"
     if of_user and tells_event(low):
@@ -467,7 +467,7 @@ def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
 def _propose_words(
     source: Source, rule: str, text: str, kind: str, position: tuple[int, int]
 ) -> Proposed:
-    """Return a memory in the words of the speaker as a proposal."""
+    """Return a proposal that quotes the speaker's own words."""
     provenance = provenance_of(source.message.role, ("corrects",) if rule == "corrects" else ())
     return source.memory(
         rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, position

@@ -168,7 +168,7 @@ def _is_heading(clause: ClauseWords, subject: Subject) -> bool:
 
 
 def _skip_openers(clause: ClauseWords) -> int:
-    """Return the position after openers: "Hi", "by the way", "for reports"."""
+    """Return the position after opening phrases such as "Hi" or "by the way"."""
     position = 0
     while position < len(clause):
         low, length = clause.low(position), _measure_opening(clause, position)
@@ -208,7 +208,7 @@ def _index_opening_phrases() -> dict[str, list[list[str]]]:
 
 
 def _measure_opening(clause: ClauseWords, position: int) -> int:
-    """Return the length of the opening phrase at a position, 0 if there is none."""
+    """Return the length of the opening phrase at a position, or 0."""
     phrases = _index_opening_phrases().get(clause.low(position), ())
     return max(
         (
@@ -223,7 +223,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject of a clause; None if it is not clear."""
+    """Return the subject of a clause, or None if the subject is unclear."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start
@@ -264,7 +264,7 @@ def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a thing that uses, needs or runs on another: "The backend is written in"."""
+    """Return a thing as the subject of a clause: "The backend is written in"."""
     article = clause.low(position) in ("the", "our", "my")
     start = position + article
     for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
@@ -282,7 +282,7 @@ def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
-    """Return whether a verb is one that things can do."""
+    """Return whether a verb can have a thing as its subject."""
     return (
         verb is not None and word_table("verbs")[verb[0]][1] in word_table("things")["predicates"]
     )
@@ -341,7 +341,7 @@ def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterato
 
 
 def _verb_confidence(subject: Subject, role: str, verb: str) -> float:
-    """Return the confidence of a verb by who says it of whom."""
+    """Return a verb's confidence, which depends on the speaker and the subject."""
     if role != "user":
         return INFERRED
     if verb in ("moved to", "joined", "relocated to", "started at"):
@@ -394,7 +394,7 @@ def _is_lasting_value(
 
 
 def _last_word(value: str) -> str:
-    """Return the last word of a value in lower case; empty if the value has a name."""
+    """Return a value's last word in lower case, or "" if the value contains a name."""
     return (
         ""
         if any(part[:1].isupper() for part in value.split()[1:])
@@ -403,7 +403,7 @@ def _last_word(value: str) -> str:
 
 
 def _is_in_capitals(text: str, start: int, stop: int) -> bool:
-    """Return whether a clause is in capitals, where capitals do not mark names."""
+    """Return whether a clause is all capitals, so that capitals do not mark names."""
     letters = [sign for sign in text[start:stop] if sign.isalpha()]
     return len(letters) > _SHOUTED and all(sign.isupper() for sign in letters)
 

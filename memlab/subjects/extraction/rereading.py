@@ -45,7 +45,7 @@ class ExtractedMemories(Dependents):
     def revise(
         self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
     ) -> None:
-        """Edit the facts and observations of the old text, or retire them.
+        """Edit or retire the facts and observations extracted from the old text.
 
         A memory is retired if nothing in the new text replaces it.
         """
@@ -93,7 +93,7 @@ class Revision:
 
 
 def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-    """Return the rows of active memories that only a memory's old text states.
+    """Return the rows of active memories that only the old text of a memory supports.
 
     They have an edge ``derived-from`` to it, or keep a quotation. The quotation must be in the old
     text of the same project and session, and not in the `new` text. No other active memory of the
@@ -160,7 +160,7 @@ def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> li
 
 
 def _replaces(state: State, row: int, item: Proposed) -> bool:
-    """Return whether a proposal replaces a memory.
+    """Return whether a proposal is a new version of a memory.
 
     A fact needs the same subject and predicate, another memory the same rule.
     """
@@ -178,7 +178,7 @@ def _replaces(state: State, row: int, item: Proposed) -> bool:
 
 
 def decided_fields(item: Proposed) -> dict[str, object]:
-    """Return the fields that a proposal sets; a fact's other value is cleared."""
+    """Return the fields that a proposal sets; unset fact fields become None."""
     fields = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
     return fields | {
         name: item.fields[name] for name in ("context", "reason") if name in item.fields
@@ -231,5 +231,5 @@ def _collapse_spaces(text: str) -> str:
 
 
 def _fold_name(name: object) -> str:
-    """Return a name in the form for comparisons."""
+    """Return a name normalized for comparison."""
     return str(name or "").casefold()

@@ -203,21 +203,21 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def facts(self) -> Extracted:
-        """The facts only."""
+        """The proposals that are facts."""
         return replace(
             self, items=tuple(proposal for proposal in self.items if proposal.sort == "fact")
         )
 
     @property
     def memories(self) -> Extracted:
-        """The memories only: what an agent remembers of the messages."""
+        """The proposals that are memories rather than facts."""
         return replace(
             self, items=tuple(proposal for proposal in self.items if proposal.sort == "memory")
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per proposal, with the fields it would store and its position.
+        """One row per proposal, with the fields it would store and its text position.
 
         Columns: item, sort, kind, subject, predicate, object, value, text, confidence, provenance,
         rule, message, start, stop, span, operation.
@@ -232,7 +232,7 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def operations(self) -> str:
-        """All proposals as operations, one per line."""
+        """All proposals in the operation language, one per line."""
         return "\n".join(proposal.operation for proposal in self.items)
 
     def __repr__(self) -> str:

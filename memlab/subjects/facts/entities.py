@@ -229,7 +229,7 @@ def decide_split(
 
 
 def _find_rows(state: State, column: str, name: str) -> Rows:
-    """Return the rows whose subject or object is the entity with a name."""
+    """Return the rows whose subject or object is the named entity."""
     names = state.names[column]
     code = names.code(name)
     return np.flatnonzero(names.codes == code) if code >= 0 else np.empty(0, dtype=np.int64)
@@ -249,7 +249,7 @@ def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 
 def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
-    """Return the rows whose text has a part of an entity's name, not the whole name.
+    """Return the rows whose text has part of an entity's name but not all of it.
 
     Parts are the entities that were merged into `root`; a row names one as subject or object.
     """
@@ -279,7 +279,7 @@ def _link_rows(rows: Rows, name: str, weights: NDArray[np.float64]) -> Change:
 
 
 def _ids(rows: Rows) -> list[int]:
-    """Return the memory ids of some rows."""
+    """Return the memory ids of the given rows."""
     ids: list[int] = (rows + 1).tolist()
     return ids
 
@@ -296,7 +296,7 @@ _GONE = ("purged", "retracted", "deleted")
 
 
 def infer_types(state: State) -> dict[str, str]:
-    """Return the types of the entities that facts name, by the key of the name.
+    """Infer the types of entities from facts, by entity key.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def infer_types(state: State) -> dict[str, str]:
 
 
 def _infer_from_fact(subject: str, predicate: str, value: str | None) -> Iterable[tuple[str, str]]:
-    """Yield the types that a fact supports for the entities it names."""
+    """Yield the types that one fact implies for its entities."""
     types = lexicon()["entities"]["types"].get(predicate.partition(":")[0])
     if types is None and predicate in table("extraction", "relations"):
         types = ["person", "thing" if predicate in lexicon()["entities"]["pets"] else "person"]
@@ -385,7 +385,7 @@ class Entity(Displayed):
 
     @classmethod
     def of(cls, listed: EntitySummary, inferred: Mapping[str, str]) -> Entity:
-        """Return the entity of a listing, with its inferred type if none is declared.
+        """Build an entity from a listing, with an inferred type if none is declared.
 
         Parameters
         ----------
@@ -468,7 +468,7 @@ class LabEntities:
 
     @checked
     def declare(self, name: str, *, type: str | None = None, aliases: Sequence[str] = ()) -> Entity:
-        """Return the entity with a name, after creating or extending it.
+        """Create or extend an entity, and return it.
 
         Parameters
         ----------
@@ -513,7 +513,7 @@ class LabEntities:
 
     @checked
     def merge(self, entity: str, into: str) -> Entity:
-        """Merge two entities: names and facts of the first one go to the second.
+        """Merge one entity into another, with its names and facts.
 
         Facts keep their ids and texts. ``split(entity)`` undoes the merge.
 
@@ -614,7 +614,7 @@ class LabEntities:
 
     @staticmethod
     def _listed(state: State, name: str) -> Entity:
-        """Return the entity with a name as the state lists it."""
+        """Return the named entity as listed in the state."""
         entities = get_entities(state)
         return Entity.of(entities.summarize(find_entity(entities, name)), infer_types(state))
 

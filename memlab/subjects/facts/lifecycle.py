@@ -101,7 +101,7 @@ def _replaces_value(new: Triple, old: Triple) -> bool:
 
 
 def _changes_state(new: Triple, old: Triple) -> bool:
-    """Return whether the new fact is a state that excludes the old one."""
+    """Return whether a new fact is a state incompatible with the old one."""
     if new.predicate not in (
         "is",
         "is-now",
@@ -171,7 +171,7 @@ def _ends_by_name(new: Triple, old: Triple) -> bool:
 
 
 def _is_of_another_kind(new: str, old: str, words: list[str]) -> bool:
-    """Return whether both values name kinds of a class, and different ones.
+    """Return whether the values name different kinds of one class.
 
     A person who sold the van still drives a car.
     """
@@ -189,7 +189,7 @@ def _is_opposite(new: Triple, old: Triple) -> bool:
 
 
 def _excludes_food(new: Triple, old: Triple) -> bool:
-    """Return whether a diet excludes a food that was eaten."""
+    """Return whether a new diet excludes the food in an older fact."""
     foods = table("lifecycle", "foods")
     for diet, food_fact, is_food_later in ((new, old, False), (old, new, True)):
         excluded_foods = foods.get(_find_state(diet.value).removeprefix("a "))
@@ -212,7 +212,7 @@ def _is_gone(new: Triple) -> bool:
 
 
 def _had_lost_thing(name: str, old: Triple) -> bool:
-    """Return whether an older fact says that its subject has something that is gone.
+    """Return whether an older fact says that its subject has a thing now lost.
 
     The lost thing is given by its name, or as "user's dog".
     """
@@ -256,7 +256,7 @@ def _is_profession(value: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _index_states() -> dict[str, str]:
-    """Return the group of each state."""
+    """Return the exclusive group that each state belongs to."""
     return {
         state: group
         for group, states in lexicon()["lifecycle"]["states"].items()
@@ -284,7 +284,7 @@ def _lifecycle_words(name: str) -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _ending_predicates() -> frozenset[str]:
-    """Return the predicates of verbs that end something."""
+    """Return the predicates of verbs that say that something ended."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
     return frozenset(predicate for predicate, _ in endings.values())
 
@@ -380,7 +380,7 @@ def decide_succession(
     told: Sequence[Sequence[Any]] = (),
     now: int,
 ) -> Succession:
-    """Decide which facts end because of new facts, which may have ended before.
+    """Decide which facts new facts end, and which new facts are already over.
 
     A fact that is stated again after another value is valid again. It ends the other fact, which
     leaves a gap in its own validity.
@@ -505,7 +505,7 @@ def _write_reason(new: _Fact, old: _Fact) -> str:
 def _read_new_fact(
     columns: Mapping[str, Sequence[Any]], position: int, id: int, now: int
 ) -> _Fact | None:
-    """Return the fact in a new row; None for other memories."""
+    """Return the fact in a new row, or None if the row is no fact."""
 
     def of(name: str) -> Any:
         """Return a field of the row, or its default."""
@@ -566,7 +566,7 @@ def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int])
 
 
 def _read_stored_fact(state: State, row: int) -> _Fact | None:
-    """Return the fact in a row, or None without a fact or if it was retracted."""
+    """Return the fact in a stored row, or None if it is no fact or was retracted."""
     names, numbers = state.names, state.numbers
     subject, value = (
         names["subject"].value_at(row),
@@ -588,7 +588,7 @@ def _read_stored_fact(state: State, row: int) -> _Fact | None:
 
 
 def _close_interval(until: int) -> int:
-    """Return the end of an interval, far in the future if it is open."""
+    """Return the end of an interval; an open interval ends in the far future."""
     return _FOREVER if until == NEVER else until
 
 

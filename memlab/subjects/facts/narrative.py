@@ -57,7 +57,7 @@ def is_first_person(text: str) -> bool:
 
 
 def convert_to_third_person(text: str) -> str | None:
-    """Return a first-person text in the third person, without the name.
+    """Convert a first-person text to the third person, without a subject.
 
     None if the result would not be certain.
 
@@ -78,14 +78,14 @@ def convert_to_third_person(text: str) -> str | None:
 
 
 def _convert_verb(word: str) -> str:
-    """Return a verb in the third person."""
+    """Convert a verb to the third person."""
     verb = word.lower()
     return _index_verbs().get(verb, verb)
 
 
 @cache  # the tables of the language do not change
 def _index_verbs() -> dict[str, str]:
-    """Return third-person verbs by their form in the first person."""
+    """Return third-person verbs by first-person form."""
     verbs = lexicon()["extraction"]["verbs"].items()
     first = {
         own.split()[0]: other.split()[0]
@@ -172,7 +172,7 @@ class Narrative(Displayed):
         return printable(f"<Narrative, {self.tokens} of {self.budget} tokens>\n{self.text}")
 
     def _display(self) -> object:
-        """Return the lines of the text and a note about the budget."""
+        """Return the narrative's lines and a note about the budget."""
         note = f"{self.tokens} of {self.budget} tokens" + (
             f", {self.left_out} left out" if self.left_out else ""
         )
@@ -191,7 +191,7 @@ class _Statement:
 
     @property
     def marked(self) -> str:
-        """The words, with a mark if the memory is staged."""
+        """The words of the statement, marked if the memory is staged."""
         return f"{self.words} (staged)" if self.staged else self.words
 
 
@@ -309,7 +309,7 @@ def _write_statement(state: State, row: int, *, entity: str | None = None) -> _S
 def _fit_to_budget(
     statements: Sequence[_Statement], write: Callable[[Sequence[_Statement]], str], budget: int
 ) -> Narrative:
-    """Return as many statements as fit, best first, without control characters."""
+    """Return the best statements that fit the budget, without control characters."""
     result: list[_Statement] = []
     text = ""
     for statement in statements:

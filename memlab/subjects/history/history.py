@@ -138,7 +138,7 @@ def _count_edges(body: dict[str, Any]) -> int:
 
 
 def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
-    """Return a short description of an event besides its memories."""
+    """Return a short description of an event without its memories."""
     # Reports of consent name the person and the embedder, because these are what was agreed to.
     body = event.body
     parts = [

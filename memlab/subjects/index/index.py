@@ -90,7 +90,7 @@ class LabIndex:
 
     @checked
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Rebuild the index over all memories, whatever their number.
+        """Rebuild the nearest-neighbour index, even for few memories.
 
         Parameters
         ----------

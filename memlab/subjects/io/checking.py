@@ -80,7 +80,7 @@ class Checked(Displayed):
 
     @property
     def sound(self) -> bool:
-        """True if every part is as it was written, perhaps after a repair."""
+        """Whether every part is intact, perhaps after a repair."""
         return not self.frame["state"].is_in(["damaged", "lost"]).any()
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Checked(Displayed):
 
 @checked
 def check(path: str | Path, *, repair: bool = True) -> Checked:
-    """Compare every part of the lab at ``path`` with what was written, and repair it.
+    """Compare every part of the lab at ``path`` with its checksums, and repair it.
 
     The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,
     and whether events are missing at the end. Damaged rows are repaired from a sound backup or
@@ -136,7 +136,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
 
 
 def find_lab(path: str | Path) -> Path:
-    """Return the absolute folder of a lab, which may be damaged; NotALab where there is none."""
+    """Return the absolute path of a lab, even if damaged, or raise NotALab."""
     folder = Path(path).expanduser().absolute()
     exists = folder.is_dir()
     with contextlib.suppress(DamagedLab):
@@ -147,7 +147,7 @@ def find_lab(path: str | Path) -> Path:
 
 
 def check_in_memory(journal: Journal) -> Checked:
-    """Check the rows of a journal in memory."""
+    """Check the rows of an in-memory journal."""
     faults_found = journal.faults()
     rows = [
         ("in memory", str(fault).partition(": ")[0], "damaged", fault.detail)
@@ -165,7 +165,7 @@ class _Checking:
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
-        """Check every part; the fold only of a sound journal, because damaged rows would fail it."""
+        """Check every part of the lab, and fold the events of a sound journal."""
         journal = self._open_journal()
         if journal is None:
             self._check_backups(None)
@@ -251,7 +251,7 @@ class _Checking:
         return remaining
 
     def _sources(self, journal: Journal) -> Iterator[_Repair]:
-        """Yield ways to repair rows: rebuilt SQLite indexes, the snapshot, backups from the newest."""
+        """Yield ways to repair rows: SQLite indexes, the snapshot, then backups."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -279,7 +279,7 @@ class _Checking:
                             yield partial(replace_rows, other=other)
 
     def _check_fold(self, journal: Journal) -> None:
-        """Fold every event into an empty state, and compare the numbers of memories and vectors."""
+        """Fold all events into an empty state, and compare memory and vector counts."""
         state, versions = new_state(), VersionLog()
         try:
             for event in journal.events(kinds=policy_events()):
@@ -371,7 +371,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
 
 
 def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
-    """Return what a derived file records of the journal at the event ``seq``."""
+    """Return the journal's identity and its hash chain at the event ``seq``."""
     return journal.identity, journal.chain(seq)
 
 

@@ -19,7 +19,7 @@ Removed = tuple[int, int, str, int]
 def graph_of(
     state: State, bundle: Bundle, id_of: Mapping[int, int], known_ids: Mapping[int, int]
 ) -> tuple[dict[str, Any], int]:
-    """Return the edges to import, as the body of an event, and their number.
+    """Return the body of an event that imports edges, and the number of edges.
 
     An edge with a new end is imported. An edge between known memories is imported unless the lab
     has it or has removed it. Ids of the export are mapped to ids of new memories by ``id_of``, and
@@ -82,7 +82,7 @@ def removed_edges(state: State) -> frozenset[Removed]:
 def is_removed(
     removed: frozenset[Removed], row: Mapping[str, Any], ends: Sequence[int | None]
 ) -> bool:
-    """Return whether this very edge was removed.
+    """Return whether an edge with these ends, relation and time was removed.
 
     An edge between the same ends with another time of creation is another edge.
     """

@@ -196,7 +196,7 @@ class LabIO:
 
     @checked
     def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
-        """Join another lab into this one.
+        """Merge the memories and edges of another lab into this lab.
 
         The labs may be two copies that diverged, or a lab and an export of it. Memories and edges
         that exist only in the other lab are added. For a memory in both labs the later change is
@@ -487,7 +487,7 @@ class LabIO:
 
     @checked
     def reembed(self, timeout: Seconds | None = None) -> bool:
-        """Embed the memories that wait for a vector of the lab's embedder.
+        """Embed the memories that still lack a vector of the lab's embedder.
 
         The thread that ``memlab.open(..., reembed="background")`` starts does the same, so calling
         this method is optional. The errors that stop the thread are raised here: ReadOnlyLab,

@@ -33,7 +33,7 @@ def join_bundle(
     events: Callable[[], Iterable[Event]] | None = None,
     dry_run: bool = False,
 ) -> Joined:
-    """Join a bundle into the lab named ``own`` in one transaction, or change nothing.
+    """Merge a bundle into the lab named ``own`` in one transaction.
 
     ``events`` reads the journal of the other lab, if it has one. The journal distinguishes a change
     that followed the change here from one made without knowing it.
@@ -93,7 +93,7 @@ def _describe_join(
 
 
 def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
-    """Return the findings of the privacy gate in added texts, with the ids here."""
+    """Return the privacy findings in added texts, with memory ids of this lab."""
     return tuple(
         (plan.here[checked.ids[row]], finding)
         for row in plan.fresh
@@ -102,14 +102,14 @@ def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
 
 
 def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], int]:
-    """Return the edges to add, as the body of an event, and their number."""
+    """Return the body of an event that adds edges, and the number of edges."""
     new_ids = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
     known_ids = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
     return graph_of(state, bundle, new_ids, known_ids)
 
 
 def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of one memory as a part of an event; lists are nested for one row."""
+    """Return the column values of one memory as a part of an event."""
     listed = {
         name: [value or []] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()

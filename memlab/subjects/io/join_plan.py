@@ -119,7 +119,7 @@ def plan_join(
     own: str,
     events: Callable[[], Iterable[Event]] | None,
 ) -> Plan:
-    """Return the changes that joining a checked bundle into the lab ``own`` makes."""
+    """Plan the changes for merging a checked bundle into the lab ``own``."""
     ours = Side(
         rows_of(build_bundle(state, lab=own, now=0).memories), store.journal.events(upto=state.seq)
     )
@@ -161,7 +161,7 @@ def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) ->
 
 
 def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
-    """Plan the changes of known memories; return the pairs whose versions differ."""
+    """Plan changes of known memories; return the pairs with differing versions."""
     rivals = []
 
     # The later correction wins. At equal times the content decides, so that both directions of a
@@ -195,7 +195,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overtaken(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change of the losing side's last edit, or None if it does not change.
+    """Return the change that retires the losing side's last edit, or None.
 
     The edit is superseded by the version of the other side if only its own side has it and it is
     still active. The result is the time, the id here and the new fields.
@@ -246,7 +246,7 @@ def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None
 
 
 def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int, int], set[int]]:
-    """Return the pairs of memories that are the same, and the ids that were purged here.
+    """Return the matching memories of both labs, and the ids purged in this lab.
 
     Both are by ids of the other lab. A memory is identified by the lab and id of its origin, its
     time and its text. A purged memory has no text, so the rest decides.
@@ -291,7 +291,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """Delete a memory that the other lab purged, with the edits that only this lab made."""
+    """Delete a memory that the other lab purged, with edits made only in this lab."""
     for edit_id in (
         id,
         *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),
@@ -306,7 +306,7 @@ def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
 
 
 def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
-    """Add the outcomes of differing versions to the report: a change, or a conflict."""
+    """Report each memory whose versions differ as a change or a conflict."""
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later

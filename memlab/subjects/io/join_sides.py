@@ -66,12 +66,12 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the last change of each memory, which an export has instead of a journal."""
+    """Return the time of each memory's last change, as recorded in an export."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 
 def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
-    """Return the times at which each memory was corrected, from the events of a journal."""
+    """Return the correction times of each memory from the events of a journal."""
     corrections: dict[int, set[Micros]] = {}
     # An event may set columns of one memory in several parts. It is a correction if it sets the
     # time of change and any column that upkeep and use do not set.
@@ -94,7 +94,7 @@ def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
 
 
 def _parts_of(body: Mapping[str, Any]) -> Iterator[tuple[Iterable[int], Mapping[str, Any]]]:
-    """Yield the ids and columns of the memories that an event adds, then of those it changes."""
+    """Yield the ids and columns of memories that an event adds or changes."""
     if body.get("count"):
         yield range(body["first"], body["first"] + body["count"]), body.get("columns", {})
     for part in body.get("set", ()):

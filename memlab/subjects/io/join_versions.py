@@ -40,14 +40,14 @@ Row = Mapping[str, Any]
 
 
 def read_here(row: Row, ids: Mapping[int, int]) -> dict[str, Any]:
-    """Return a row of the other lab with the id of its successor in this lab."""
+    """Return the other lab's row with its successor's id mapped to this lab."""
     by = row["superseded_by"]
     id = None if by is None else ids.get(int(by))
     return {**row, "superseded_by": None if id is None else float(id)}
 
 
 def version_of(row: Row) -> list[Any]:
-    """Return the content of a version, which decides between two changes at one instant.
+    """Return the content of a version, to break ties between equally late changes.
 
     Ids are left out, because they differ between the labs.
     """
@@ -55,7 +55,7 @@ def version_of(row: Row) -> list[Any]:
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
-    """Return the use of a memory, by which the lab that used it more is found."""
+    """Return a memory's usage fields, to find the lab that used the memory more."""
     return (
         *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
         *(row[n] or 0 for n in OF_USE),
@@ -63,13 +63,13 @@ def use_of(row: Row) -> tuple[Any, ...]:
 
 
 def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:
-    """Return the counts of ``yours`` that are greater than those of ``mine``."""
+    """Return the counts of ``yours`` that exceed those of ``mine``."""
     counts = {name: (mine[name] or 0, yours[name] or 0) for name in COUNTS}
     return {name: theirs for name, (ours, theirs) in counts.items() if theirs > ours}
 
 
 def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
-    """Return the new fields of an edit that a later change in the other lab overtook.
+    """Return the new fields of an edit overridden by the other lab's later change.
 
     ``standing`` is the row that is kept, with its id in this lab.
     """

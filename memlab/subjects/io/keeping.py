@@ -169,7 +169,7 @@ class LabKeeping:
     def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """Return the retention times, changed ones stored; see ``lab.upkeep.log_days``."""
+        """Set and return the log's retention times; see ``lab.upkeep.log_days``."""
         journal = self._store.journal
         stored = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
         changes = {"full_days": full_days, "thin_days": thin_days}
@@ -182,7 +182,7 @@ class LabKeeping:
         return days
 
     def thin(self, *, full_days: float | None, thin_days: float | None, consent: bool) -> Thinning:
-        """Thin the log, or return the plan of it without consent; see ``lab.upkeep.thin``."""
+        """Thin the log, or without consent only plan it; see ``lab.upkeep.thin``."""
         store = self._store
         days = self.log_days()
         full = days["full_days"] if full_days is None else full_days
@@ -204,7 +204,7 @@ class LabKeeping:
         return self._describe(plan, done=True)
 
     def _plan(self, full: float, thin: float) -> _Plan:
-        """Return the segments whose last recall is older than a retention time, in days."""
+        """Plan to thin or drop the log segments older than the retention times."""
         journal, now, after = self._store.journal, self._store.clock(), 0
         plan = _Plan()
         for upto, digest in journal.segments().items() if isinstance(journal, Journal) else ():
@@ -250,7 +250,7 @@ def _check_days(full_days: float, thin_days: float) -> None:
 
 
 def _body(act: str, plan: _Plan) -> dict[str, Any]:
-    """Return the body of the event of a change: each segment with its new digest."""
+    """Return the event body for thinned or dropped log segments, with digests."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]
     digests = [None if part is None else digest_parts(sorted(part.items())) for part in parts]
@@ -259,7 +259,7 @@ def _body(act: str, plan: _Plan) -> dict[str, Any]:
 
 
 def _ends(plan: _Plan) -> Iterator[str]:
-    """Return sentences about the analyses that the plan makes impossible."""
+    """Yield sentences on the analyses that a thinning plan makes impossible."""
     for act, sentence in _ENDS.items():
         rows = [row for row in plan.rows if row.act == act]
         if rows:

@@ -201,7 +201,7 @@ def _load_export(
 
 
 def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack | None) -> Loaded:
-    """Store a bundle completely or not at all; ``pack`` came with it and is installed next."""
+    """Store a complete bundle or nothing; its ``pack`` is installed afterwards."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
@@ -350,7 +350,7 @@ class _Loading:
         self._redacted += stored.redacted
 
     def result(self, source: str) -> Loaded:
-        """Return the result of the call, for a source of this name."""
+        """Return the load result for a source with the given name."""
         from memlab.subjects.io.results import GUESSED, PLACES, Loaded
 
         left_out, skipped = Counter[str](), Counter[str]()

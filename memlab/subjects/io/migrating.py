@@ -173,7 +173,7 @@ def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
 
 
 def _count_findings(texts: Sequence[str], personal: frozenset[str] = frozenset()) -> int:
-    """Return the number of secrets, and of these kinds of personal identifiers, in texts."""
+    """Count the secrets and the given kinds of personal identifiers in texts."""
     return sum(len(screening.findings) for screening in screen_many(texts, personal=personal))
 
 
@@ -230,7 +230,7 @@ def move(
 def _move_batches(
     core: Core, other: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
-    """Store the projects in the target: as one batch for a whole lab, else one by one."""
+    """Store a whole lab in the target as one batch, or its projects one by one."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
@@ -303,7 +303,7 @@ def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
 
 
 def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> None:
-    """Record the move in this lab, unless the last record of the target says the same."""
+    """Record the move in this lab, unless the target's last record is equal."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {

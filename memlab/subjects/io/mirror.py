@@ -124,7 +124,7 @@ class Mirror(Background):
 
     @checked
     def wait(self, seconds: Seconds) -> bool:
-        """Wait until the mirror is stopped, or the time has passed.
+        """Wait until the mirror is stopped or the timeout ends.
 
         Parameters
         ----------
@@ -167,13 +167,13 @@ class Mirror(Background):
         return None if journal.closed or not self._alive() else journal.head
 
     def _read_bundle(self) -> Bundle:
-        """Return the content of the lab as an export holds it."""
+        """Return the content of the lab as an export bundle."""
         store = self._store
         with store.reading():
             return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     def _adopt_folder(self) -> None:
-        """Use a new or empty folder, or that of an earlier mirror of this lab.
+        """Use a new or empty folder, or the folder of an earlier mirror of this lab.
 
         InputError is raised for any other folder, so that no other file is ever overwritten.
         """
@@ -244,7 +244,7 @@ class Mirror(Background):
         return changed
 
     def _write_pages(self, bundle: Bundle) -> int:
-        """Write changed pages, remove those of memories that are gone, and return their number."""
+        """Write changed pages, remove outdated pages, and return the number of both."""
         memories = bundle.memories.filter(
             ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
         )
@@ -293,7 +293,7 @@ class Mirror(Background):
         return json.dumps({**about, "files": files}, indent=1)
 
     def _write_file(self, name: str, content: str) -> None:
-        """Write a file as a draft, and rename the draft."""
+        """Write a file atomically: write a draft, then rename the draft."""
         draft = self.folder / f"{name}{_DRAFT}"
         draft.unlink(missing_ok=True)
         # "x" creates a new file or fails, so that a link of this name is not followed.
@@ -323,7 +323,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
 
 
 def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """Return the step of a mirror's worker, which ends once the mirror or its lab is gone."""
+    """Return the worker's function that updates a mirror while its lab is open."""
 
     def step() -> float:
         alive_mirror = mirror()
@@ -340,7 +340,7 @@ def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], floa
 
 
 def _is_mirror_file(name: str) -> bool:
-    """Return whether a mirror writes files of this name, drafts included."""
+    """Return whether a mirror writes files of this name, including drafts."""
     return (
         name == INDEX
         or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None
@@ -349,12 +349,12 @@ def _is_mirror_file(name: str) -> bool:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether a path is a regular file and no link."""
+    """Return whether a path is a regular file and not a link."""
     return path.is_file() and not path.is_symlink()
 
 
 def _links(bundle: Bundle, memories: pl.Series) -> pl.DataFrame:
-    """Return the edges of each memory as texts, in order of creation: columns ``id``, ``links``."""
+    """Return a frame with the edges of each memory as texts, oldest first."""
     ids = memories.to_list()
     target_exists = pl.col("target").is_in(ids) | pl.col("target").is_null()
     ends = bundle.edges.filter(pl.col("source").is_not_null() & target_exists).select(

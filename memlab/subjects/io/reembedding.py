@@ -69,12 +69,12 @@ class Reembedder(Background):
         self._foreground = 0
 
     def wake(self) -> None:
-        """Start the worker if memories wait and the lab can be written."""
+        """Start the worker if memories lack vectors and the lab is writable."""
         if not self._store.journal.read_only and self._store.state.unembedded:
             self._worker.wake()
 
     def progress(self) -> Reembedding:
-        """Return the number of memories with a vector, of those the viewer sees."""
+        """Return how many of the memories that the viewer sees have a vector."""
         with self._store.reading() as state:
             rows = visible_rows(state)
             if rows is None:
@@ -82,7 +82,7 @@ class Reembedder(Background):
             return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
-        """Embed waiting memories for at most ``timeout`` seconds; return whether none waits."""
+        """Embed waiting memories for at most ``timeout`` seconds; return True if done."""
         if self.progress().finished:
             return True
         if self._store.journal.read_only:

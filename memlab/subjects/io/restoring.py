@@ -170,7 +170,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the last event of the later generation, own or recorded.
+    """Return the journal head of the later generation, own or recorded.
 
     The journal alone is not enough: it may be a copy from before a purge.
     """
@@ -223,7 +223,7 @@ def _check_backup(backup: Path, latest: Head | None) -> Path:
 
 
 def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
-    """Return the backup with the latest event, or None if the sound journal is as late."""
+    """Return the latest backup, or None if a sound journal is at least as recent."""
     latest = _latest_head(own, recorded)
     if own is not None and latest is not None and own.generation < latest.generation:
         own = None  # The journal is a copy from before a purge.
@@ -280,7 +280,7 @@ def _read_copies(folder: Path) -> dict[str, str]:
 
 
 def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: bool) -> Path:
-    """Replace a lab's journal by a copy of a backup; return the former files' folder.
+    """Replace a lab's journal by a backup; return the folder of the former files.
 
     One rename replaces the database, so there is a journal at every moment. The old write-ahead log
     must be gone before, because SQLite would apply it to the new database. Its content is moved

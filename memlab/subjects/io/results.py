@@ -45,7 +45,7 @@ class _Incoming:
 
     @checked
     def count(self, what: str) -> int:
-        """Return the number of rows of ``frame`` with an outcome.
+        """Count the rows of ``frame`` with the given outcome.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Loaded(_Incoming, Displayed):
 
     @checked
     def count(self, what: str) -> int:
-        """Return the number of memories with an outcome.
+        """Count the memories with the given outcome.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def scan_edges(core: Core) -> pl.LazyFrame:
 def _lazy(
     read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
 ) -> pl.LazyFrame:
-    """Return a lazy frame over a function that reads some columns, or all for None."""
+    """Return a lazy frame over a function that reads selected columns."""
 
     def source(
         with_columns: list[str] | None,

@@ -101,7 +101,7 @@ def load_bundle(
     project: str | None = None,
     opened: bool = False,
 ) -> Loaded:
-    """Add the new memories of a bundle: all of them, or none after an error.
+    """Add all new memories of a bundle, or none if there is an error.
 
     ``own`` returns the name of this lab, so that a lab's own export adds nothing to it. Unknown
     kinds and relations are accepted if the active pack is open to them, or the pack that comes with
@@ -189,7 +189,7 @@ def check_bundle(
     open_words: bool,
     project: str | None = None,
 ) -> Screened:
-    """Return the rows of a bundle, checked and screened; an error names the row."""
+    """Check and screen the rows of a bundle, and return them."""
     if not open_words:
         _check_relations(bundle)
     checked = _check_memories(bundle, project, now, personal, open_words)
@@ -210,7 +210,7 @@ def _check_relations(bundle: Bundle) -> None:
 def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
-    """Return the memories of a bundle, checked and screened, in the order of their ids."""
+    """Check and screen the memories of a bundle; return them ordered by id."""
     order = bundle.memories["id"].arg_sort().to_list()
     unordered = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in unordered.items()}
@@ -268,7 +268,7 @@ def _check_memories(
 def _checked_rows(
     rows: Mapping[str, list[Any]], now: int, open_words: bool
 ) -> dict[str, list[Any]]:
-    """Return every column of the schema, checked.
+    """Check the values of every column of the schema, and return the columns.
 
     The columns that only memlab itself writes are checked against their declared bounds.
     """
@@ -324,7 +324,7 @@ def _check_registers(state: State, bundle: Bundle) -> None:
 
 
 def _packed(dumped: Any) -> Any:
-    """Return a value as it is after a round trip through MessagePack: tuples as lists."""
+    """Return a value after a MessagePack round trip, with tuples turned into lists."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(dumped), strict=False)
 
 
@@ -332,7 +332,7 @@ def _packed(dumped: Any) -> Any:
 
 
 def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
-    """Return for each row its id in the lab if known, 0 if it was purged here, None if new.
+    """Return each row's id in the lab, 0 if it was purged, or None if it is new.
 
     A row is known by its origin, its text and its time. A row whose origin or text was purged here is not added again.
     """
@@ -390,7 +390,7 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
 def bodies_of(
     checked: Screened, rows: Sequence[int], first: int, ids: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the bodies of the events that add some rows, which have ids from ``first`` on.
+    """Yield the bodies of events that add rows with ids from ``first`` on.
 
     ``here`` maps ids of the bundle to ids of the lab.
     """

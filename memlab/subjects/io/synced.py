@@ -57,7 +57,7 @@ class Synced(Projection):
         self._moves: list[dict[str, Any]] = []
 
     def fold(self, event: Event) -> None:
-        """Add the move of an event."""
+        """Apply an event: add its move to another lab."""
         self._moves.append(
             {**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at}
         )

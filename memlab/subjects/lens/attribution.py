@@ -180,7 +180,7 @@ def attribute_outcomes(
 
 
 def _assign_versions(timeline: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return ``decisions`` with the number of the version that decided each.
+    """Return ``decisions`` with the number of the deciding policy version.
 
     The logged hash of the pack decides. The position in the journal alone would assign a recall to
     a version that another process installed between its reading and its writing. The position

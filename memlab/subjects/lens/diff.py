@@ -60,7 +60,7 @@ def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
 
 
 def _plain(form: Form) -> Form:
-    """Return a form in one spelling: brackets, pairs and strings as in Hy."""
+    """Return a form in canonical Hy spelling of brackets, pairs and strings."""
     # Forms of Scheme and Hy are rewritten to one spelling: pairs of let, clauses of cond and case, brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":
@@ -82,7 +82,7 @@ def _plain(form: Form) -> Form:
 
 
 def _key(form: Form) -> Form:
-    """Return the key of a Scheme clause of case, whose symbols are strings."""
+    """Return the key of a Scheme ``case`` clause, with symbols as strings."""
     if form.kind == "symbol" and form.text not in ELSE:
         return form._replace(kind="str")
     if form.kind == "call" and form.head != "quote":
@@ -169,7 +169,7 @@ class _Block:
 
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
-        """The words of both texts, with the white space before each, and their matching."""
+        """The words of both texts with preceding white space, and their alignment."""
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
         return (
             old,
@@ -183,7 +183,7 @@ class _Block:
         return bool(self.before and self.after) and self._words[2].ratio() < _REWRITTEN
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the merged texts in pieces, in the layout of the newer one."""
+        """Yield same, deleted and inserted pieces, in the layout of the newer text."""
         old, new, matcher = self._words
         for tag, i, i_end, j, j_end in matcher.get_opcodes():
             if tag == "delete":
@@ -195,7 +195,7 @@ class _Block:
             yield Piece("same" if tag == "equal" else "ins", _join_words(new[j:j_end]))
 
     def changes(self) -> Iterator[Change]:
-        """Yield the differences in the order of the text, or one for a rewritten text."""
+        """Yield the changes in text order, or a single change for a rewritten text."""
         if self.rewritten or not (self.before and self.after):
             kind: ChangeKind = "changed" if self.rewritten else "added" if self.after else "removed"
             yield Change(self.title, kind, self.before or None, self.after or None)
@@ -334,7 +334,7 @@ class PolicyDiff(Displayed):
 
     @cached_property
     def forms(self) -> FormDiff:
-        """The words of the canonical texts, values of parameters and helpers that differ."""
+        """The differences in canonical words, parameter values and helpers."""
         return diff_policies(self.before.policy, self.after.policy)
 
     @cached_property
@@ -345,7 +345,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """The differences that the texts do not show, in one sentence, or ""."""
+        """One sentence on differences that the source does not show, or ""."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -373,7 +373,7 @@ class PolicyDiff(Displayed):
 
 
 def diff_policies(before: Policy, after: Policy) -> FormDiff:
-    """Compare two policies: words, values of parameters and helpers.
+    """Compare the words, parameter values and helpers of two policies.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def diff_policies(before: Policy, after: Policy) -> FormDiff:
 
 
 def diff_packs(before: Pack, after: Pack) -> FormDiff:
-    """Compare two complete packs: settings and policies.
+    """Compare the settings and policies of two complete packs.
 
     A slot that only one pack has counts as added or removed.
 
@@ -438,7 +438,7 @@ def diff_packs(before: Pack, after: Pack) -> FormDiff:
 def _compare_forms(
     slot: str, before: Policy | None, after: Policy | None
 ) -> tuple[list[Change], list[_Block]]:
-    """Return the changes between two policies and their texts; either may be missing."""
+    """Return the changes between two policies, and the blocks of differing text."""
     if before is not None and after is not None and before.hash == after.hash:
         return [], []
     changes: list[Change] = []
@@ -461,7 +461,7 @@ def _compare_forms(
 
 
 def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and of the helpers it calls, in two widths."""
+    """Return the canonical texts of a policy and its helpers, wide and narrow."""
     if policy is None:
         return {}
     whole = parsed(policy)
@@ -475,12 +475,12 @@ def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
 
 
 def _join_words(words: list[tuple[str, str]]) -> str:
-    """Return words with the white space between them."""
+    """Return the words joined by the white space between them."""
     return words[0][1] + "".join(lead + word for lead, word in words[1:]) if words else ""
 
 
 def _balanced(text: str) -> str:
-    """Return a part of a text with as many closing brackets as opening ones."""
+    """Return a text fragment with balanced brackets."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":
@@ -499,7 +499,7 @@ def _short(text: str | None, width: int = 72) -> str:
 
 
 def _describe_side(side: Policy | Pack) -> str:
-    """Return the name of a side with the start of its hash."""
+    """Return the name of a policy or pack with the start of its hash."""
     return f"{side.name} [{side.hash[:12]}]"
 
 
@@ -511,7 +511,7 @@ def _value(value: float | bool | str | None) -> str | None:
 
 
 def _mark_text(piece: Piece, color: bool) -> str:
-    """Return a piece with its marks for a terminal."""
+    """Return a piece of a diff with change marks for a terminal."""
     text = printable(piece.text)
     if piece.kind == "same" or not text:
         return text
@@ -521,7 +521,7 @@ def _mark_text(piece: Piece, color: bool) -> str:
 
 
 def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
-    """Return a line of both sides."""
+    """Return one line of a side-by-side diff."""
     a, b = printable(left).ljust(_NARROW), printable(right)
     if color and not same:
         a, b = f"\x1b[31m{a}{_RESET}", f"\x1b[32m{b}{_RESET}"
@@ -529,7 +529,7 @@ def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
 
 
 def _mark_html(piece: Piece) -> str:
-    """Return a piece as HTML, with a colour for a change."""
+    """Return a piece of a diff as HTML, with a colour for a change."""
     text = html.escape(piece.text)
     return (
         text

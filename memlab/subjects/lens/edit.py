@@ -115,7 +115,7 @@ class NumericLiteral:
 
 
 def subtrees(policy: Policy) -> tuple[Subtree, ...]:
-    """Return every expression of a policy's body, each before its parts.
+    """Return every expression of a policy's body, parents before children.
 
     Bound names, keys of ``case``, options of ``in`` and pieces of a ``param`` are no expressions.
     The bodies of helpers are not included.
@@ -441,7 +441,7 @@ def parsed(policy: Policy) -> Parsed:
 
 
 def form_at(policy: Policy, path: Path) -> Form:
-    """Return the form at a path of the body; UnknownName if there is none."""
+    """Return the form at a path of the body, or raise UnknownName."""
     form = parsed(policy).parts.body
     for depth, i in enumerate(path):
         if not 0 <= i < len(form.items):
@@ -452,7 +452,7 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Return every expression of a policy by its span, as the checker visits it."""
+    """Return the type-checked expressions of a policy by source span."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
@@ -468,7 +468,7 @@ def _sites(
     signature: Signature,
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
-    """Check a policy while recording its expressions."""
+    """Check a policy, and return its expressions by source span."""
     text, _, parts, known_helpers = parse(source, name, helpers)
     names = [argument.text for argument in parts.arguments]
     checker = _Recording(text, signature, known_helpers, dict(values), forms_for(signature, names))
@@ -493,20 +493,20 @@ class _Recording(Checker):
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
-        """Check an expression of an expected type, which a null takes on."""
+        """Check an expression against an expected type, which a null adopts."""
         node = super().want(form, env, type, why, tail=tail)
         self._typed(form, node)
         return node
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
-        """Check branches of one type, which a null takes on."""
+        """Check that branches have one type, which null branches adopt."""
         result = super().unify(nodes, forms, what)
         for form, node in zip(forms, result, strict=True):
             self._typed(form, node)
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
-        """Record the type that the context gave to a null."""
+        """Record the type that a null adopts from its context."""
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
@@ -520,7 +520,7 @@ def edited(
     helpers: Iterable[str] = (),
     values: Mapping[str, float] | None = None,
 ) -> Policy:
-    """Return a policy with some forms replaced, compiled.
+    """Compile and return a policy with some forms replaced.
 
     ``arguments`` are added to its arguments and ``helpers`` to its helpers. ``values`` of
     parameters replace the current ones; a value is dropped if its parameter is gone. The spans must
@@ -548,7 +548,7 @@ def edited(
 
 
 def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """Return the new source, and each change as a form with its position in it."""
+    """Return the edited source, and each change as a form with its position."""
     source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
     all_changes = dict(changes)
     if arguments:
@@ -569,7 +569,7 @@ def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tupl
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """Return the features of the slot that some texts name and the policy does not list."""
+    """Return slot features that texts name but the policy does not list."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
@@ -585,7 +585,7 @@ def _problem(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """Return a fragment that any text may follow; a comment at its end gets a line end."""
+    """Return a source fragment, with a line end after a trailing comment."""
     forms = fragment(source)
     rest = source[forms[-1].stop :] if forms else ""
     return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -131,7 +131,7 @@ class Parts(NamedTuple):
 
 
 def explain(item: Evaluation, policy: Policy) -> Explanation:
-    """Return the terms of one item's value, in the order of the text and each once."""
+    """Return the additive terms of an item's value, each once, in source order."""
     split = split_terms(item, read_labels(policy))
     branches = tuple(
         Branch(choice.text, choice.outcome) for choice in split.choices if choice.node.op == "if"
@@ -141,7 +141,7 @@ def explain(item: Evaluation, policy: Policy) -> Explanation:
 
 
 def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
-    """Split a value into additive terms; there are none when it is null or no number."""
+    """Split a value into additive terms; null and non-numbers have no terms."""
     root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
@@ -195,7 +195,7 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
 
 
 def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
-    """Yield the choices of a node.
+    """Yield the tests of an ``if`` or ``if-null`` node with their outcomes.
 
     An ``if`` in an else branch belongs to the same cascade, up to the first test that holds.
     """
@@ -209,7 +209,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield the operands into which a node is opened, with factors; none for a term."""
+    """Yield the operands of an expandable node with their factors."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -332,7 +332,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The value of the first item minus that of the second; None if not numbers."""
+        """The first item's value minus the second's, or None for non-numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
@@ -475,12 +475,12 @@ def compare_values(
 
 
 def _turns(gap: float, term: float) -> bool:
-    """Return whether a difference would vanish or change its sign without a term."""
+    """Return whether a difference vanishes or changes its sign without a term."""
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 
 def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return which items' branches contain a node."""
+    """Return whether the taken branches of item a, of item b or of both use a node."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -489,7 +489,7 @@ def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both",
 def _aligned(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Return the parts of both items in pairs, by node and by the sign of the weight."""
+    """Pair the parts of both items by node and by the sign of the weight."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
@@ -498,14 +498,14 @@ def _aligned(
 
 
 def _name(x: Part | None, y: Part | None) -> str:
-    """Return the expression of a term, without a weight if the items have different ones."""
+    """Return the expression of a term, without a weight that differs between items."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return the inputs among ``names`` below each node."""
+    """Return for each node the inputs among ``names`` that it depends on."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]
@@ -518,7 +518,7 @@ def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...
 
 
 def _contributions(term: TermGap) -> tuple[str, ...]:
-    """Return the contributions of a term to both scores; "" where its branch was not taken."""
+    """Return a term's contribution to each score, or "" if its branch is not taken."""
     sides = (("a", term.a), ("b", term.b))
     return tuple(f"{x:.4f}" if term.branch in ("both", side) else "" for side, x in sides)
 
@@ -539,5 +539,5 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _outcomes(parting: Parting) -> str:
-    """Return both outcomes of a test as text."""
+    """Return both items' outcomes of a test as text."""
     return f"{literal(parting.a)} | {literal(parting.b)}"

@@ -108,7 +108,7 @@ def show_policy(policy: Policy) -> object:
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of a text with their kinds, which are names of colours or ""."""
+    """Yield the tokens of a text, each with its kind for highlighting or ""."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "name":
@@ -118,7 +118,7 @@ def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, st
 
 
 def _kind(name: str, called: bool) -> str:
-    """Return the kind of a name; ``called`` is true after an opening bracket."""
+    """Return the token kind of a name; ``called`` means after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:
@@ -140,7 +140,7 @@ def _style(kind: str) -> str:
 
 
 def _arguments(source: str) -> frozenset[str]:
-    """Return the argument names of functions and policies, also in an invalid text."""
+    """Return the argument names of functions and policies, even in invalid source."""
     lists = (re.sub(r";[^\n]*", "", arguments) for arguments in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())
 

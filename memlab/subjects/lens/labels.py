@@ -55,7 +55,7 @@ def read_labels(policy: Policy) -> Mapping[str, Label]:
 # their comments.
 @lru_cache(maxsize=64)
 def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
-    """Return the labels of a policy that is no single field of a record, with its text as the key of the cache."""
+    """Return the labels of a policy; ``source`` is part of the cache key."""
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}
@@ -103,7 +103,7 @@ def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None
 
 
 def _read_comments(source: str) -> Iterator[_Comment]:
-    """Yield the comments of a text. A comment that continues below in the same column is one."""
+    """Yield the comments of a text, joining lines that start in the same column."""
     pending: _Comment | None = None
     position = last_line = 0
     for kind, text in read_tokens(source, frozenset()):
@@ -140,7 +140,7 @@ def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], 
 
 
 def list_lines(explanation: ScoreExplanation) -> list[tuple[str, float | None]]:
-    """Return the lines of an explanation with their values; None for the line about zero terms."""
+    """Return the lines of a score explanation, each with its value or None."""
     # A group is one line with its sum, and its parts follow. Parts without a group are lines of their own.
     terms = [("", *term) for term in explanation.terms]
     parts = terms if explanation.expressions else explanation.parts

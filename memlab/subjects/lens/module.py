@@ -49,7 +49,7 @@ class HelperFunction:
     helpers: tuple[str, ...]
 
     def __call__(self, *values: object) -> Value | dict[str, Value] | list[float]:
-        """Return the value of the helper for numbers, booleans and strings."""
+        """Call the helper on numbers, booleans and strings, and return its value."""
         types = [
             "bool" if isinstance(v, bool) else "str" if isinstance(v, str) else "num"
             for v in values
@@ -101,7 +101,7 @@ def expand_form(compiler: Any) -> Any:
 
 
 def _dialect_macros() -> dict[str, Any]:
-    """Return the macros of ``memlab.dialect``, which imports this module itself."""
+    """Return the macros of ``memlab.dialect``, imported late to avoid a cycle."""
     import importlib
 
     macros: dict[str, Any] = importlib.import_module("memlab.dialect")._hy_macros
@@ -167,7 +167,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """Compile a policy without a slot, for the first type that it can return."""
+    """Compile a policy without a slot, and infer its return type."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

@@ -45,7 +45,7 @@ _CHAINS = ("+", "*", "and", "or", "min", "max")
 # Explanations of one recall render the same terms for each hit.
 @lru_cache(maxsize=8192)
 def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
-    """Return a node as source, and whether that is complete.
+    """Return a node as source text, and whether the text is complete.
 
     The deepest parts of a long text are replaced by ``...``.
     """
@@ -65,7 +65,7 @@ def render(node: Node) -> str:
 
 
 def scaled(node: Node, scale: float) -> str:
-    """Return the text of a node multiplied by ``scale``, in the shortest spelling."""
+    """Return the source of a node times ``scale``, in the shortest spelling."""
     if scale == 1.0:
         return render(node)
     if scale == -1.0:
@@ -77,7 +77,7 @@ def scaled(node: Node, scale: float) -> str:
 
 
 def format_value(value: Value) -> str:
-    """Return a value for people, numbers with six digits."""
+    """Format a value for display, with six digits for numbers."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = literal(value)
@@ -85,7 +85,7 @@ def format_value(value: Value) -> str:
 
 
 def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
-    """Return the arguments of a chain of one operation, as it was probably written.
+    """Return the operands of nested nodes of one operation as one list.
 
     ``continues`` says whether a node belongs to the chain.
     """
@@ -99,7 +99,7 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Return nested ``if`` nodes as tests and values, and the last value.
+    """Return the tests and values of nested ``if`` nodes, and the final value.
 
     ``continues`` says whether a node belongs to the cascade.
     """
@@ -111,7 +111,7 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return the name and the arguments of a node in source.
+    """Return the operator and the arguments of a node as written in source.
 
     A ``<`` with a constant first is written as ``>``.
     """
@@ -126,7 +126,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _around(factor: float) -> tuple[str, str]:
-    """Return the text before and after a scaled node: a product, or the probable division."""
+    """Return the text before and after a node that is scaled by ``factor``."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)
@@ -276,7 +276,7 @@ class Tree(Displayed):
         return _Builder(self._item).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
-        """Yield depth and node, each node before those below it.
+        """Yield the depth and node of every node, parents before children.
 
         Yields
         ------
@@ -287,7 +287,7 @@ class Tree(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row a node.
+        """One row for each node.
 
         ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings), ``shown`` (the value
         as text) and ``live``.
@@ -402,7 +402,7 @@ def _as_number(value: Value) -> float | None:
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
-    """Append a node as HTML; ``left[0]`` is the number of nodes that may still be added."""
+    """Append a node as HTML while the node budget ``left[0]`` lasts."""
     # -1 marks that the note about omitted nodes was added.
     if left[0] <= 0:
         if left[0] == 0:
@@ -447,7 +447,7 @@ class _Builder:
         self.opened: set[int] = set()
 
     def build(self) -> TreeNode:
-        """Return the root, after the nodes on taken branches are known."""
+        """Find the nodes on taken branches, and return the root of the tree."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -457,7 +457,7 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless it is opened at another position."""
+        """Return a node with its children, unless they are shown elsewhere."""
         text, complete = source(node)
         inside = self.children(node)
         # A node on a taken branch is opened there.
@@ -473,7 +473,7 @@ class _Builder:
         return TreeNode(text, self.value(node), live, role, complete, again, children)
 
     def children(self, node: Node) -> list[tuple[Node, str, bool]]:
-        """Return the nodes below, each with its role and whether its branch was taken.
+        """Return a node's children, each with its role and whether it was evaluated.
 
         Constants are left out.
         """
@@ -494,5 +494,5 @@ class _Builder:
         return [(part, "", True) for part in written_as(node)[1] if not part.constant]
 
     def once(self, node: Node) -> bool:
-        """Return whether a node has a single use."""
+        """Return whether a node is used only once."""
         return self.uses[node.index] == 1

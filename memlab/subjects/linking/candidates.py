@@ -50,7 +50,7 @@ class PairedState:
         self.before = before
 
     def side(self, rows: Ints) -> RowView:
-        """Return a view of strictly ascending rows with their features."""
+        """Return a view of the features of strictly ascending rows."""
         return RowView(self, rows)
 
     def home(self, row: int) -> tuple[State, int]:
@@ -60,7 +60,7 @@ class PairedState:
         return self.state, row
 
     def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
-        """Return the vectors of rows and the rows' numbers there.
+        """Return the vector store of the rows, and the row numbers in that store.
 
         The rows are either all stored or all new.
         """
@@ -105,7 +105,7 @@ class RowView:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The texts, empty where there is none."""
+        """The texts of the rows, "" where a text is missing."""
         return [
             text or ""
             for moment in self._moments
@@ -132,7 +132,7 @@ class RowView:
 
     @cached_property
     def speakers(self) -> Values:
-        """The case-folded names of speakers; "user" where there is none."""
+        """The case-folded speaker names; "user" for a memory without a speaker."""
         words = self.word("speaker").tolist()
         return _to_objects(
             [
@@ -143,19 +143,19 @@ class RowView:
 
 
 def _to_objects(values: list[Any]) -> Values:
-    """Return values as an object array."""
+    """Convert values to an object array."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
 
 
 def _join_columns(parts: list[Values]) -> Values:
-    """Return the concatenation of column parts."""
+    """Concatenate the parts of a column."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _follows_question(joint: PairedState, before: Ints) -> Values:
-    """Return whether the previous row is a question, for rows without edges yet."""
+    """Return whether the row before each row is a question."""
     is_question = joint.state.asks.values
     if joint.fresh is not None:
         is_question = np.concatenate([is_question, joint.fresh.asks.values])
@@ -273,7 +273,7 @@ def find_candidates(
     count: int,
     gone: Flags | None = None,
 ) -> Candidates:
-    """Return the pairs to decide about for some new rows, each with earlier rows.
+    """Return the pairs of new and earlier rows for which links are decided.
 
     A new row is paired with its `count` nearest by the cosine of their vectors, and with as many of
     the same subject. A fact is also paired with every memory of its subject and predicate.
@@ -307,7 +307,7 @@ def _find_in_scope(
     count: int,
     gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the new rows, old rows and similarities of one scope, each pair once."""
+    """Return the new rows, old rows and similarities of one scope, without repeats."""
     state = joint.state
     unbound = scope.project is None and state.names["project"].has_values
     population = populate(
@@ -338,7 +338,7 @@ def _find_in_scope(
 
 
 def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Return the concatenation of pairs."""
+    """Concatenate arrays of pairs."""
     new, old, similarity = zip(*pairs, strict=True)
     return np.concatenate(new), np.concatenate(old), np.concatenate(similarity)
 
@@ -356,7 +356,7 @@ def _keep_nearest(
 
 
 def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
-    """Return a mask of the old rows that count, None if all do.
+    """Return a mask of the stored rows that can be linked, None if all can.
 
     Turns and rows marked as gone do not count.
     """
@@ -375,7 +375,7 @@ def _find_nearest_old(
     eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest of `old_rows`, the memories stored before these rows."""
+    """Return the nearest stored memories of each new row."""
     old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
@@ -413,7 +413,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest earlier new rows of the same scope."""
+    """Return the nearest earlier rows of the same scope within the new rows."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)
@@ -438,7 +438,7 @@ def _search_blocks(
     before: bool = False,
     is_excluded: Flags | None = None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest of `searched` for each row, in blocks of products.
+    """Return the nearest of the `searched` rows to each row, in blocks.
 
     With `before`, only earlier rows count. `is_excluded` marks entries of `searched` that do not
     count.
@@ -467,7 +467,7 @@ class _Similarities(Protocol):
     """A function that returns the similarities of a block of vectors to other vectors."""
 
     def __call__(self, block: NDArray[np.int8], /) -> Floats:
-        """Return the similarities."""
+        """Return the similarities of a block of vectors."""
 
 
 def _find_by_subject(
@@ -498,7 +498,7 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the pairs of one new row: nearest `others`, and all with its predicate."""
+    """Pair a new row with its nearest `others` and all with its predicate."""
     vectors, local = joint.vectors(np.array([row]))
     query = vectors.take(local)[0]
     boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
@@ -540,5 +540,5 @@ def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
 
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:
-    """Return no pairs."""
+    """Return empty arrays of pairs."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

@@ -49,7 +49,7 @@ class Comparing:
         first: int,
         now: int,
     ) -> Linked:
-        """Decide about memories that are not stored yet, from the id `first` on.
+        """Decide links of memories that are not stored yet; ids start at `first`.
 
         `edges` are the ``next`` edges that lead to them.
         """
@@ -65,7 +65,7 @@ class Comparing:
         return self._decide(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
 
     def after(self, ids: range) -> Linked:
-        """Decide about stored memories with these ids, one after another.
+        """Decide links of stored memories, one after another.
 
         Only memories that take part in recall count; turns are skipped.
         """
@@ -77,7 +77,7 @@ class Comparing:
         return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest memory that a recall may return, if any.
+        """Return the closeness of the nearest retrievable memory, if any.
 
         `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
         yet a memory of what it states.
@@ -173,13 +173,13 @@ class Linker(Background):
         return get_waiting(self._core.store.state).ids
 
     def wake(self) -> None:
-        """Link waiting memories soon, if there are any and the lab can be written."""
+        """Start linking waiting memories in the background if the lab is writable."""
         store = self._core.store
         if not store.journal.read_only and get_waiting(store.state):
             self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link now until no memory waits; return whether none does.
+        """Link until no memory waits; return whether linking is complete.
 
         The call ends after `timeout` seconds at the latest.
         """
@@ -195,7 +195,7 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped the last block in the background, None if there was none."""
+        """The error that stopped background linking, None without one."""
         return self._error
 
     def _step(self) -> float | None:

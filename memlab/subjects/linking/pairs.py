@@ -60,7 +60,7 @@ class Pairs:
         return len(self.first)
 
     def take(self, selected: Ints) -> Pairs:
-        """Return some of the pairs."""
+        """Return the selected pairs."""
         return Pairs(
             self.new,
             self.old,
@@ -72,7 +72,7 @@ class Pairs:
         )
 
     def ask(self, policy: Policy) -> Values:
-        """Return the result of a policy for each pair; an object array with None for null."""
+        """Return a policy's result for each pair, as objects with None for null."""
         inputs = {
             name: self._policy_input(policy, name) for name in policy.inputs or ("pair/rank",)
         }
@@ -83,7 +83,7 @@ class Pairs:
         return result
 
     def __getitem__(self, name: str) -> Values:
-        """Return a feature of all pairs, with NaN or None where it is unknown."""
+        """Return a feature of all pairs, with NaN or None for unknown values."""
         column = self._column(name)
         if not isinstance(column, tuple):
             return column
@@ -100,7 +100,7 @@ class Pairs:
         return values if nulls is None else (values, nulls)
 
     def _column(self, name: str) -> Column:
-        """Return a feature as values, or as values and a mask of nulls."""
+        """Return a feature's values, with a mask of nulls if it has any."""
         side, _, feature = name.partition("/")
         if side == "pair":
             return _COMPUTE[name](self)
@@ -114,7 +114,7 @@ class Pairs:
     # Comparisons by fields
 
     def same(self, column: str, *, none: bool = False) -> Flags:
-        """Return whether both memories have the same value in a column of names.
+        """Return whether both memories of each pair have the same value in a column.
 
         With `none`, two missing values are equal too.
         """
@@ -156,7 +156,7 @@ class Pairs:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """The effect of the later statement of each pair on the earlier one.
+        """The effect of each pair's later statement on its earlier one.
 
         Texts of extracted memories do not count if one of them is a fact. Facts end facts by their
         fields (see ``memlab.subjects.facts.lifecycle``), and a quotation ends none.
@@ -188,7 +188,7 @@ class Pairs:
         return result
 
     def of_verdicts(self, name: str) -> Flags:
-        """Return a flag of each verdict."""
+        """Return the named flag of each pair's verdict."""
         return np.array([getattr(verdict, name) for verdict in self.verdicts], dtype=np.bool_)
 
     @cached_property
@@ -201,12 +201,12 @@ class Pairs:
 
     @cached_property
     def structured(self) -> Flags:
-        """Whether both give different values to the same single-valued property."""
+        """Whether both facts give the same single-valued property different values."""
         return np.asarray(self.on_line & ~self._known_same("value")[0])
 
     @cached_property
     def same_fact(self) -> Flags:
-        """Whether both give the same value to the same property of a subject."""
+        """Whether both facts give one property of one subject the same value."""
         same = [self._known_same(name) for name in ("subject", "predicate", "value")]
         return np.asarray(np.logical_and.reduce([values & ~unknown for values, unknown in same]))
 
@@ -234,7 +234,7 @@ class Pairs:
 
     @cached_property
     def restates(self) -> Floats:
-        """The similarity of a changed statement in the later memory, 0 if none changed."""
+        """The similarity of a statement that the later memory changes, 0 for none."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         positions = np.flatnonzero(later & self.same("speaker", none=True))
@@ -249,7 +249,7 @@ class Pairs:
         return result
 
     def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
-        """Return the result of a function of both statements for each pair."""
+        """Apply a function to the two statements of each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([ask(new, old) for new, old in pairs])
 

@@ -75,7 +75,7 @@ def decide_links(
     max_edges: int,
     min_certainty: float,
 ) -> Linked:
-    """Decide about the new `rows` by the pack's policies, without writing.
+    """Decide the links of new rows by the pack's policies, without storing them.
 
     `rows` ascend, and are all of ``joint.fresh`` or rows of its state. The `count` nearest memories
     are compared, and a merge adds the strength `strength_gain`. A memory gets at most `max_edges`
@@ -110,7 +110,7 @@ class _ComparedPairs:
         self.weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
 
     def word(self, pair: int) -> str:
-        """Return the relation of a pair."""
+        """Return the name of a pair's relation."""
         return str(self.relation[pair])
 
     def texts(self, pair: int) -> tuple[str, str]:
@@ -124,7 +124,7 @@ class _ComparedPairs:
         return f"Updated: {difference(earlier, later)}"
 
     def describe(self, pair: int) -> str:
-        """Return the relation and closeness of a pair as text."""
+        """Return the relation and closeness of a pair as text, for a reason field."""
         return f"{self.word(pair)}, closeness {self.weight[pair]:.2f}"
 
     def keep_both(self, selected: Ints, relation: str) -> None:
@@ -133,7 +133,7 @@ class _ComparedPairs:
         self.relation[selected] = relation
 
     def find_resolved(self) -> Ints:
-        """Return the pairs of which not both memories stay."""
+        """Return the pairs whose resolution keeps only one memory."""
         return np.flatnonzero(self.resolution != "keep-both")
 
     def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
@@ -186,7 +186,7 @@ class _Decision:
     def _decide_block(
         self, rows: Ints, scopes: Scopes, populate: Populate, closeness: Closeness, count: int
     ) -> None:
-        """Decide about one block of rows.
+        """Decide the links of one block of rows.
 
         The order matters. Whether a new memory stays comes first, because its survivor supersedes
         others.
@@ -256,7 +256,7 @@ class _Decision:
         return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
     def _resolve(self, compared: _ComparedPairs, on_line: NDArray[np.bool_]) -> None:
-        """Evaluate ``resolve`` for conflicts, and keep what must not be destroyed."""
+        """Evaluate ``resolve`` for conflicts, and keep memories that must be preserved."""
         conflict = np.flatnonzero(
             np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
         )
@@ -273,7 +273,7 @@ class _Decision:
             _spare_stated(compared)
 
     def _pair_with_past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
-        """Return pairs of new facts and superseded ones of the same property."""
+        """Pair new facts with superseded facts of the same property."""
         known_pairs = set(zip(new.tolist(), old.tolist(), strict=True))
         result = []
         for row in rows.tolist():
@@ -290,7 +290,7 @@ class _Decision:
         return result
 
     def _spare_uncertain(self, compared: _ComparedPairs) -> None:
-        """Keep both memories of uncertain conflicts, and flag them by an edge."""
+        """Keep both memories of uncertain conflicts, and record each conflict as an edge."""
         resolved = compared.find_resolved()
         if not self.bound or not len(resolved):
             return
@@ -306,7 +306,7 @@ class _Decision:
         compared.relation[spared[is_similar]] = "contradicts"
 
     def _insert_into_timeline(self, compared: _ComparedPairs, selected: Ints) -> None:
-        """Insert new facts into the timeline of their property, in the order of the rows."""
+        """Insert new facts into the timelines of their properties, in row order."""
         same_fact = compared.pairs.same_fact
         # A value ends only when its killer changes here; earlier ends were recorded by earlier rows.
         for row in np.unique(compared.new[selected]).tolist():
@@ -346,13 +346,13 @@ class _Decision:
     def _end_value(
         self, compared: _ComparedPairs, pair: int, fresh: int, survivor: int, ended: int
     ) -> None:
-        """End one value where another began."""
+        """End the validity of one fact where another fact begins."""
         self.ended_by[ended] = survivor
         self._take_over(survivor, ended, compared.word(pair), float(compared.weight[pair]))
         self.superseded.append((fresh, survivor, ended, compared.write_reason(pair)))
 
     def _take_over(self, survivor: int, superseded: int, word: str, weight: float) -> None:
-        """Record that one memory supersedes another, with its edges."""
+        """Record that one memory supersedes another, and add the edges between them."""
         self.successor[superseded] = survivor
         self.gone[superseded] = True
         self.relied_on.add(survivor)
@@ -362,7 +362,7 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Weigh the edges of memories of which one statement no longer holds.
+        """Set the weight of edges between a memory and its partial restatement.
 
         Both memories stay.
         """
@@ -387,7 +387,7 @@ class _Decision:
         return is_near & compared.pairs.opposed if is_near.any() else is_near
 
     def _settle(self, compared: _ComparedPairs, pair: int, *, is_late: bool) -> None:
-        """Settle one conflict, after those of earlier rows and nearer neighbours.
+        """Settle one conflict; earlier rows and nearer neighbours are already settled.
 
         `is_late` means that the old memory has the later valid time, so that the new one ends.
         """
@@ -444,11 +444,11 @@ class _Decision:
             self.combined.setdefault(fresh, []).append(other)
 
     def _find_survivor(self, row: int) -> int:
-        """Return the survivor of a merged row, or the row itself."""
+        """Return the memory that a row was merged into, or the row itself."""
         return self.root.get(row, row)
 
     def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """Replace a new row by another one; return False if that would close a circle."""
+        """Replace a new row by another; return False if that would form a cycle."""
         if self._leads_to(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
@@ -466,7 +466,7 @@ class _Decision:
         *,
         reported: int | None = None,
     ) -> None:
-        """Let `fresh` supersede `other`, unless that would close a circle.
+        """Mark `other` as superseded by `fresh`, unless that would form a cycle.
 
         `reported` is the new row, in case the new row ends.
         """
@@ -541,7 +541,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Return every new edge once, for settled conflicts and for pairs that stay."""
+        """Return the new edges of settled conflicts and remaining pairs, without repeats."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root
@@ -608,7 +608,7 @@ class _Decision:
         return source[~exists], target[~exists], relation[~exists], weight[~exists]
 
     def _collect_changes(self, ids: Ints, gain: float) -> Change:
-        """Return the changed values of superseded memories and of survivors."""
+        """Return the changed values of superseded and surviving memories."""
         now, parts = self.joint.now, []
         superseded = {
             other: (stays, why, self.ended_by[other])
@@ -664,7 +664,7 @@ class _Decision:
         return Change(set=parts)
 
     def _has_ended(self, row: int) -> bool:
-        """Return whether a memory ends, on a timeline with its last interval."""
+        """Return whether a memory's validity has ended, including its last interval."""
         line = self.timeline.lines.get(row)
         return line is None or line.killer is not None
 
@@ -682,7 +682,7 @@ class _Decision:
         return ends
 
     def _earlier_beginnings(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return earlier beginnings of facts that were stated again late."""
+        """Return changes that move a fact's start back to its earliest statement."""
         parts = []
         for root, others in self.merges.items():
             began = int(self._read_beginnings(np.array([root]))[0])
@@ -692,7 +692,7 @@ class _Decision:
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
-        """Return the instants and gaps of facts that were stated again."""
+        """Return the statement times and validity gaps of facts stated more than once."""
         result = []
         for row in self.timeline.touched:
             line = self.timeline.lines.get(row)
@@ -701,7 +701,7 @@ class _Decision:
         return result
 
     def _joint_values(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return the joint values of combined facts."""
+        """Return the joined values of facts whose memories were combined."""
         parts = []
         for row, others in self.combined.items():
             values = [
@@ -760,7 +760,7 @@ class _Decision:
         return parts
 
     def _read_beginnings(self, rows: Ints) -> Ints:
-        """Return the beginning of validity of each row."""
+        """Return the time from which each row is valid."""
         valid_from = self._read_numbers("valid_from", rows)
         return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
@@ -775,7 +775,7 @@ class _Decision:
         return float(state.numbers["confidence"].values[local_row])
 
     def _read_name(self, column: str, row: int) -> str | None:
-        """Return the name of a row in a column, None for null."""
+        """Return a row's value in a text column, None for null."""
         state, local_row = self.joint.home(row)
         return state.names[column].value_at(local_row)
 
@@ -795,7 +795,7 @@ class _Decision:
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs have the same reach and are both valid now."""
+    """Return which pairs have the same scope and visibility and are both valid now."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         # a memory whose validity is over does not conflict with a valid one
@@ -805,7 +805,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs have the same reach and have both begun."""
+    """Return which pairs have the same scope and visibility and are both in effect."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         is_allowed &= pairs.same(column, none=True)
@@ -819,7 +819,7 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _spare_stated(compared: _ComparedPairs) -> None:
-    """Keep statements of users that only hearsay contradicts, and flag both.
+    """Keep user statements that only staged hearsay contradicts, and link both.
 
     Hearsay is staged and was inferred or observed, for example from a web page.
     """

@@ -39,7 +39,7 @@ class Line:
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """The intervals between the segments."""
+        """The intervals between the segments of validity."""
         return [
             (segment[1], next_segment[0])
             for segment, next_segment in zip(self.segments, self.segments[1:], strict=False)
@@ -75,7 +75,7 @@ class Timeline:
         return self.lines[row]
 
     def insert(self, row: int, meetings: list[Meeting]) -> int | None:
-        """Insert a new fact among those of its property.
+        """Insert a new fact into the timeline of its property.
 
         Return the memory into which it merges, None if it stays separate.
         """
@@ -104,7 +104,7 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End another value at an instant; return when it was stated again, if it was."""
+        """End another fact at a time; return the time it was next restated, or None."""
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:
@@ -120,7 +120,7 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Merge a statement into a segment of another fact, if it belongs to one.
+        """Merge a statement into a validity segment of another fact, if it fits one.
 
         It belongs to a segment if it begins within the segment, or before it without a gap. Return
         whether it was merged.
@@ -139,14 +139,14 @@ class Timeline:
         return False
 
     def _follow(self, row: int, root: int) -> None:
-        """Let the surviving memory end the facts that the merged one ended."""
+        """Transfer the endings that a merged memory caused to its surviving memory."""
         for line in self.lines.values():
             if line.killer == row:
                 line.killer = root
 
 
 def _read_line(joint: PairedState, row: int) -> Line:
-    """Return the line of a memory from its stored interval and statements."""
+    """Build a memory's timeline from its stored interval and statements."""
     state, local_row = joint.home(row)
     began, stop = (
         int(state.numbers[name].values[local_row]) for name in ("valid_from", "valid_until")

@@ -129,7 +129,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the text of a list entry, as many sentences as fit, or None."""
+    """Return the text of a list item, cut to the sentences that fit, or None."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -140,7 +140,7 @@ def _entry(line: str) -> str | None:
 
 
 def _instructions(path: str, text: str) -> Iterator[str]:
-    """Yield the rules of instructions: list entries, and in files for agents orders too."""
+    """Yield the rules of an instruction file: list items and, for agents, orders."""
     people = _FOR_PEOPLE.search(path.rsplit("/", 1)[-1]) is not None
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not people and not _OF_RULES.search(heading):
@@ -185,7 +185,7 @@ def _is_sentence(text: str, minimum: int) -> bool:
 
 
 def _stack(text: str) -> Iterator[str]:
-    """Yield the technology of a project, from a list below its heading or from a sentence."""
+    """Yield the technology stack of a project, from a list or a sentence."""
     names: list[str] = []
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not _OF_RULES.search(heading) and (entry := _entry(line)):
@@ -229,12 +229,12 @@ def jsonc(text: str) -> Any:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return a dict, or an empty one for any other value."""
+    """Return ``value`` if it is a dict, else an empty dict."""
     return value if isinstance(value, dict) else {}
 
 
 def _settings(values: Mapping[str, Any]) -> str:
-    """Return plain values as text: "tabWidth 2, semi false"."""
+    """Return plain settings as text, such as "tabWidth 2, semi false"."""
     plain = {
         name: value
         for name, value in sorted(values.items())
@@ -247,7 +247,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _biome(text: str) -> Iterator[str]:
-    """Yield the rules of biome: indentation, line width, formatting and errors of the linter."""
+    """Yield Biome rules: indentation, line width, formatting and linter errors."""
     config = _table(jsonc(text))
     formatter, script = (
         _table(config.get("formatter")),
@@ -281,7 +281,7 @@ _ESLINT = re.compile(
 
 
 def _eslint(text: str) -> Iterator[str]:
-    """Yield the extended configurations and the rules that are errors.
+    """Yield ESLint's extended configurations and the rules that are errors.
 
     The file may be JSON, YAML or code, so it is searched and not parsed.
     """
@@ -301,7 +301,7 @@ def _eslint(text: str) -> Iterator[str]:
 
 
 def _prettier(text: str) -> Iterator[str]:
-    """Yield the options of prettier, from JSON, code, YAML or TOML."""
+    """Yield Prettier's options, from JSON, code, YAML or TOML."""
     if text.lstrip().startswith("{"):
         options = _table(jsonc(text))
     elif re.search(r"export default|module\.exports", text):
@@ -314,7 +314,7 @@ def _prettier(text: str) -> Iterator[str]:
 
 
 def _of_prettier(options: Any) -> Iterator[str]:
-    """Yield options of prettier as one rule."""
+    """Yield Prettier's options as one rule."""
     if description := _settings(_table(options)):
         yield f"Code is formatted by prettier: {description}."
 
@@ -329,7 +329,7 @@ _STRICT = (
 
 
 def _tsconfig(text: str) -> Iterator[str]:
-    """Yield the strictness of TypeScript."""
+    """Yield the strictness settings of TypeScript."""
     options = _table(_table(jsonc(text)).get("compilerOptions"))
     if options.get("strict") is True:
         yield "TypeScript is checked in strict mode."
@@ -428,7 +428,7 @@ def _aider(text: str) -> Iterator[str]:
 
 
 def _commitlint(text: str) -> Iterator[str]:
-    """Yield the form of commit messages."""
+    """Yield the required form of commit messages."""
     if "conventional" in text:
         yield "Commit messages follow the conventional commits (commitlint)."
 
@@ -441,7 +441,7 @@ def _pre_commit(text: str) -> Iterator[str]:
 
 
 def _version(text: str, language: str) -> Iterator[str]:
-    """Yield the version of a language, from a file with nothing else."""
+    """Yield the language version from a file that contains nothing else."""
     if re.fullmatch(r"v?[\w./*-]{1,30}", text.strip()):
         yield f"{language} {text.strip().removeprefix('v')} is used."
 

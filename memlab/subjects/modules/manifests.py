@@ -76,7 +76,7 @@ class Tree:
 
 
 def walk(root: Path) -> Tree:
-    """Return the files below a folder, at most 20,000 of at most 200,000 entries."""
+    """Return at most 20,000 files below a folder, from at most 200,000 entries."""
     # Folders are visited in the order of their names, so that the same files are within the limits
     # every time.
     ignored, left_out = Ignored(root), Counter[str]()
@@ -114,7 +114,7 @@ def walk(root: Path) -> Tree:
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
-    """Return why an entry is left out, or ""."""
+    """Return why a file or folder is excluded, or "" if it is included."""
     if not path.isprintable() or len(path) > _LONGEST:
         return "a name that cannot be stored"
     if entry.is_symlink():
@@ -272,11 +272,11 @@ class _ManifestReader:
         )
 
     def rule(self, text: str, file: str) -> None:
-        """Add a convention."""
+        """Add a convention of the project."""
         self.conventions.append(Convention(text, file))
 
     def needs(self, names: Iterable[str]) -> set[str]:
-        """Return dependencies by their plain names, and add the frameworks among them."""
+        """Return the plain names of dependencies, and record known frameworks."""
         plain = {
             re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0]
             for name in names
@@ -285,7 +285,7 @@ class _ManifestReader:
         return plain
 
     def entry(self, path: str, file: str) -> None:
-        """Add an entry point, if it is a source of the project."""
+        """Add an entry point if it is a source file of the project."""
         whole = str(PurePosixPath(file).parent / path.removeprefix("./"))
         if whole in self.tree.sources:
             self.entry_points.append(whole)
@@ -376,7 +376,7 @@ class _ManifestReader:
                 self.entry(entry, path)
 
     def cargo(self, path: str) -> None:
-        """Read a Cargo.toml; commands come from the one of the workspace."""
+        """Read a Cargo.toml; only the top-level Cargo.toml adds commands."""
         content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
         self.needs(content.get("dependencies", {}))
         if "/" not in path:
@@ -442,7 +442,7 @@ class _ManifestReader:
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
-        """Add a test command by the imports of the tests, if no manifest has one."""
+        """Add a test command inferred from test imports if no manifest has one."""
         # Twenty tests are enough to find the framework, because a project seldom mixes them.
         tests = [
             path
@@ -478,5 +478,5 @@ _READERS = {
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Yield the values of a dict, or a value that is none."""
+    """Yield the values of a dict, or the value itself if it is not a dict."""
     yield from value.values() if isinstance(value, dict) else [value]

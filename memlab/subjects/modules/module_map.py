@@ -81,7 +81,7 @@ def is_layer(folder: str) -> bool:
 
 
 def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return groups of files with the files of one subject in one group.
+    """Regroup files by folder so that the files of one subject are in one group.
 
     ``groups`` has files by folder; the result has the name of the subject's folder for each group.
     Files in a layer move to the module of their subject. That is a module with a folder of its own,
@@ -125,7 +125,7 @@ def neighbours_join(
     imported: Mapping[str, Iterable[str]],
     folders: Mapping[str, str],
 ) -> dict[str, list[str]]:
-    """Return the modules after files in layers have joined the modules that they import.
+    """Move files in layers to the modules that they import or that import them.
 
     ``imported`` has the files and folders that each file imports, ``folders`` the modules of
     folders. Imports count in both directions. A file joins a module that is no layer if two imports
@@ -191,18 +191,18 @@ class Nearest:
 
 
 def _layers() -> frozenset[str]:
-    """Return the stems of words for layers."""
+    """Return the stems of layer words, such as routes or components."""
     return code_words("layer stems")
 
 
 def _is_layer_word(word: str) -> bool:
-    """Return whether a name consists of words for layers."""
+    """Return whether a name consists only of layer words."""
     stems = name_stems(word)
     return bool(stems) and all(stem in _layers() for stem in stems)
 
 
 def _folder_key(folder: str) -> Key:
-    """Return the folders of a path that are no layers, as stems."""
+    """Return the stems of a path's folders, without layers."""
     if folder == ".":
         return ()
     return tuple(
@@ -211,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return the key of a file in the layer ``folder``, and whether a subfolder gives it."""
+    """Return a layer file's subject key, and whether a subfolder determines it."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -220,7 +220,7 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
 
 
 def _folder_of(path: str, layer: str) -> str:
-    """Return the folder that gives a file its subject: the deepest that is no layer."""
+    """Return the deepest folder of a file that is not a layer."""
     parts = path.split("/")[:-1]
     start = 0 if layer == "." else layer.count("/") + 1
     last = next(
@@ -230,7 +230,7 @@ def _folder_of(path: str, layer: str) -> str:
 
 
 def _written(path: str) -> str:
-    """Return the subject in a file's name as it is written, without words for layers."""
+    """Return a file name as hyphenated words without layer words."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
     words = [
         word
@@ -241,7 +241,7 @@ def _written(path: str) -> str:
 
 
 def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return the modules that are no layers, by the subjects of their files' names."""
+    """Return modules by the subjects of their file names, without layers."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:
@@ -312,7 +312,7 @@ class ModuleWords:
         return matches[:limit]
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the rows of a project's memories that name a file of some modules, ascending."""
+        """Return the ascending rows of memories that name a file of given modules."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
         matching = [
@@ -323,7 +323,7 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module of a path as a memory names it."""
+        """Return the module of a path that a memory names."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
@@ -351,7 +351,7 @@ def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def plain_path(path: str) -> str:
-    """Return a path in the form of a map, with "/" and without "./"."""
+    """Return a path in normal form, with "/" and without "./"."""
     return path.replace("\\", "/").removeprefix("./")
 
 
@@ -376,7 +376,7 @@ def _weigh_words(name: str, module: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the stems of a text's words, compound names divided, common words left out."""
+    """Return the word stems of a text; split compounds and drop common words."""
     return [stem for stem in name_stems(text) if stem not in code_words("common")]
 
 
@@ -676,7 +676,7 @@ def words_of_map(state: State, project: str) -> ModuleWords | None:
 
 
 def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleMap:
-    """Return the map of a project as of a state, with the files that active memories name."""
+    """Return a project's map, with the files that active memories name."""
     modules = described(stored)
     owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)

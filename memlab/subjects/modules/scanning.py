@@ -70,7 +70,7 @@ class Scan:
 
 
 def scan(root: Path, *, progress: bool) -> Scan:
-    """Read a folder. Nothing in it is run, and nothing outside of it is read."""
+    """Scan a folder without running its code or reading outside it."""
     tree = walk(root)
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
@@ -161,7 +161,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str, str]) -> str:
-    """Return the module of a test: by its folder, its name, or a module of the folder alone."""
+    """Return the module that a test belongs to, by its folder or its name."""
     whole = PurePosixPath(path)
     parts = [part for part in whole.parts[:-1] if part not in _TEST_PARTS]
     match = _TEST_STEM.fullmatch(whole.stem)
@@ -183,7 +183,7 @@ def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str
 
 
 def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the module that an import of a folder leads to.
+    """Return for each folder the module that an import of the folder refers to.
 
     It is the folder's own module, else the one with most of the files below it.
     """
@@ -219,7 +219,7 @@ class _ImportResolver:
         } - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
-        """Yield the files, or else folders, that a file imports, once for each import."""
+        """Yield a file or folder for each import of a file."""
         # Each language resolves names in its own way: from the file, from a root, or by the name of
         # a package.
         end = path.rsplit(".", 1)[-1].lower()
@@ -246,7 +246,7 @@ class _ImportResolver:
                         yield from self._resolve(_join_path(folder, target[len(package) + 1 :]))
 
     def _python(self, here: str, dotted: str, name: str) -> Iterator[str]:
-        """Yield the file of a Python import: relative, or from the root, src or the own folder."""
+        """Yield the file that a relative or absolute Python import refers to."""
         dots = len(dotted) - len(dotted.lstrip("."))
         parts = [part for part in dotted.strip(".").split(".") if part]
         if dots:
@@ -259,14 +259,14 @@ class _ImportResolver:
                 return
 
     def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
-        """Yield the file of the longest beginning of a dotted name; the rest names its content."""
+        """Yield the file that the longest prefix of a dotted name refers to."""
         for count in range(len(parts), minimum - 1, -1):
             if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
                 yield from targets
                 return
 
     def _resolve(self, path: str) -> Iterator[str]:
-        """Yield the file or folder of a path without a suffix, if it exists."""
+        """Yield the existing file or folder that a path without suffix refers to."""
         if path in self._bare:
             yield self._bare[path]
         elif path in self._folders:

@@ -228,7 +228,7 @@ class Observing:
         )
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
-        """Return the session's latest turn if another speaker asks in it, else None."""
+        """Return the question that another speaker asked in the last turn, or None."""
         # Only the very last message counts: an answer follows its question directly.
         session = fields.get("session")
         if session is None:
@@ -250,7 +250,7 @@ class Observing:
         return last_question(text) if other and text else None
 
     def _find_audience(self, creator: str | None, visibility: str | None) -> str:
-        """Return whose memories an utterance is compared with.
+        """Return the viewer whose memories an utterance is compared with.
 
         Private memories of its creator are included if it will be private.
         """
@@ -267,7 +267,7 @@ def _decide_admission(
     project: str | None,
     viewer: str | None,
 ) -> Admission:
-    """Return the decision of the policy; the nearest memory is searched only if it is read."""
+    """Return the decision of the policy ``admit`` for an utterance."""
     if role not in ROLES:
         raise UnknownName("role", role, ROLES)
     policy, threshold = pack.policies["admit"], pack.number("admit-threshold")

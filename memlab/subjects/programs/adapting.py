@@ -221,7 +221,7 @@ def adapt(
     consent: bool = False,
     seed: int = 0,
 ) -> Adapted:
-    """Roll back a policy that does worse, or install one that does better, or say why not.
+    """Roll back a worse policy, install a better policy, or explain why not.
 
     Each change is logged and reversible.
 
@@ -294,7 +294,7 @@ class _Step:
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
     def run(self) -> Adapted:
-        """Try to roll back, then to find a fall, then to find better numbers; return the first change."""
+        """Try a rollback, then a revert, then tuning; return the first change."""
         self._check_cluster()
         few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []
@@ -330,7 +330,7 @@ class _Step:
         )
 
     def _roll_back(self) -> Adapted | None:
-        """Roll back a slot to an earlier version that would have earned more, if there is one."""
+        """Roll back a slot to an earlier version with a higher estimated reward."""
         # Imported here, because the import takes a twentieth of the time of opening a lab.
         from memlab.science.evaluation import evaluate
 
@@ -382,7 +382,7 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore the earlier version that earned more while active, if the active one fell below it."""
+        """Restore an earlier version if the active version has fallen below it."""
         policies = self._lab.policies
         with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)
@@ -406,7 +406,7 @@ class _Step:
         )
 
     def _earlier_versions(self, slot: str) -> list[Version]:
-        """Return the earlier versions of a slot, each policy once; none of a pinned slot."""
+        """Return the distinct earlier policies of a slot, or none if it is pinned."""
         with self._lab.policies.reading() as versions:
             history = versions.versions(slot)
         if slot in self._lab.policies.pins:
@@ -415,7 +415,7 @@ class _Step:
         return [version for hash, version in latest.items() if hash != history[-1].hash]
 
     def _search(self) -> Adapted:
-        """Search better numbers for the active recall-score, and test them on held-out recalls."""
+        """Search for better recall-score numbers, and test them on held-out recalls."""
         policies = self._lab.policies
         policy = policies[_SLOT]
         if _SLOT in policies.pins:
@@ -443,7 +443,7 @@ class _Step:
         return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
 
     def _try_numbers(self, tuning: Tuning, tunable: Policy, name: str, reason: str) -> Adapted:
-        """Install or propose the numbers that a search found, if they do better."""
+        """Install or propose tuned numbers if they perform better."""
         policies = self._lab.policies
         gain = (tuning.gain.value, tuning.gain.low, tuning.gain.high)
         why = " ".join(str(gate) for gate in tuning.closed)
@@ -470,7 +470,7 @@ class _Step:
         return replace(done, params=tuple(sorted(params.items())))
 
     def _tune_by_order(self, policy: Policy) -> Tuning | None:
-        """Search by the order of shown memories at a stricter level; None if the log has no such pairs."""
+        """Tune a policy by the order of shown memories, or return None without pairs."""
         from memlab.science.evaluation import tune
 
         strict = {
@@ -491,7 +491,7 @@ class _Step:
             return None
 
     def _tune(self, policy: Policy) -> Tuning:
-        """Search by the requested clusters, or by days if the log's clusters are dependent."""
+        """Tune a policy by clusters, or by days if the log's clusters are dependent."""
         from memlab.science.evaluation import tune
 
         options = self._options | {
@@ -516,7 +516,7 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Carry out a change with consent, else propose it."""
+        """Apply a change with consent, else propose it."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         outcome: Literal["installed", "rolled back", "proposed"] = action
@@ -538,7 +538,7 @@ class _Step:
 
 
 def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
-    """Return the evidence about one evaluated policy."""
+    """Return the evidence row of one evaluated policy."""
     gap = row.difference
     numbers = (
         row.value.value if row.value else None,
@@ -554,7 +554,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """Return the evidence about an earlier version, from its rewards while it was active."""
+    """Return the evidence row of an earlier version, from its active period."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -562,7 +562,7 @@ def _period_line(period: Period, why: str) -> tuple[Any, ...]:
 
 
 def _no_fall(period: Period) -> str:
-    """Return why the active version has not fallen below an earlier one, or "" if it has."""
+    """Return why the active version did not fall below an earlier one, or ""."""
     if period.fell:
         return ""
     if period.begins is None:
@@ -575,13 +575,13 @@ def _no_fall(period: Period) -> str:
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """Return the proposal to revert a fall, with the call that carries it out."""
+    """Return the proposal to revert a fall, with the call that reverts it."""
     reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return the policy with bounded parameters: its own, or its first numbers; None without any."""
+    """Return the policy with bounded, tunable parameters, or None without numbers."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):
@@ -665,7 +665,7 @@ class FallWatch:
         self._proposed: set[str] = set()
 
     def after_feedback(self) -> Adapted | None:
-        """Count new judgements; return a proposal if they show a fall for the first time.
+        """Count new feedback; return a proposal when it first shows a fall.
 
         One proposal is made for each period in which a pack is active.
         """
@@ -700,7 +700,7 @@ class FallWatch:
             return proposal
 
     def _count(self, head: int) -> None:
-        """Add the rewards of the events after the last call."""
+        """Add the rewards of the events since the last call."""
         if self._earned is None:
             # Imported only once more than one pack has been active.
             from memlab.science.evaluation import Earnings

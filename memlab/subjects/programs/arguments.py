@@ -45,7 +45,7 @@ def text(name: str, form: Form, source: Text) -> str:
 
 
 def one_of(words: tuple[str, ...]) -> Reader:
-    """Return a reader of one of some words, quoted or not."""
+    """Return a reader that accepts one of the given words, quoted or not."""
 
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
@@ -59,7 +59,7 @@ def one_of(words: tuple[str, ...]) -> Reader:
 
 
 def open_word(words: tuple[str, ...]) -> Reader:
-    """Return a reader of one of some words or of another short word.
+    """Return a reader that accepts the given words or another short word.
 
     ``Program.check_words`` then checks whether the lab accepts other words.
     """
@@ -196,5 +196,5 @@ def code(name: str, form: Form, source: Text) -> str:
 
 
 def _wrong(name: str, wanted: str, form: Form, source: Text) -> PolicyError:
-    """Return the error of an argument of another kind."""
+    """Return the error for an argument of the wrong kind."""
     return source.error(PolicyTypeError, f"{name} must be {wanted}.", form)

@@ -34,7 +34,7 @@ class Fall:
 
     @property
     def command(self) -> str:
-        """The call that rolls back."""
+        """The call that restores the earlier version."""
         what = (
             f'to="{self.after[:12]}"'
             if self.slot is None
@@ -62,7 +62,7 @@ class Fall:
 def find_fall(
     slates: Slates, versions: VersionLog, options: Mapping[str, Any]
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
-    """Compare the active pack with each pack that was active before.
+    """Compare the active pack with each previously active pack.
 
     ``asked`` contains the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and
     ``reward_range`` of ``compare_periods``. The result is the fall from the best earlier pack, if
@@ -98,7 +98,7 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the slot, the version or event to restore, its name and hash, or why it is impossible."""
+    """Return the version or event to restore, or why it cannot be restored."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
@@ -135,7 +135,7 @@ def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
 
 
 def select_recalls(slates: Slates, pack: str) -> Slates:
-    """Return the tables of the recalls that the pack with this hash decided."""
+    """Return the log tables of the recalls that the pack with this hash decided."""
     decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
     recalls = decisions.select("decision")
 

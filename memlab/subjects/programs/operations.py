@@ -428,7 +428,7 @@ class LabOperations:
         store = self._core.store
 
         def record() -> int:
-            """Check ids and words against the lab, and write the event in the same transaction."""
+            """Check a program's ids and words, and write its event in one transaction."""
             body = {
                 "memory": memory,
                 "operations": [call.name for call in program.calls],

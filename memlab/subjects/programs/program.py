@@ -147,7 +147,7 @@ def _set_half_life(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _with_half_life(live: Pack, days: float) -> Pack:
-    """Return the active pack with another base-half-life in its text.
+    """Return the active pack with its ``base-half-life`` replaced.
 
     Policies that were installed over the pack stay.
     """
@@ -451,7 +451,7 @@ def read_program(
 
 
 def check_operations(sources: Sequence[str | None]) -> None:
-    """Raise a PolicyError for the first text that a memory cannot store as its operations."""
+    """Raise PolicyError if any text cannot be stored as a memory's operations."""
     for row, source in enumerate(sources):
         if source is not None:
             read_program(
@@ -501,7 +501,7 @@ def _read_call(form: Form, text: Text) -> Call:
 def _match_parameters(
     name: str, operation: Operation, items: Sequence[Form], form: Form, text: Text
 ) -> dict[str, Form]:
-    """Return the form of each parameter: in order, then optional ones by name."""
+    """Match forms to parameters, by position and, if optional, by name."""
     # Everything before the first name of an optional parameter is in order; after it come pairs of name and value.
     parameters = list(operation.parameters)
     minimum, maximum = len(operation.required), len(parameters)

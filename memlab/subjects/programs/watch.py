@@ -198,7 +198,7 @@ class Watch(Background, Displayed):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def look(self) -> Change | None:
-        """Read the file now, as the thread does repeatedly.
+        """Read the file immediately, without waiting for the watching thread.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Watch(Background, Displayed):
         return self._every
 
     def _apply_reading(self, reading: _Reading) -> Change:
-        """Install the content of a reading; errors are returned as a change."""
+        """Install the content of a file reading; return errors as a change."""
         try:
             if reading.content is None:
                 raise InputError(f"{self.path.name} {reading.trouble}.")
@@ -261,7 +261,7 @@ class Watch(Background, Displayed):
             )
 
     def _apply(self, content: bytes, reason: str) -> Change:
-        """Install a content, unless it means the same as the last one or the active version."""
+        """Install new content, unless it is equivalent to the last or active version."""
         text = _decode(content, self.path.name)
         pack = None
         if self.slot is None:

@@ -67,7 +67,7 @@ class NameBearers:
 def gather_names(
     events: Iterable[Event], ids: NDArray[np.int64], owners: NDArray[np.int64]
 ) -> NameBearers:
-    """Return the names in a journal by their bearers.
+    """Collect the names in a journal by the memories that contain them.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class _Gathering:
         self._purged = frozenset(ids.tolist())
 
     def bearers(self, field: Field, value: Any) -> list[int]:
-        """Return the ids of the memories in a body or item, if its names belong to them."""
+        """Return the ids of the memories to which the names in a body or item belong."""
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
     def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
@@ -150,7 +150,7 @@ class _Gathering:
                 self._add_name(name, bearers, entity=entity)
 
     def _add_name(self, name: str, bearers: Collection[int], *, entity: bool) -> None:
-        """Add a name of several memories together, as purged if any of them is."""
+        """Add a name that memories share, as purged if any of them is purged."""
         if not self._purged.isdisjoint(bearers):
             self.names.add(name, mine=True, entity=entity)
             return
@@ -158,7 +158,7 @@ class _Gathering:
             self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
-        """Add the names in parallel columns; those of a row belong to the memories of that row."""
+        """Add the names in parallel columns to the memories of each row."""
         bearing = [part for name, part in columns.items() if field.get(name).role == "memory"]
         for name, part in columns.items():
             column = field.get(name)
@@ -173,7 +173,7 @@ class _Gathering:
                     self._add_name(text, ids, entity=entity)
 
     def _columns(self, ids: Sequence[int], columns: Mapping[str, Any]) -> None:
-        """Add the names in columns of memories; a value that is no list holds for all of them."""
+        """Add the names in columns of memories; a scalar applies to all memories."""
         numbers = np.asarray(ids, dtype=np.int64)
         mine, owner_of = np.isin(numbers, self._ids), self._owners[numbers - 1]
         flags, owners = mine.tolist(), owner_of.tolist()

@@ -68,7 +68,7 @@ class Cut:
     pieces: Mapping[str, tuple[str, ...]]
 
     def __call__(self, content: str) -> str:
-        """Return a string without purged texts; "" if it equals one or its beginning."""
+        """Remove purged texts from a string; return "" for the start of a purged text."""
         if normalize_text(content) in self.exact:
             return ""
         if len(content) < _PIECE or not self.pieces:
@@ -87,7 +87,7 @@ class Cut:
         return content
 
     def note(self, column: str, note: str | None) -> str | None:
-        """Return a note without purged texts, or None if nothing is left.
+        """Remove purged texts from a note; return None if nothing remains.
 
         Operations are code, so one that contains a purged text is removed as a whole.
         """
@@ -98,7 +98,7 @@ class Cut:
 
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
-    """Return the Cut of the texts of some rows, each with and without its speaker."""
+    """Build the Cut of the texts of some rows, with and without their speakers."""
     texts = [text for text in state.texts.to_list(rows) if text]
     speakers = state.names["speaker"]
     attributed = [
@@ -195,7 +195,7 @@ class PurgePlan:
         return positions
 
     def replace_name(self, name: str | None, field: str = "") -> str | None:
-        """Return a name of the field ``field``, or its placeholder if the name is purged."""
+        """Return a field's name, or its placeholder if the name is purged."""
         matches = len(self.filters) == 1 and field in self.filters and self.filters[field] == name
         return self.alias(name) if name is not None and (matches or name in self.names) else name
 
@@ -206,11 +206,11 @@ class PurgePlan:
         return self.replace_name(name, role) or name
 
     def removes_query(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed: it equals or quotes purged texts, or its filters match."""
+        """Return whether a query is removed for its text, a quotation or its filters."""
         return self.removes_exactly(query, **filters) or self.quotes.within(query)
 
     def removes_exactly(self, query: str, **filters: str | None) -> bool:
-        """Return whether a query is removed apart from quotations: by equality or its filters."""
+        """Return whether a query is removed for its text or filters, not a quotation."""
         matches = bool(self.filters) and all(
             filters.get(name) == purged for name, purged in self.filters.items()
         )
@@ -237,7 +237,7 @@ def plan_purge(
     filters: Mapping[str, str] | None = None,
     entity: Collection[str] = (),
 ) -> PurgePlan:
-    """Return the plan of the purge of ``rows`` by the event ``seq``.
+    """Plan the purge of ``rows`` by the event ``seq``.
 
     ``filters`` names a project, session or viewer that is purged as a whole, ``entity`` all names
     of a purged entity. The names of such an entity are replaced even if declared, unless another
@@ -281,7 +281,7 @@ def plan_purge(
 
 
 def _keys(names: Iterable[str]) -> set[str]:
-    """Return the keys of entities with these names."""
+    """Return the entity keys of names."""
     return set(map(_key, names))
 
 
@@ -297,7 +297,7 @@ def _key(name: str) -> str:
 
 
 def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
-    """Return the names of clusters that contain a word only the memories in ``rows`` said."""
+    """Return the clusters whose name contains a word only purged memories use."""
     clusters = set()
     for name in state.nodes.vocabularies()["cluster"]:
         posted = [
@@ -309,7 +309,7 @@ def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
 
 
 def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
-    """Return the change of the state by the event of a purge, and the tombstones in it."""
+    """Return a purge event's change of the state, and its tombstones."""
     edges = state.edges
     purged = np.zeros(len(state), dtype=np.bool_)
     purged[rows] = True
@@ -335,7 +335,7 @@ def tombstones_of(state: State) -> Tombstones:
 
 
 def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[int, bytes]:
-    """Return the slates with purged content, by decision, without that content.
+    """Return the redacted slates that contained purged content, by decision.
 
     A query that equals or quotes a purged text, or was asked in a purged project or session, loses
     its words and its vector, and cannot be repeated. Ids, features and scores stay.
@@ -353,7 +353,7 @@ def redact_slates(slates: Iterable[tuple[int, bytes]], gone: PurgePlan) -> dict[
 def _redact_batch(
     slates: Sequence[tuple[int, bytes, Question]], gone: PurgePlan
 ) -> dict[int, bytes]:
-    """Return the slates of a batch that contain purged content, without it."""
+    """Return the redacted slates of a batch that contained purged content."""
     viewers = [question.filters.get("viewer") for _, _, question in slates]
     gone.askers.update(
         {
@@ -398,7 +398,7 @@ def _redact_batch(
 
 
 def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return filters with which a recall cannot be repeated.
+    """Return filters that prevent a recall from being repeated.
 
     The viewer stays, because it decides who may see the recall.
     """
@@ -410,7 +410,7 @@ def _unreadable(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
 
 
 def _filters(filters: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return the filters of a recall with placeholders for purged names.
+    """Return a recall's filters with placeholders for purged names.
 
     An expression that contains a purged name or text is dropped.
     """

@@ -40,7 +40,7 @@ def purge(
     remove_exports: bool,
     reason: str,
 ) -> Purged:
-    """Remove memories permanently, in one transaction, with everything derived from them.
+    """Permanently remove memories and everything derived from them.
 
     See ``Lab.purge``.
     """
@@ -124,7 +124,7 @@ def purge(
 
 
 def _refuse_missing(state: State) -> None:
-    """Raise MissingExtension if events of an unknown extension may contain purged content."""
+    """Raise MissingExtension if unreadable events may contain purged content."""
     if missing := state.missing_extensions:
         raise MissingExtension(
             f"The lab has events of the extension {', '.join(sorted(missing))}, which is not registered here. "

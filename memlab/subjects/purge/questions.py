@@ -51,7 +51,7 @@ class Quotes:
     words: frozenset[str]
 
     def within(self, query: str) -> bool:
-        """Return whether a query contains a run or a word."""
+        """Return whether a query contains any of the quoted runs or words."""
         folded = _folded(query)
         if not self.words.isdisjoint(_WORD.findall(folded)):
             return True
@@ -102,7 +102,7 @@ def owners_of(state: State) -> NDArray[np.int64]:
 def quotes_of(
     state: State, rows: NDArray[np.int64], names: Iterable[str], owners: NDArray[np.int64]
 ) -> Mapping[str | None, Quotes]:
-    """Return the marks that only the memories in ``rows`` have, by viewer.
+    """Return the text runs and words only the memories in ``rows`` have, by viewer.
 
     The viewer None sees all remaining memories, ``EVERYONE`` those that are private to nobody, and
     a creator also their own. The words of ``names`` always count, whether or not other memories
@@ -122,7 +122,7 @@ def quotes_of(
     owners_by_word = {word: _owners_of_word(state, word, holders) for word in _names_in(texts)}
 
     def quotes_for(visible: Collection[int]) -> Quotes:
-        """Return the marks that no memory of the visible owners has."""
+        """Return the runs and words that no memory of the visible owners contains."""
         common = np.zeros(len(own), dtype=np.bool_)
         for owner in holders.keys() & visible:
             common |= shared_by[owner]
@@ -154,12 +154,12 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _folded(text: str) -> str:
-    """Return a text as it is compared: in one normal form and one case."""
+    """Return a text normalized and case-folded for comparison."""
     return normalize_text(text).casefold()
 
 
 def _hashes(folded: Iterable[str]) -> Hashes:
-    """Return a hash for every ``RUN`` characters in a row of each text."""
+    """Return the hash of every ``RUN`` consecutive characters of each text."""
     codes = np.frombuffer(
         "\0".join(folded).encode("utf-32-le", "surrogatepass"), dtype="<u4"
     ).astype(np.uint64)
@@ -174,7 +174,7 @@ def _hashes(folded: Iterable[str]) -> Hashes:
 
 
 def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
-    """Return for each hash the position in ``ascending`` where it would be."""
+    """Return the insertion position of each hash in ``ascending``."""
     return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
 
@@ -195,7 +195,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 def _owners_of_word(
     state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
 ) -> set[int] | None:
-    """Return the owners of remaining memories with a word; None if the word is not indexed."""
+    """Return the owners of remaining memories with a word; None if not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (
         {owner for owner, mask in holders.items() if any(mask[rows].any() for rows, _ in posted)}

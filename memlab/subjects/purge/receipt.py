@@ -92,7 +92,7 @@ class Purged(Displayed):
 
     @property
     def found(self) -> pl.DataFrame:
-        """The rows of ``frame`` for places that still contain purged content."""
+        """The rows of ``frame`` about purged content that remains."""
         return self.frame.filter(step="found").drop("step", "bytes")
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ def choose_by_name(
     subject: str | None,
     creator: str | None,
 ) -> Choice:
-    """Return the memories that have every given name; UnknownName for a name without memories."""
+    """Return the memories with every name; raise UnknownName for an unused name."""
     # A subject is matched under every name of its entity. Queries are only purged with a project, session or creator.
     mask = np.ones(len(state), dtype=np.bool_)
     for column, name in (("project", project), ("session", session), ("creator", creator)):
@@ -194,7 +194,7 @@ def choose_by_name(
 
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
-    """Return all names of an entity, merged ones included; an unknown name alone."""
+    """Return all names of an entity, or an unknown name itself."""
     entities = get_entities(state)
     number = entities.find_number(subject)
     if number is None:
@@ -204,7 +204,7 @@ def _names_of(state: State, subject: str) -> tuple[str, ...]:
 
 
 def check_choice(memory: object, overdue: object, **names: object) -> None:
-    """Raise InputError unless memories are chosen in exactly one way."""
+    """Raise InputError unless exactly one way of choosing memories is used."""
     for name, value in names.items():
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise InputError(f"{name} must be a name, not {value!r:.60}.")
@@ -220,7 +220,7 @@ def check_choice(memory: object, overdue: object, **names: object) -> None:
 def search_terms_of(
     state: State, rows: Sequence[int], gone: PurgePlan, entity: Iterable[str]
 ) -> SearchTerms:
-    """Return the search terms of a purge, from the state before it."""
+    """Return the terms to search for after a purge, from the state before it."""
     purged = np.array(rows, dtype=np.int64)
     stays = np.setdiff1d(np.arange(len(state)), purged)
     texts = {row + 1: text for row in rows if (text := state.texts.value_at(row))}
@@ -243,7 +243,7 @@ def search_terms_of(
 
 
 def list_derived_files(store: Store) -> list[tuple[str, Path, int]]:
-    """Return the files that a purge removes or rebuilds: the kind, the folder and the count."""
+    """Return the kind, folder and count of the files a purge removes or rebuilds."""
     journal, derived = store.journal, []
     if store.folder is not None:
         for what, folder, pattern in (
@@ -294,7 +294,7 @@ def build_receipt(
     *,
     remove_exports: bool,
 ) -> pl.DataFrame:
-    """Update mirrors, search the files of a lab and its copies, and return the receipt.
+    """Update mirrors, search all files for traces, and return the receipt.
 
     The caller holds the lock on derived files, after the purge is complete in the lab's own files.
     """
@@ -324,7 +324,7 @@ def build_receipt(
 
 
 def _update_copies(store: Store, receipt: Receipt) -> list[tuple[Path, str]]:
-    """Update the mirrors, and return every folder and file to search with its kind."""
+    """Update the mirrors, and return the folders and files to search."""
     # A copy that cannot be reached is reported as found, because it may contain purged content.
     from memlab.io.formats import sweep_drafts
 
@@ -359,7 +359,7 @@ def _report_search(
     *,
     remove_exports: bool,
 ) -> None:
-    """Add the extent of the search, its traces and the removed exports to the receipt."""
+    """Add the search's extent and traces and the removed exports to the receipt."""
     # With remove_exports an export is removed at its first trace, and its other traces are then no longer reported.
     opaque = f"; {report.opaque:,} only as bytes" if report.opaque else ""
     short = f"; {terms.short:,} texts or names too short to search for" if terms.short else ""
@@ -411,7 +411,7 @@ def _report_search(
 
 
 def _remove_export(store: Store, path: Path) -> str:
-    """Remove an export; return the error message, or ""."""
+    """Delete an export; return the error message, "" on success."""
     from memlab.io.formats import remove_export
 
     try:

@@ -51,7 +51,7 @@ def select_affected_events(events: Iterable[Event]) -> list[Event]:
 
 
 def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
-    """Return the body of an event without purged content; None if it has none."""
+    """Return the redacted body of an event, None if nothing changes."""
     declared = body_field(event.kind)
     decision = event.body.get(declared.decision) if declared.decision else None
     body = _redact_members(declared, event.body, gone, decision)
@@ -61,7 +61,7 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 def _redact_members(
     field: Field, values: Siblings, gone: PurgePlan, decision: int | None = None
 ) -> dict[str, Any]:
-    """Return the members of a mapping without purged content.
+    """Redact the values of a mapping.
 
     ``decision`` is the recall that the event belongs to.
     """
@@ -80,7 +80,7 @@ def _redact_members(
 
 
 def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Return a value without purged content, by the role of its field."""
+    """Redact a value by the role of its field."""
     if value is None or not field.rewritten:
         return value
     return _REDACT[field.role](field, value, siblings, gone)
@@ -90,7 +90,7 @@ def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> An
 
 
 def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a mapping; the query in it is removed with its vectors."""
+    """Redact a mapping; a purged query is removed with its vectors."""
     body = _redact_members(field, value, gone)
     query_field = field.asks
     if query_field is None:
@@ -105,7 +105,7 @@ def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
-    """Return whether the query in a mapping is removed, by its words and its filters."""
+    """Return whether a mapping's query is removed for its text or its filters."""
     filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
     query = ""
     for name, part in value.items():
@@ -120,14 +120,14 @@ def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
 
 
 def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
-    """Return the vectors of a mapping as zeros."""
+    """Replace the vectors of a mapping by zeros."""
     return {
         name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"
     }
 
 
 def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list[Any]:
-    """Redact the items of a list, and drop those about purged memories where the field says so."""
+    """Redact the items of a list, and drop items about purged memories if required."""
     items = [
         item for item in value if not (field.drops and _is_dropped(field.items[0], item, gone))
     ]
@@ -159,7 +159,7 @@ def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
 
 
 def _member_field(field: Field, name: Any) -> Field:
-    """Return the field of a member by its name, or of an item by its position."""
+    """Return the field of a mapping's member or of a sequence's item."""
     return field.get(name) if field.role == "mapping" else field.item(name)
 
 
@@ -171,7 +171,7 @@ def _tuple(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> lis
 def _rewrite_rows(
     field: Field, columns: Any, siblings: Siblings, gone: PurgePlan
 ) -> dict[str, Any]:
-    """Redact parallel columns; a node next to a purged memory becomes a placeholder in that row."""
+    """Redact parallel columns, with placeholders for nodes linked to purged memories."""
     purged_rows: set[int] = set()
     for name, part in columns.items():
         if field.get(name).role == "memory" and isinstance(part, list):
@@ -195,7 +195,7 @@ Redact = Callable[[Field, Any, Siblings, PurgePlan], Any]
 
 
 def _for_each_string(redact: Redact) -> Redact:
-    """Extend a function for strings to nested lists of strings; other values stay."""
+    """Extend a function of strings to nested lists; other values stay unchanged."""
 
     def redact_all(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
         if isinstance(value, list):
@@ -207,12 +207,12 @@ def _for_each_string(redact: Redact) -> Redact:
 
 @_for_each_string
 def _text(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a text or a list of texts: "" if it describes purged memories, else cut."""
+    """Redact a text or a list of texts; a text about purged memories becomes ""."""
     return "" if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut(value)
 
 
 def _is_gone(subject: Any, gone: PurgePlan) -> bool:
-    """Return whether the subject of a text is purged: a memory, all of a list, or a name."""
+    """Return whether the memories or the name that a text describes are purged."""
     if isinstance(subject, str):
         return gone.node("tag", subject) != subject
     ids = [subject] if isinstance(subject, int) else subject
@@ -221,20 +221,20 @@ def _is_gone(subject: Any, gone: PurgePlan) -> bool:
 
 @_for_each_string
 def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a note or a list of notes: None if nothing is left."""
+    """Redact a note or a list of notes; a note with nothing left becomes None."""
     return None if field.of and _is_gone(siblings.get(field.of), gone) else gone.cut.note("", value)
 
 
 @_for_each_string
 def _label(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a label or a list of labels; a label that may be a word of a vocabulary stays."""
+    """Redact a label or a list of labels, except words of a vocabulary."""
     if field.of and _is_gone(siblings.get(field.of), gone):
         return ""
     return value if _VOCABULARY.fullmatch(value) else gone.cut(value)
 
 
 def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact every string in a value: purged names become placeholders, others are cut, keys stay."""
+    """Redact every string in a value of an undeclared field; keys stay."""
     if isinstance(value, list):
         return [_undeclared(field, item, siblings, gone) for item in value]
     if isinstance(value, Mapping):
@@ -245,7 +245,7 @@ def _undeclared(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -
 
 
 def _vector(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Keep a vector; the mapping that contains it decides."""
+    """Return a vector unchanged; the mapping that contains it may remove it."""
     return value
 
 
@@ -263,13 +263,13 @@ def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _count(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
-    """Reduce a count of memories by the purged ones."""
+    """Subtract the purged memories from a count."""
     memories, left = _counted(field, siblings, gone)
     return int(value) - len(memories) + len(left)
 
 
 def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> int:
-    """Return the newest time of the remaining memories."""
+    """Return the creation time of the newest remaining memory."""
     memories, left = _counted(field, siblings, gone)
     if len(left) == len(memories):
         return int(value)
@@ -278,7 +278,7 @@ def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> in
 
 
 def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories that a count refers to, and those of them that remain."""
+    """Return the memories a count covers, and the remaining ones among them."""
     part = _PARTS.get(field.of)
     memories = set(part.ids(siblings.get(field.of)))
     return memories, memories.difference(gone.ids.tolist())
@@ -289,7 +289,7 @@ _PARTS = body_field("")
 
 
 def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Return columns of memories: null for content of purged ones, placeholders for their tags."""
+    """Redact columns of memories: null content and placeholder tags if purged."""
     purged = gone.within(ids)
     redacted: dict[str, Any] = {}
     for name, column in columns.items():
@@ -309,14 +309,14 @@ def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) ->
 
 
 def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
-    """Return placeholders for the tags of a purged memory."""
+    """Replace the tags of a purged memory by placeholders."""
     return None if tags is None else [gone.alias(tag) for tag in tags]
 
 
 def _split_change(
     field: Field, part: Any, siblings: Siblings, gone: PurgePlan
 ) -> list[dict[str, Any]]:
-    """Return a change without content of purged memories, as one part or two."""
+    """Redact a change, which may split into two parts."""
     # Values of purged memories are removed from content, so content and other columns have different ids then. Tags
     # stay with the other columns, because each tag creates an edge and later events refer to edges by number.
     ids, columns = part["ids"], part["columns"]
@@ -350,7 +350,7 @@ def _split_change(
 
 
 def _graph(field: Field, graph: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
-    """Redact imported edges: those of purged memories lead to placeholders.
+    """Redact imported edges; a purged memory's edges point to placeholders.
 
     A node that only purged memories had becomes a placeholder itself.
     """
@@ -373,7 +373,7 @@ def _graph(field: Field, graph: Any, siblings: Siblings, gone: PurgePlan) -> dic
 
 
 def _registers(field: Field, registers: Any, siblings: Siblings, gone: PurgePlan) -> dict[str, Any]:
-    """Redact imported registers; entities lose the mentions by purged memories."""
+    """Redact imported registers, and remove purged mentions from entities."""
     redacted = {
         name: _redact(dump_field(name), dumped, {}, gone) for name, dumped in registers.items()
     }
@@ -386,7 +386,7 @@ def _registers(field: Field, registers: Any, siblings: Siblings, gone: PurgePlan
 
 
 def _lost_mentions(graph: Mapping[str, Any], gone: PurgePlan) -> Counter[str]:
-    """Return how often purged memories mention each imported entity."""
+    """Return the number of purged mentions of each imported entity."""
     purged = frozenset(gone.ids.tolist())
     return Counter(
         graph["nodes"][-target - 1][1]

@@ -72,7 +72,7 @@ class SearchTerms:
     short: int = 0
 
     def hits(self, blobs: Iterable[bytes]) -> list[Counter[bytes]]:
-        """Return how often each pattern and each whole value occurs in each blob."""
+        """Return the number of matches of each pattern and whole value in each blob."""
         wanted = {pattern.decode("latin-1"): pattern for pattern in self.patterns}
         wanted |= {
             mark.decode("latin-1"): value for value in self.values for mark in _marked(value)
@@ -159,7 +159,7 @@ def search_terms(
 
 
 def _is_distinctive(word: str) -> bool:
-    """Return whether a word's bytes identify it anywhere in a file."""
+    """Return whether a word is distinctive enough to search for in raw bytes."""
     return len(word.encode()) >= _ANYWHERE and _VOCABULARY.fullmatch(word) is None
 
 
@@ -175,7 +175,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _marked(value: bytes) -> tuple[bytes, ...]:
-    """Return a value as it is delimited in JSON, in MessagePack and in decoded tables."""
+    """Return a value with the delimiters of JSON, MessagePack and decoded tables."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
 
@@ -184,7 +184,7 @@ FileParts = Iterator[tuple[str, bytes]]
 
 
 def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
-    """Search every file at or below some paths, each file once."""
+    """Search all files at or below the given paths, each file once."""
     report = SearchReport()
     files = {
         file
@@ -206,7 +206,7 @@ def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
 def _find_traces(
     file: Path, raw: Counter[bytes], terms: SearchTerms, report: SearchReport
 ) -> Iterator[Trace]:
-    """Yield the traces in a file: in its decoded parts, and in bytes that belong to no part."""
+    """Yield the traces in a file's decoded parts and in its remaining bytes."""
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
     try:
@@ -241,7 +241,7 @@ def _find_traces(
 
 
 def _count_raw(file: Path, terms: SearchTerms) -> Counter[bytes]:
-    """Return how often each term occurs in the bytes of a file.
+    """Count each term in the raw bytes of a file.
 
     The file is read in blocks. The end of a block is searched with the next one, and its own matches are subtracted.
     """
@@ -273,14 +273,14 @@ def _batched(parts: FileParts) -> Iterator[list[tuple[str, bytes]]]:
 
 
 def _contents(file: Path) -> FileParts:
-    """Yield a file of an unknown or plain format as one part."""
+    """Yield the whole content of a plain or unknown file as one part."""
     with _bytes_of(file) as stream:
         yield "file", stream.read()
 
 
 @contextmanager
 def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, a database through another process.
+    """Open a file as bytes; a database is read through another process.
 
     Closing a database file drops every POSIX lock that SQLite holds on it in this process. The next
     process to open the lab would then take the write-ahead log for an abandoned one.
@@ -344,7 +344,7 @@ def _table(file: Path) -> FileParts:
 
 
 def _archive(file: Path) -> FileParts:
-    """Yield the members of an archive, NumPy arrays of strings decoded."""
+    """Yield the members of an archive, with NumPy string arrays decoded."""
     with zipfile.ZipFile(file) as archive:
         for name in archive.namelist():
             data = archive.read(name)
@@ -355,7 +355,7 @@ def _archive(file: Path) -> FileParts:
 
 
 def _listed(words: Iterable[str]) -> bytes:
-    """Return words as bytes, each between zero bytes."""
+    """Encode words as bytes delimited by zero bytes."""
     return b"\0%b\0" % "\0".join(words).encode()
 
 
@@ -364,7 +364,7 @@ _READERS = {".db": _database, ".parquet": _table, ".npz": _archive, ".zip": _arc
 
 
 def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
-    """Return whether a name is a value in a part of a file, not a key or a word of memlab's own."""
+    """Return whether a name occurs as a value in a file part, not as a key."""
     kind = part_name.partition(" ")[0]
     if kind in ("event", "recall") or file.suffix == ".msgpack":
         try:
@@ -381,7 +381,7 @@ def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
-    """Return the values of a slate, or of the query of a sealed one."""
+    """Return the fields of a slate, or only its query if the slate is sealed."""
     return (
         msgspec.structs.asdict(question_of(blob, decision=0))
         if is_sealed(blob)

@@ -51,7 +51,7 @@ def find_differences(before: State, after: State, rows: Rows) -> list[str]:
 
 
 def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
-    """Yield differences in the columns of memories, one storage after the other."""
+    """Yield differences in the columns of memories."""
     # Numbers first: NaN equals NaN here. Then uses, names, lists, notes, texts, words and vectors.
     for name, column in before.numbers.items():
         counted = ~gone if name in _SET else np.ones_like(gone)
@@ -141,7 +141,7 @@ def _compare_edges(before: State, after: State, gone: Flags) -> Iterator[str]:
 
 
 def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]:
-    """Yield differences in entities that other memories mention, counts of mentions apart."""
+    """Yield differences in entities that remaining memories mention."""
     # A merge into an entity that is gone cannot stay, so only merges into present entities are compared.
     old, new = _listed(before), _listed(after)
     edges = before.edges
@@ -196,7 +196,7 @@ def _compare_registers(before: State, after: State) -> Iterator[str]:
 
 
 def _count_differences(what: str, wrong: Flags) -> Iterator[str]:
-    """Yield a sentence about the rows that differ in a column, if there are any."""
+    """Yield a sentence with the number of differing rows of a column, if any."""
     count = int(np.count_nonzero(wrong))
     if count:
         yield f"{count:,} memories differ in {what}, the first of them memory {int(np.argmax(wrong)) + 1}."

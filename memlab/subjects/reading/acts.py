@@ -205,7 +205,7 @@ def _read_sentence(text: str, start: int, stop: int) -> Sentence:
 
 
 def _without_vocative(sentence: str) -> str:
-    """Remove the name that a sentence addresses.
+    """Remove the name of the addressee from a sentence.
 
     "Wow Jon, same here" becomes "Wow, same here".
     """
@@ -235,7 +235,7 @@ def _without_openers(words: list[str]) -> list[str]:
 # Built once: the union of four tables is looked up for every sentence.
 @cache
 def _setting_words() -> frozenset[str]:
-    """Return words that begin a setting before the subject."""
+    """Return words that begin an adverbial phrase before the subject."""
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -247,7 +247,7 @@ def _setting_words() -> frozenset[str]:
 
 
 def _is_greeting(words: list[str]) -> bool:
-    """Return True if a sentence greets and has at most two more words, such as a name."""
+    """Return True if a sentence is a greeting with at most two more words."""
     left, greeted = padded(words), False
     while (
         greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))
@@ -304,7 +304,7 @@ def _tells_event(low: str) -> bool:
 
 
 def _is_order(low: str) -> bool:
-    """Return True if a padded sentence begins with the verb of an order."""
+    """Return True if a padded sentence begins with an imperative verb."""
     first, _, rest = low.strip().partition(" ")
     if first in vocabulary("utterance", "doubtful-orders"):
         return rest.partition(" ")[0] in vocabulary("utterance", "objects")
@@ -395,7 +395,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Return the statement that an answer makes with its question, or None.
+    """Combine an answer and its question into a statement; None if impossible.
 
     Parameters
     ----------
@@ -543,7 +543,7 @@ def _complete_yes(
 
 
 def _restore_capitals(words: Sequence[str], question: str) -> str:
-    """Return words of a question with the capitals of the question."""
+    """Return words of a question with their original capitals."""
     tokens = (question[token.start : token.stop] for token in tokenize(question))
     written = {word.lower(): word for word in tokens if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
@@ -608,7 +608,7 @@ def _statement_opening(words: list[str]) -> str | None:
 
 
 def _to_first_person(word: str) -> str:
-    """Replace a pronoun of the listener by that of the speaker."""
+    """Replace a second-person pronoun by the first person."""
     return {"your": "my", "you": "me", "yourself": "myself", "yours": "mine"}.get(word, word)
 
 

@@ -165,7 +165,7 @@ _CLITICS = ("n't", "'ll", "'s")
 
 
 def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
-    """Return the number of phrases of each kind in a list of words.
+    """Count the phrases of change in a list of words by kind.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, l
 
 
 def _matches_rest(words: Sequence[str], position: int, rest: tuple[str, ...]) -> bool:
-    """Return True if the rest of a phrase is at a position.
+    """Return True if the remaining words of a phrase follow at a position.
 
     A gap in the phrase matches one to three words.
     """
@@ -284,7 +284,7 @@ class PlacedValue:
 
     @property
     def unit(self) -> str:
-        """The stem of the unit of a count; empty for other kinds."""
+        """The stem of a count's unit, "" for other kinds of value."""
         return self.kind[6:] if self.kind.startswith("count:") else ""
 
 
@@ -305,18 +305,18 @@ class Telling:
 
     @cached_property
     def strong(self) -> frozenset[str]:
-        """The stems of the content words."""
+        """The stems of the content words in the statements."""
         light = _light_words()
         return frozenset(stem(word) for word in self.words if word not in light)
 
     @cached_property
     def values(self) -> Values:
-        """The values of the statements."""
+        """The values in the statements, such as dates and counts."""
         return read_values(self.text)
 
     @cached_property
     def around(self) -> list[PlacedValue]:
-        """The first values of the text with their contexts."""
+        """The first values in the text, each with the words near it."""
         values = []
         ignored, moves = _light_words() | _context_words(), vocabulary("linking", "moves")
         for kind, value, start, stop in self.values.places[:_MOST_VALUES]:
@@ -334,7 +334,7 @@ class Telling:
 
     @cached_property
     def clause_signs(self) -> list[Mapping[str, int]]:
-        """The signs of change of each clause that has any."""
+        """The phrases of change in each clause that has any, by kind."""
         counts = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
         return [signs for signs in counts if signs]
 
@@ -348,7 +348,7 @@ class Telling:
 
     @cached_property
     def plain_sign(self) -> float:
-        """The largest strength of change in a clause that retracts nothing; at most 3."""
+        """The strongest sign of change in a clause without a retraction, at most 3."""
         plain = (
             _change_strength(signs) for signs in self.clause_signs if _TAKEN_BACK.isdisjoint(signs)
         )
@@ -356,7 +356,7 @@ class Telling:
 
     @cached_property
     def as_later(self) -> dict[str, float]:
-        """The features of the text as the later one of a pair."""
+        """The features of the text in the role of the later text of a pair."""
         signs, all_words = self.signs, words_of(self.full_text)
         all_signs = signs if all_words == self.words else signs_of_change(all_words)
         retracted = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
@@ -377,17 +377,17 @@ class Telling:
 
     @cached_property
     def odds_as_later(self) -> float:
-        """The share of the log odds that the features as the later text contribute."""
+        """The text's contribution to the log odds in the role of the later text."""
         return _weighted_sum(self.as_later)
 
     @cached_property
     def odds_as_earlier(self) -> float:
-        """The share of the log odds that the features as the earlier text contribute."""
+        """The text's contribution to the log odds in the role of the earlier text."""
         return _weighted_sum(self.as_earlier)
 
     @cached_property
     def as_earlier(self) -> dict[str, float]:
-        """The features of the text as the earlier one of a pair."""
+        """The features of the text in the role of the earlier text of a pair."""
         states = vocabulary("changes", "states")
         return {
             "earlier denies": _has_denial(self.words),
@@ -397,7 +397,7 @@ class Telling:
 
 
 def _change_strength(signs: Mapping[str, int]) -> float:
-    """Return how strongly signs indicate a change."""
+    """Return how strongly phrases of change indicate a change."""
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
@@ -416,7 +416,7 @@ def _light_words() -> frozenset[str]:
 
 
 def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
-    """Return the features of two texts together."""
+    """Return the features that depend on both texts of a pair."""
     shared = later.strong & earlier.strong
     ours, theirs = later.values.by_kind, earlier.values.by_kind
     differ = any(kind in theirs and not values & theirs[kind] for kind, values in ours.items())
@@ -441,7 +441,7 @@ def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of an earlier and a later value of one kind that differ.
+    """Yield pairs of different values of one kind in an earlier and a later text.
 
     Neither value is in the other text.
     """
@@ -479,7 +479,7 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
 
 
 def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of counts of which the later names its unit first.
+    """Yield pairs of counts in which the later count follows its unit.
 
     An example is "the number of cards went up to 10".
     """
@@ -564,7 +564,7 @@ def noticed(odds: float) -> bool:
 
 
 def certain(odds: float) -> float:
-    """Return the share of real changes among pairs with at least these log odds.
+    """Return the measured precision of the model at these log odds or more.
 
     The share was measured on real messages, where changes are rare.
     """
@@ -572,7 +572,7 @@ def certain(odds: float) -> float:
 
 
 def rules() -> dict[str, float]:
-    """Return the measured share of correct decisions of each rule."""
+    """Return the measured precision of each rule."""
     certainty: dict[str, float] = _model()["rules"]
     return certainty
 

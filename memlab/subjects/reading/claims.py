@@ -85,7 +85,7 @@ class Statement:
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        """Stems within reach of a denial.
+        """Stems of the words that a negation covers.
 
         A denial reaches the words after it in its clause, or the words before it if none follow.
         """
@@ -159,14 +159,14 @@ class Statement:
         return len(self.content & other.content) / either if either else 0.0
 
     def updates(self, old: Statement) -> bool:
-        """Return True if this text says that something changed and differs from the older."""
+        """Return True if this text announces a change and differs from the older text."""
         return self.short and old.short and self.changes and self.content != old.content
 
 
 # Kept because a conversation repeats a few thousand words.
 @lru_cache(maxsize=32768)
 def stem(word: str) -> str:
-    """Return a word without its most common ending, for comparison with other stems."""
+    """Remove a common ending from a word, for comparison with other stems."""
     if word.endswith("'s"):
         word = word[:-2]
     for ending in lexicon()["text"]["endings"]:
@@ -176,7 +176,7 @@ def stem(word: str) -> str:
 
 
 def difference(old: str, new: str) -> str:
-    """Return the words that differ between two texts, as "tabs -> spaces".
+    """Return the words in which two texts differ, as "tabs -> spaces".
 
     Common words at the beginning and at the end are omitted.
 
@@ -200,7 +200,7 @@ def difference(old: str, new: str) -> str:
 
 
 def both(old: str, new: str) -> str:
-    """Return one text with the content of two.
+    """Combine two texts, or return the text that contains all words of the other.
 
     The result is the text with all words of the other, or both texts, the older first.
 
@@ -237,7 +237,7 @@ def _is_change_opening(words: list[str]) -> bool:
 
 
 def _truncate(text: str) -> str:
-    """Return a text cut to the maximum length in a message."""
+    """Cut a text to the maximum length shown in a message."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
@@ -275,14 +275,14 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
-    """Return a table of words for claims."""
+    """Return a word table of the rules for claims."""
     return vocabulary("conflicts", name)
 
 
 # Kept because a conversation repeats a few thousand words.
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
-    """Return the stem of a word for comparison with stems of other claims."""
+    """Return a word's stem for comparison with the stems of other claims."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -293,7 +293,7 @@ def _stem(word: str) -> str:
 # Built once for each table.
 @cache
 def _class_numbers(name: str) -> dict[str, frozenset[int]]:
-    """Return the numbers of the word classes that contain each stem."""
+    """Return the word classes that contain each stem, by number."""
     numbers_by_stem: dict[str, set[int]] = {}
     for number, words in enumerate(lexicon()["conflicts"][name]):
         for word in words:
@@ -304,21 +304,21 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the stems of a table of words for claims."""
+    """Return a word table of the rules for claims as stems."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
 # Built once for each table.
 @cache
 def _word_map(name: str) -> dict[str, str]:
-    """Return a table for claims that maps words to words."""
+    """Return a word-to-word table of the rules for claims."""
     return dict(lexicon()["conflicts"][name])
 
 
 # Built once for each table.
 @cache
 def _stem_sets(name: str) -> dict[str, frozenset[str]]:
-    """Return a table of word lists by stem, as sets of stems."""
+    """Return a table of the rules that maps a stem to a set of stems."""
     return {
         _stem(key): frozenset(map(_stem, words))
         for key, words in lexicon()["conflicts"][name].items()
@@ -357,14 +357,14 @@ class Claim:
 
     @cached_property
     def general(self) -> bool:
-        """Whether the subject is a person, of whom many things may be true, or missing."""
+        """Whether the subject is missing or a person, who can have many properties."""
         return not self.subject or set(self.subject) <= _EVERYONE
 
 
 # Kept because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """Return the claim of a text; None if the text is too long or short to be one.
+    """Parse a text into a claim; return None if the text is too long or too short.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
@@ -440,7 +440,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the number of tokens of the subject and the start of the predicate.
+    """Return the subject's length in tokens and the start of the predicate.
 
     A denial before the verb belongs to the predicate.
     """
@@ -531,7 +531,7 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
 
 
 def _possession_stems(old: Claim) -> frozenset[str]:
-    """Return the stem that stands for possession if the verb is "have"."""
+    """Return the stem of "has" if the claim's verb is "have", else nothing."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
 
 
@@ -541,7 +541,7 @@ def _is_same_time(new: Claim, old: Claim) -> bool:
 
 
 def _contains_denied(denying: Claim, other: Claim) -> bool:
-    """Return True if the other claim contains everything that is denied."""
+    """Return True if one claim contains everything that the other denies."""
     holding = _stem_sets("holding")
     core = denying.stems - _LIGHT
     if not core:
@@ -553,7 +553,7 @@ def _contains_denied(denying: Claim, other: Claim) -> bool:
 
 
 def _assigns_two_values(new: Claim, old: Claim) -> bool:
-    """Return True if two claims of one polarity give one property two values."""
+    """Return True if two claims assign one property different values."""
     # From certain to uncertain signs: order, numbers, opposites, containment, alternatives, frames of one value.
     gone, come = old.stems - new.stems, new.stems - old.stems
     if new.ranks and old.ranks and not gone and not come:

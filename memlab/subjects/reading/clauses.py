@@ -61,7 +61,7 @@ class Clause(NamedTuple):
 
 
 def contracted_words(text: str, start: int, stop: int) -> list[Token]:
-    """Return the words of shape "spoken" of a span, with contractions expanded.
+    """Return the spoken words of a span, with contractions expanded.
 
     Both words of a contraction have its offsets.
 
@@ -141,7 +141,7 @@ def _split_low_words(text: str) -> list[str]:
 # Compiled once from the table of orders; tried on every sentence.
 @cache
 def _text_order_pattern() -> re.Pattern[str]:
-    """Return the pattern of an order to work on a text, at the start of a sentence."""
+    """Return the pattern of orders such as "Translate" at the start of a sentence."""
     orders = "|".join(sorted(_table("text-orders")))
     return re.compile(
         rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE
@@ -149,7 +149,7 @@ def _text_order_pattern() -> re.Pattern[str]:
 
 
 def _works_on_a_text(text: str, start: int, stop: int) -> bool:
-    """Return True if a text follows an order, as in "Translate into German: ..."."""
+    """Return True if an order is followed by its text: "Translate into German: ..."."""
     words = [word.low for word in contracted_words(text, start, min(stop, start + _NEAR))]
     return ":" in text[start:stop] or not _table("their-texts").isdisjoint(words[:_SOON])
 
@@ -229,7 +229,7 @@ def _begins_a_question(piece: str) -> bool:
 
 
 def _find_unreal(sentence: str) -> int:
-    """Return the offset where a sentence becomes hypothetical, or its length."""
+    """Return the offset of a sentence's hypothetical part, or its length."""
     lowered = sentence.lower().replace("\u2019", "'")
     if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)
@@ -276,7 +276,7 @@ def _is_report(piece: str) -> bool:
 def _split_clauses(
     text: str, start: int, stop: int, words: list[Token], number: int
 ) -> list[Clause]:
-    """Return the clauses between breaks, each with its words and preceding break.
+    """Split a text into clauses, each with its words and the break before it.
 
     A list stays one clause: "Dutch, Greek and a little Welsh" is not split unless a verb of its own follows.
     """
@@ -316,7 +316,7 @@ def _split_clauses(
 
 
 def _stands_alone(words: list[Token]) -> bool:
-    """Return True if a clause has a subject or a verb of its own, or no words."""
+    """Return True if a clause has its own subject or verb, or has no words."""
     adverbs, openers = _table("adverbs"), _table("openers")
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
     if rest and rest[0] in _table("clause-starts"):
@@ -332,7 +332,7 @@ def _stands_alone(words: list[Token]) -> bool:
 # Built once from the table of verbs; looked up for every clause.
 @cache
 def _first_verb_words() -> frozenset[str]:
-    """Return the first words of verbs in the first and in the third person."""
+    """Return the first words of first-person and third-person verbs."""
     verbs = _table("verbs")
     return frozenset(
         form.split()[0] for own, (other, *_) in verbs.items() for form in (own, other)

@@ -90,17 +90,17 @@ class Part:
 
     @cached_property
     def statement(self) -> Statement:
-        """The words, stems and denials of the part."""
+        """The words, stems and negations of the statement."""
         return Statement(self.text)
 
     @cached_property
     def claim(self) -> Claim | None:
-        """The claim of the part; None if the part is too long."""
+        """The claim that the statement makes, None if the statement is too long."""
         return claim(self.text)
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
-        """The property slots that the part fills."""
+        """The properties to which the statement assigns values."""
         return read_slots(self.text)
 
 
@@ -113,25 +113,25 @@ class Reading:
 
     @property
     def states(self) -> bool:
-        """Whether the text states anything."""
+        """Whether the text contains any statement."""
         return bool(self.parts)
 
     @cached_property
     def telling(self) -> Telling | None:
-        """The joined statements for the model of change; None for a document."""
+        """The statements as input of the change model, None for a long document."""
         text = " . ".join(part.text for part in self.parts)
         return Telling(text, self.text) if text and text.count(" ") < MOST_WORDS else None
 
     @property
     def single(self) -> bool:
-        """Whether the text is one statement and nothing else."""
+        """Whether the text consists of exactly one statement."""
         return len(self.parts) == 1 and self.parts[0].whole
 
 
 # Kept because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
-    """Return the statements of a text.
+    """Parse a text into its statements.
 
     >>> [part.text for part in read_text("Hi Ada! I moved to Oslo, have you been there?").parts]
     ['I moved to Oslo']
@@ -184,7 +184,7 @@ def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _is_standing_rule(sentence: str) -> bool:
-    """Return True if an order is a standing rule and no request to the listener.
+    """Return True if an order is a lasting rule rather than a single request.
 
     Orders with me, you, let's or please are requests.
     """
@@ -313,7 +313,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
 
 
 def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
-    """Return True if one speaker said the same words, numbers and denials twice."""
+    """Return True if two texts of one speaker have the same words and negations."""
     if not same_speaker:
         return False
     if new.text == old.text:
@@ -409,7 +409,7 @@ def _find_rule(
 
 
 def _hold_at_different_times(new: Part, old: Part) -> bool:
-    """Return True if both statements have times that differ, without a change.
+    """Return True if two statements are true at different times, without a change.
 
     Examples are "in 2020" and "as a child".
     """
@@ -483,7 +483,7 @@ _CHANGED = re.compile(
 
 
 def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
-    """Replace "I" by the user in a claim if only the user speaks."""
+    """Replace "I" in a claim by the user if only the user speaks."""
     if claim is None or not user_speaks or not claim.subject:
         return claim
     if claim.subject[:1] == ("i",):
@@ -524,7 +524,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return True if two statements give one property of one holder different values."""
+    """Return True if two statements give one owner's property different values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",
@@ -549,24 +549,24 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
 
 
 def _get_owner(holder: str, user_speaks: bool) -> str:
-    """Return the holder of a slot, with the user for the first person."""
+    """Return the owner of a property; the first person stands for the user."""
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
 def _contains_name(name: str, value: str) -> bool:
-    """Return True if a name is a value or contains it as a word."""
+    """Return True if a value equals a name or contains it as a word."""
     return bool(value) and (value in name.split() or name == value)
 
 
 # Built once from the table of diets.
 @cache
 def _diets() -> frozenset[frozenset[str]]:
-    """Return the pairs of diets that exclude each other."""
+    """Return the pairs of mutually exclusive diets."""
     return frozenset(frozenset(pair) for pair in lexicon()["linking"]["diets-exclude"])
 
 
 def _excludes_diet(new: str, old: str) -> bool:
-    """Return True if two statements about a diet conflict: another diet, or its end."""
+    """Return True if two diet statements exclude each other or deny one another."""
     mine, theirs = new.removeprefix("not "), old.removeprefix("not ")
     if (new != mine) != (old != theirs):
         return mine == theirs
@@ -609,7 +609,7 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the values of the other text that a kind is compared with.
+    """Return the other text's values that can be compared with a kind of value.
 
     A count without a unit is compared with counts of units that the new text names.
     """

@@ -125,7 +125,7 @@ def _begins_with_verb(text: str) -> bool:
 
 
 def _blank_match(match: re.Match[str]) -> str:
-    """Return spaces in the length of a match."""
+    """Return as many spaces as a match has characters."""
     return " " * len(match[0])
 
 
@@ -310,7 +310,7 @@ _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning",
 
 
 def _precedes_name(word: Token) -> bool:
-    """Return True if a word before a name is not part of it: "Dear", "Googled"."""
+    """Return True if a capitalized word only precedes a name: "Dear", "Googled"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
@@ -328,7 +328,7 @@ _KEPT_PASTS = frozenset(("united", "advanced", "applied", "allied", "united's"))
 
 
 def _title_words() -> frozenset[str]:
-    """Return titles of persons such as "dr" and "mrs"."""
+    """Return personal titles such as "dr" and "mrs"."""
     return vocabulary("extraction", "titles") | vocabulary("names", "abbreviations")
 
 
@@ -354,7 +354,7 @@ def _title_nouns() -> frozenset[str]:
 
 
 def _has_sentence_capital(word: Token) -> bool:
-    """Return True if only the start of the sentence explains the capital of a word.
+    """Return True if a word is capitalized only because it starts the sentence.
 
     Orders, activities, adverbs and words such as "In" are capitalised there.
     """
@@ -369,7 +369,7 @@ def _has_sentence_capital(word: Token) -> bool:
 
 
 def _continues_name(text: str, before: Token, word: Token) -> bool:
-    """Return True if a capitalised word continues a name: only white space is between."""
+    """Return True if only white space separates a capitalized word from a name."""
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith((",", "!", "?"))
     if text[before.start : before.stop].endswith(("'s", "\u2019s")):
@@ -384,7 +384,7 @@ def _continues_name(text: str, before: Token, word: Token) -> bool:
 
 
 def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> bool:
-    """Return True if a capitalised run consists of common words.
+    """Return True if a run of capitalized words has only common words.
 
     Examples are acronyms of a trade, headings, and "European" before "brands".
     """
@@ -479,7 +479,7 @@ _SHORTEST_SCIENCE = 6
 
 
 def _is_shouted(name: str) -> bool:
-    """Return True if a name in capitals is an ordinary word: "LOT", "DOING", "SOOO"."""
+    """Return True if a word in capitals is ordinary, not a name: "LOT", "SOOO"."""
     low = name.lower()
     if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
         return False
@@ -509,7 +509,7 @@ def _is_third_person_verb(low: str) -> bool:
 
 
 def _is_capital(text: str, word: Token) -> bool:
-    """Return True if a word begins with a capital in the text."""
+    """Return True if the text capitalizes a word."""
     written = text[word.start : word.stop].lstrip("\"'*_~(")
     return written[:1].isupper()
 

@@ -54,7 +54,7 @@ def sentences(text: str) -> list[str]:
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of the sentences of a text.
+    """Yield the start and end of each sentence of a text.
 
     A dot after an abbreviation or an initial does not end a sentence. The spans cover the whole text.
 
@@ -154,7 +154,7 @@ The substrings are searched first because most messages contain none of them."""
 
 
 def code_lines(text: str) -> list[tuple[int, int]]:
-    r"""Return the spans of the lines of a text that are code.
+    r"""Return the start and end of each line of a text that is code.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def code_lines(text: str) -> list[tuple[int, int]]:
 
 
 def without_quotations(text: str) -> str:
-    """Replace code, quotations and error output of a message by spaces.
+    """Blank out the code, quotations and error output of a message.
 
     All offsets stay valid.
 
@@ -207,7 +207,7 @@ def without_quotations(text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield a text in parts, with spaces in place of some spans."""
+    """Yield the parts of a text, with some spans replaced by spaces."""
     end = 0
     for start, stop in spans:
         yield text[end:start]
@@ -229,12 +229,12 @@ _END_OF_SENTENCE_OR_LINE = re.compile(
 
 
 def count_tokens(text: str) -> int:
-    """Return the approximate number of tokens of a text for a language model."""
+    """Estimate how many tokens a text has for a language model."""
     return -(-len(text.encode()) // BYTES_A_TOKEN)
 
 
 def sentences_and_lines(text: str) -> list[str]:
-    r"""Return the sentences and lines of a text that contain a letter or digit.
+    r"""Split a text into sentences and lines that contain a letter or digit.
 
     >>> sentences_and_lines("It rained. We stayed in!  ---\nThe end")
     ['It rained.', 'We stayed in!', 'The end']
@@ -247,7 +247,7 @@ def sentences_and_lines(text: str) -> list[str]:
 
 
 def shorten(text: str, budget: int) -> str:
-    """Return the beginning of a text within ``budget`` tokens, cut at a word boundary.
+    """Cut a text to ``budget`` tokens at a word boundary.
 
     >>> shorten("one two three four five", 4)
     'one two three\u2026'

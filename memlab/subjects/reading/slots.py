@@ -56,7 +56,7 @@ _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]
 # Compiled once: 20 frames with lists of occupations, diets, bonds and states.
 @cache
 def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the frames of English by the name of their slot."""
+    """Return the English sentence patterns of each slot."""
     jobs = "|".join(
         sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True)
     )
@@ -185,7 +185,7 @@ def _state_pairs() -> dict[str, int]:
 # Kept because each statement is compared with many others.
 @lru_cache(maxsize=8192)
 def read_slots(text: str) -> tuple[Slot, ...]:
-    """Return the slots that one statement fills.
+    """Return the property slots to which a statement assigns values.
 
     >>> [(slot.holder, slot.name, slot.value) for slot in read_slots("I moved to Oslo")]
     [('i', 'residence', 'oslo')]
@@ -215,7 +215,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each tool of a known class; a project uses one per class."""
+    """Return a slot for each known tool; a project uses one tool per class."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -236,7 +236,7 @@ def _tool_class_slots(text: str) -> list[Slot]:
 # Compiled once; it rejects most texts before the frames are tried.
 @cache
 def _trigger_pattern() -> re.Pattern[str]:
-    """Return a pattern of words of which every frame contains one.
+    """Return the pattern of words that every slot pattern needs.
 
     A text without a match needs no frame.
     """
@@ -249,7 +249,7 @@ def _trigger_pattern() -> re.Pattern[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text with plain apostrophes, "i am" and "i have"."""
+    """Return a text with plain apostrophes and with "I'm" and "I've" expanded."""
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)
@@ -258,7 +258,7 @@ def _normalize_text(text: str) -> str:
 
 def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
     # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have one.
-    """Return the slots that one match of a frame fills."""
+    """Return the slots that one match of a sentence pattern fills."""
     groups = match.groupdict()
     value = _strip_value(groups["value"] or "")
     before, near = text[: match.start()], text[max(0, match.start() - 40) : match.end() + 20]
@@ -393,7 +393,7 @@ def _strip_value(value: str) -> str:
 
 
 def _topic_noun(phrase: str, name: str) -> str:
-    """Return the noun or phrase that identifies the topic of a slot."""
+    """Return the noun or phrase that identifies a slot's topic."""
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()

@@ -72,7 +72,7 @@ def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()
 
 
 def summary_of(text: str) -> str:
-    """Return a summary of at most 35 tokens in the words of the text.
+    """Summarize a text in its own words, in at most 35 tokens.
 
     >>> summary_of("The cache is stale after a deploy.")
     'The cache is stale after a deploy.'
@@ -139,7 +139,7 @@ _MOST = 100.0
 
 
 def emotional_weight(text: str) -> float | None:
-    """Return the emotional weight of a text; None if it has no word of feeling.
+    """Return the emotional weight of a text, None without emotional words.
 
     The strongest word counts. The table ``feelings`` in ``english.toml`` ranges from 90 for grief and terror to 40 for
     pleasant things. A word such as "very" before it multiplies the weight by 1.2, one such as "a bit" by 0.6.
@@ -173,7 +173,7 @@ def emotional_weight(text: str) -> float | None:
 
 
 def _read_intensity(before: str) -> float:
-    """Return the factor of the words before a word of feeling."""
+    """Return the intensity factor of the words before an emotional word."""
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -186,7 +186,7 @@ def _read_intensity(before: str) -> float:
 # Built once from the table of feelings.
 @cache
 def _feeling_weights() -> dict[str, float]:
-    """Return the weight of each word of feeling."""
+    """Return the weight of each emotional word."""
     return {
         word: float(weight)
         for weight, words in lexicon()["feelings"]["weights"].items()
@@ -207,7 +207,7 @@ def _code_base_tables() -> dict[str, Any]:
 # Built once for each list; looked up for every file of a code base.
 @cache
 def code_words(name: str) -> frozenset[str]:
-    """Return one list of words of code bases.
+    """Return one word list about code bases.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def name_stems(name: str) -> list[str]:
 
 
 def file_subject(name: str) -> str:
-    """Return the subject in the name of a file; empty if the name is only a layer.
+    """Return the subject in a file name, "" if the name only names a layer.
 
     Parameters
     ----------

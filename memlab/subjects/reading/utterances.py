@@ -76,7 +76,7 @@ class Utterance:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The detectors that fired, in the order of ``DETECTORS``."""
+        """The names of the matching detectors, in the order of ``DETECTORS``."""
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
@@ -127,12 +127,12 @@ def kind_of(reasons: tuple[str, ...]) -> str | None:
 
 
 def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
-    """Return the provenance of a memory made of an utterance."""
+    """Return the provenance of a memory created from an utterance."""
     return "user-corrected" if role == "user" and "corrects" in reasons else _PROVENANCES[role]
 
 
 def _stated_before(question: str) -> list[str]:
-    """Return the clauses that state something before a question.
+    """Return the statements before a question in a sentence.
 
     An example is "I am a nurse, how ...?".
     A condition states nothing.
@@ -150,7 +150,7 @@ def _is_first_person(low: str) -> bool:
 
 
 def _is_question(sentence: str, low: str) -> bool:
-    """Return True if a sentence is a question by its mark or first words."""
+    """Return True if a sentence ends or begins as a question."""
     return sentence.rstrip().endswith("?") or first_of(low, _phrases("questions")) is not None
 
 

@@ -168,7 +168,7 @@ def _contains_name(text: str, name: str) -> bool:
 
 
 def _compile_phrase(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches words in sequence, whatever is between them."""
+    """Return a pattern that matches words in sequence, with anything between them."""
     joined = r"[\W_]+".join(re.escape(word).replace("'", "['\u2019]") for word in words)
     return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
 
@@ -191,15 +191,15 @@ class Fact(Protocol):
 
     @property
     def subject(self) -> str:
-        """The subject."""
+        """The subject of the fact."""
 
     @property
     def predicate(self) -> str:
-        """The predicate."""
+        """The predicate of the fact."""
 
     @property
     def value(self) -> str:
-        """The value."""
+        """The value of the fact."""
 
     @property
     def entity(self) -> bool:
@@ -332,7 +332,7 @@ def _rederive_fact(work: _Work, before: Mapping[str, Any]) -> None:
 
 
 def _clear_other_value(work: _Work, before: Mapping[str, Any]) -> None:
-    """Let an edited value replace the object, and an edited object the value."""
+    """Drop a fact's object if the edit sets a value, or its value for an object."""
     for column, other_column in (("value", "object"), ("object", "value")):
         if (
             work.after.get(column) is not None
@@ -427,7 +427,7 @@ def _read_single_fact(text: str, subject: str, predicate: str) -> Fact | None:
 
 
 def _is_new_denial(words: Wording) -> bool:
-    """Return whether the new text has a denial or a change that the old one lacks."""
+    """Return whether the new text adds a denial or a change."""
     return bool(_change_words().intersection(words_of(words.new)).difference(words_of(words.old)))
 
 
@@ -445,7 +445,7 @@ def _is_about(words: Wording, subject: str) -> bool:
 
 
 def _fact_values(fields: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Return subject, predicate, and object or value; None for other memories."""
+    """Return a fact's subject, predicate and object or value, or None if no fact."""
     subject, predicate = fields.get("subject"), fields.get("predicate")
     value = fields.get("object") or fields.get("value")
     return (
@@ -464,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct names that repeat old words of the text; drop those that still do."""
+    """Correct names that repeat replaced words, and drop uncorrectable names."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
@@ -477,7 +477,7 @@ def _correct_names(work: _Work, names: Iterable[str]) -> None:
 
 
 def _correct_texts(work: _Work) -> None:
-    """Correct procedures, and drop other texts that repeat old words.
+    """Correct procedures, and drop other texts that repeat replaced words.
 
     The other texts are the context, the reason and operations.
     """
@@ -537,7 +537,7 @@ def _correct_files(work: _Work) -> None:
 
 
 def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Infer tags again; drop those of old words, and keep those given by hand."""
+    """Infer tags again; drop tags from old words, and keep manual tags."""
     if "tags" in work.given or work.after.get("kind") == "turn":
         return
     mode, words = str(pack.settings["infer-tags"]), work.words
@@ -576,7 +576,7 @@ def _infer_tags(text: str, fields: Mapping[str, Any], mode: str) -> list[str]:
 
 
 def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[str]]) -> bool:
-    """Return whether a tag has words of the old text of which one is gone.
+    """Return whether a tag repeats words that the new text lacks.
 
     Tags that are inferred again do not count.
     """
@@ -584,7 +584,7 @@ def _is_outdated_tag(words: Wording, tag: str, inferred: tuple[list[str], list[s
 
 
 def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Write the summary again if a rule writes it; drop it otherwise."""
+    """Rewrite a summary that a rule writes, or drop any other summary."""
     words, old_summary = work.words, before.get("summary")
     steps = work.after.get("steps")
     if "summary" in work.given or (
@@ -605,7 +605,7 @@ def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> Non
 
 
 def _rederive_feeling(work: _Work, before: Mapping[str, Any]) -> None:
-    """Read the weight of a feeling again if it came from the old text."""
+    """Recompute the weight of a feeling if it came from the old text."""
     words, default = work.words, MEMORY["emotional_weight"].default
     old_weight = before.get("emotional_weight", default)
     if (

@@ -216,7 +216,7 @@ def _draw_panel(axes: Axes, future: Forecast, lines: list[str], pack: str, is_si
 def _annotate_changes(
     axes: Axes, days: Floats, retention: Floats, words: list[str], colour: str
 ) -> None:
-    """Write the new statuses and labels at each dot, all of one instant together."""
+    """Annotate each dot with the new statuses and labels of its instant."""
     for x in np.unique(days):
         same_day = np.flatnonzero(days == x)
         label = axes.annotate(
@@ -231,7 +231,7 @@ def _annotate_changes(
 
 
 def _extend_runs(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Extend runs by one instant, so that the strong line meets the pale one."""
+    """Extend each run of true values by one instant, so that drawn lines meet."""
     extended = inside.copy()
     extended[1:] |= inside[:-1]
     return extended
@@ -357,7 +357,7 @@ class _Values:
     label: NDArray[np.int64]
 
     def at(self, positions: NDArray[Any]) -> _Values:
-        """Return the values of some of the memories."""
+        """Return the values of selected memories."""
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
     def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
@@ -378,7 +378,7 @@ class _Values:
         )
 
     def differs(self, other: _Values) -> NDArray[np.bool_]:
-        """Return which memories have another status or label in `other`."""
+        """Return a mask of memories whose status or label differs in `other`."""
         return np.asarray((self.status != other.status) | (self.label != other.label))
 
 
@@ -410,13 +410,13 @@ class _Walk:
         self.words: list[str] = []
 
     def begun(self, rows: Rows) -> _Values:
-        """Return the values in the state."""
+        """Return the initial statuses and labels of rows from the state."""
         labels = self.state.names["label"]
         self.words = list(labels.vocabulary)
         return _Values(rows, read_statuses(self.state, rows), labels.codes[rows].astype(np.int64))
 
     def on(self, values: _Values, now: Micros | Instants) -> _Values:
-        """Return the values at `now`, one instant or one per memory."""
+        """Return statuses and labels at `now`, a single instant or one per memory."""
         in_recall = np.flatnonzero(_IN_RECALL[values.status])
         if not len(in_recall):
             return values

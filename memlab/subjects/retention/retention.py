@@ -337,7 +337,7 @@ class LabUpkeep:
         full_days: Annotated[float, Within(0, 1e6)] | None = None,
         thin_days: Annotated[float, Within(0, 1e6)] | None = None,
     ) -> dict[str, float]:
-        """Set and return for how many days the lab keeps its log.
+        """Set and return the number of days for which the lab keeps its log.
 
         Nothing is removed automatically: ``thin`` removes slates, and shows the consequences
         before.
@@ -434,7 +434,7 @@ class LabUpkeep:
         packs: str | Path | Pack | Iterable[str | Path | Pack] | None = None,
         at: When | None = None,
     ) -> Forecast:
-        """Forecast memories until an instant, if nothing uses them.
+        """Forecast memories until an instant, assuming that nothing uses them.
 
         Nothing is changed or logged.
 

@@ -153,7 +153,7 @@ def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Trans
 
 
 def decode_words(codes: Ints, words: Sequence[str]) -> pl.Series:
-    """Return the words with these codes, null for -1."""
+    """Return the words with the given codes, or null for the code -1."""
     table = pl.Series([*words, None], dtype=pl.String)
     return table.gather(np.where(codes < 0, len(words), codes))
 
@@ -511,7 +511,7 @@ class _Pass:
             self.frames.append(result.frame)
 
     def over_edges(self, count: int, step: Step) -> None:
-        """Evaluate every edge, and neighbours of removed ones if degrees count.
+        """Prune edges, and re-evaluate neighbours of removed edges if degrees matter.
 
         The neighbours are evaluated again until no edge is removed.
         """
@@ -540,7 +540,7 @@ class _Pass:
             ends = _distinct(np.concatenate(end_parts))
 
     def _edges(self, edges: Ints, has_degrees: bool) -> Ints:
-        """Prune among `edges`; return the nodes at removed edges if degrees count."""
+        """Prune among `edges`; return the ends of removed edges if degrees matter."""
 
         def decide() -> tuple[tuple[pl.DataFrame, Ints], Change]:
             """Return the removed edges with the nodes at their ends."""

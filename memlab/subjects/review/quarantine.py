@@ -83,7 +83,7 @@ def select_origin(state: State, **names: str | None) -> Rows:
 
 
 def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Rows:
-    """Return the rows that were written at `since` or later, by the time of the event.
+    """Return the rows that events wrote at `since` or later.
 
     Writers cannot choose that time.
     """
@@ -96,7 +96,7 @@ def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Row
 
 
 def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
-    """Return everything that any of `ids` ever superseded, with old and new values.
+    """Return the memories that `ids` ever superseded, with old and new values.
 
     The events are read twice. Of several times the first counts. A memory that was imported as
     superseded counts as formerly active.
@@ -131,7 +131,7 @@ def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) ->
 
 
 def plan_quarantine(state: State, rows: Rows, displaced: Displaced) -> QuarantinePlan:
-    """Plan the quarantine of `rows` in a state, which may be a past one.
+    """Plan the quarantine of `rows` in a current or past state.
 
     Deleted, purged and quarantined memories do not change. A memory that another one superseded
     since stays superseded, and so does one that only earlier quarantined memories superseded.
@@ -287,7 +287,7 @@ def _read_value(state: State, row: int, name: str) -> Any:
 
 
 def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
-    """Return values as parts of a change: one per column, and one per status."""
+    """Group values into the parts of a change, by column and by status."""
     parts: list[dict[str, Any]] = []
     for name in dict.fromkeys(name for row_values in values.values() for name in row_values):
         by_id = {
@@ -339,7 +339,7 @@ def _read_added(
 
 
 def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
-    """Yield the changes of an event in the columns of superseding, by row."""
+    """Yield an event's changes of the supersession columns, by row."""
     for part in event.body.get("set", ()):
         names = [name for name in _FOLLOWED if name in part["columns"]]
         for position, id in enumerate(part["ids"] if names else ()):
@@ -347,5 +347,5 @@ def _read_changes(event: Event) -> Iterable[tuple[int, Values]]:
 
 
 def _value_at(values: Any, position: int) -> Any:
-    """Return the value for a position; a scalar is the value of all."""
+    """Return the value at a position, or the scalar that applies to all."""
     return values[position] if isinstance(values, list) else values

@@ -256,7 +256,7 @@ class LabReview:
 
     @checked
     def provenance(self, memory: MemoryLike) -> pl.DataFrame:
-        """Return each statement of a memory, in the order of time.
+        """Return every statement of a memory in chronological order.
 
         Parameters
         ----------
@@ -495,7 +495,7 @@ class LabReview:
     def _apart(
         self, state: State, names: dict[str, str | None], since: int | None
     ) -> tuple[QuarantinePlan, Displaced]:
-        """Plan a quarantine, and find what its memories displaced."""
+        """Plan a quarantine, and find the memories that its memories superseded."""
         rows = select_origin(state, **names)
         events = self._core.store.journal.events
         if since is not None:
@@ -508,7 +508,7 @@ class LabReview:
     def _answers(
         self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """Return the newest recalls of some memories, repeated without them."""
+        """Repeat the newest recalls of the memories without the memories."""
         decisions = (
             np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
         )
@@ -516,7 +516,7 @@ class LabReview:
         past = Past(self._core.store.journal, Recaller(self._core.store.embedder))
 
         def without(state: State) -> tuple[Change, Change]:
-            """Return the changes that remove the memories and bring them back."""
+            """Return the changes that remove and restore the quarantined memories."""
             plan = plan_quarantine(state, rows, displaced)
             return Change(set=plan.now), Change(set=plan.was)
 
@@ -602,7 +602,7 @@ def _describe_plan(
 
 
 def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the edges of some memories, once for every end among them."""
+    """Return the edges of memories, with one row for each end among them."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
@@ -621,7 +621,7 @@ def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
 
 
 def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
-    """Return the times that recalls returned some memories, with their last feedback."""
+    """Return the times that recalls returned the memories, with last feedback."""
     key = ["decision", "memory_id"]
     judgements = slates.feedback.select(*key, "outcome", "reward").unique(
         key, keep="last", maintain_order=True
@@ -637,7 +637,7 @@ def _find_exposures(slates: Slates, ids: Sequence[int]) -> pl.DataFrame:
 
 
 def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
-    """Return the ids that results lose and gain, and the share that stays."""
+    """Return the ids that left and entered the results, and their overlap."""
     left, came = [id for id in before if id not in after], [id for id in after if id not in before]
     return {"left": left, "came": came, "overlap": 1 - len(left) / len(before) if before else 1.0}
 
@@ -690,7 +690,7 @@ _SUPERSEDED: dict[str, Any] = {
 
 
 def supersession_frame(state: State, versions: VersionLog, events: Iterable[Event]) -> pl.DataFrame:
-    """Return one row per superseded memory: by what, when and by which rule.
+    """Return the successor, time and rule of each superseded memory.
 
     ``rule`` is "correction" (an edit), "linking" (the pack's ``link`` and ``resolve``), "merge"
     (linking made one of two), "by hand", "verifier", "import", or "unknown rule". The column
@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the result of ``link`` for two memories: the other edge in the event."""
+    """Return the relation that ``link`` gave a superseding pair, or None."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None

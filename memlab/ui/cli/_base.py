@@ -99,7 +99,7 @@ class InputFile(LocalPath):
     def _copy_standard_input(
         self, param: click.Parameter | None, ctx: click.Context | None
     ) -> Path:
-        """Return the path of a temporary copy of standard input."""
+        """Copy standard input to a temporary file, and return its path."""
         data = _read_standard_input(param, ctx, -1)
         if not data.strip():
             raise InputError("Standard input is empty. Pipe a file in, or name one.")
@@ -114,7 +114,7 @@ class InputFile(LocalPath):
 def _read_standard_input(
     param: click.Parameter | None, ctx: click.Context | None, size: int
 ) -> bytes:
-    """Return standard input; only one argument of a command may read it."""
+    """Read standard input; refuse a second argument that reads it."""
     if ctx is not None:
         if _READER in ctx.meta:
             name = param.human_readable_name if param is not None else "another argument"
@@ -185,7 +185,7 @@ FORMER = {name: f"{group} {name}" for group, names in _GROUPS.items() for name i
 
 
 def replace_former_command(words: list[str]) -> list[str]:
-    """Return the words of a command line with a former command replaced."""
+    """Replace a renamed command in a command line."""
     name, rest = words[0], words[1:]
     positions = [
         position for position, word in enumerate(rest) if word == "-" or not word.startswith("-")
@@ -258,7 +258,7 @@ class _Sections(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the words name; print a notice for a former name."""
+        """Find the command by name, printing a notice for a renamed one."""
         new = replace_former_command(args)
         if new != args and args[0] not in COMMANDS:
             say(
@@ -450,7 +450,7 @@ def _choose_type(parameter: Parameter, *parts: Any) -> Any:
 
 
 def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
-    """Return attributes of a result as values for JSON.
+    """Return a result's attributes as JSON values.
 
     Keyword arguments give the name in JSON and the attribute.
     """
@@ -540,7 +540,7 @@ def write_if(option: str, value: bool = True) -> Opener:
 
 
 def keep(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open an existing lab for writing if possible, otherwise for reading."""
+    """Open an existing lab, read-only if it cannot be written."""
     try:
         return open_existing(path)
     except memlab.errors.ReadOnlyLab:

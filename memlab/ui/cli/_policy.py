@@ -389,7 +389,7 @@ class PolicyFile:
     pack: Pack | None
 
     def get_policy(self, slot: str | None) -> Policy:
-        """Return the policy of a slot, which may be omitted if there is only one."""
+        """Return a slot's policy; the slot is optional if there is only one."""
         if slot is None:
             if len(self.policies) == 1:
                 return next(iter(self.policies.values()))
@@ -452,7 +452,7 @@ def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
 
 
 def parse_values(words: tuple[str, ...]) -> dict[str, object]:
-    """Return values from JSON objects and ``name=value`` pairs; the last one counts."""
+    """Parse JSON objects and ``name=value`` pairs; later values override."""
     values: dict[str, object] = {}
     for word in words:
         if word.lstrip().startswith("{"):

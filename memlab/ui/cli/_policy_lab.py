@@ -69,7 +69,7 @@ def history(lab: memlab.Lab, slot: str | None) -> Report:
 
 
 def _format_history(row: dict[str, Any]) -> str:
-    """Return a row of the history on one line, at most 80 columns if names are short."""
+    """Format a row of the history as one line."""
     marks = ", ".join(name for name in ("live", "pinned") if row[name])
     slot = f"{row['slot']:<14} " if "slot" in row else ""
     line = f"{slot}{row['version']:>3} [{row['hash'][:12]}] {row['at']:%Y-%m-%d %H:%M} {row['action']} {row['pack']}"

@@ -119,7 +119,7 @@ class DemoResult:
         return hashes
 
     def to_dict(self) -> dict[str, object]:
-        """Return the result for JSON; ``report`` and ``quarter`` only of a full demo."""
+        """Return the result as JSON values, without parts that the demo skipped."""
         values: dict[str, object] = {
             "output": str(self.output),
             "seconds": round(self.seconds, 2),
@@ -424,7 +424,7 @@ _LONGEST_TERM = 30
 
 
 def draw_terms(explanations: Sequence[ScoreExplanation], texts: Sequence[str]) -> Draw:
-    """Draw one bar per hit, best first, as the sum of its terms.
+    """Plot one bar per hit, stacked from its score terms.
 
     A term has its own colour if it is large in any hit; all terms beyond the available colours are grey.
     """
@@ -621,7 +621,7 @@ def _list_ids(hits: Hits) -> list[int]:
 
 
 def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """Return the turns around the two main ones, with whether each is one of them."""
+    """Return the turns around the two main ones, with the main ones marked."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {

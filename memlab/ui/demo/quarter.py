@@ -147,7 +147,7 @@ def live_quarter(
 
 
 def agreement(evaluation: Evaluation, truth: Mapping[str, float]) -> Agreement:
-    """Return the agreement of all policies with an estimate."""
+    """Measure how well the estimates agree with the true values."""
     valued = [(row.value, truth[row.policy]) for row in evaluation.rows if row.value is not None]
     pairs = [(a[0].value - b[0].value, a[1] - b[1]) for a, b in combinations(valued, 2)]
     holding = sum(value.low <= true <= value.high for value, true in valued)

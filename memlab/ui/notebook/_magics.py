@@ -232,7 +232,7 @@ def find_labs(names: Mapping[str, Any]) -> dict[str, Lab]:
 
 
 def keep_question_mark(lines: list[str]) -> list[str]:
-    """Append a space to ``%recall tabs?``.
+    """Protect a query's final "?" from IPython's help syntax.
 
     IPython takes a final question mark for a request for help.
     """
@@ -249,7 +249,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict[str, str], str]:
-    """Return the options at the start of a line, and the rest of it."""
+    """Split a magic's line into its options and the rest."""
     options, rest = dict[str, str](), line.strip()
     while (match := _OPTION.match(rest)) is not None:
         name, value = match.groups()
@@ -306,12 +306,12 @@ def remove_completions(shell: InteractiveShell, *, also_types: bool = True) -> N
 
 
 def _evaluation_policy() -> Any:
-    """Return the policy by which IPython evaluates names for completion."""
+    """Return IPython's setting for evaluating names during completion."""
     return EVALUATION_POLICIES["limited"]
 
 
 def _find_completions(cell: str, line: str, labs: Callable[[], Iterable[str]]) -> dict[str, Any]:
-    """Return the completions of ``line``, the text of ``cell`` up to the cursor."""
+    """Return the completions at the end of ``line``."""
     # a name after an option completes first; otherwise the first line of the cell decides which words fit
     for pattern, kind, names in (
         (_PACK, "pack", pack_names),
@@ -379,7 +379,7 @@ class Installed(Displayed):
         return printable("\n".join([self._heading(), *(f"  {line}" for line in self._lines())]))
 
     def _display(self) -> object:
-        """Return what a notebook shows."""
+        """Return the before-and-after tables for display in a notebook."""
         parts: list[object] = []
         for row, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter(

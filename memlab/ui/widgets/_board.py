@@ -138,11 +138,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return self.evaluation
 
     def refresh(self) -> None:
-        """Count the recalls again; results stay until an evaluation is requested."""
+        """Count the recalls again, keeping the computed results."""
         self._look()
 
     def fill(self) -> None:
-        """Evaluate, plan, and read the challenge if there is one."""
+        """Compute the evaluation, the plan and any running challenge."""
         self.evaluate()
         self.answer_begin("plan")
         if self._about["challengers"]:
@@ -157,7 +157,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
 
     @checked
     def answer_begin(self, part: Part) -> None:
-        """Compute one part of the board; ``progress`` reports how far it is."""
+        """Start computing one part of the board."""
         settings = self._settings()
         key = (tuple(self.policies), *settings.values(), self._head())
         specs = [self._named.get(name) or name for name in self.policies]
@@ -211,7 +211,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         return {name: getattr(self, name) or None for name in ("missing", "horizon", "cluster")}
 
     def _look(self) -> None:
-        """Count the recalls and judgements that can be evaluated."""
+        """Count the recalls and feedback available for an evaluation."""
         log = self._slates()
         counted, at = (
             log.decisions.select(pl.len()).collect().item(),

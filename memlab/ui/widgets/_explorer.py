@@ -110,7 +110,7 @@ class RecallExplorer(Widget, bundle="explorer"):
             self._recall()
 
     def fill(self) -> None:
-        """Run the last logged query if there is none yet."""
+        """Run the last logged query if the widget has no query yet."""
         if not self.question:
             queries = (
                 self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
@@ -127,7 +127,7 @@ class RecallExplorer(Widget, bundle="explorer"):
     def answer_recall(
         self, question: str, limit: Count, pack: str, at: str, *, log: bool = False
     ) -> None:
-        """Run the query of the form; results arrive as traits."""
+        """Run the query entered in the form."""
         with self.hold_trait_notifications():
             self._asked = (question, limit, pack, at)  # Observers need not run it again.
             self.question, self.limit, self.pack, self.at = question, min(limit, _MOST), pack, at
@@ -140,7 +140,7 @@ class RecallExplorer(Widget, bundle="explorer"):
 
     @checked
     def answer_why(self, a: int, b: int) -> dict[str, Any]:
-        """Return which terms put one of two results above the other."""
+        """Return the score terms that rank one result above another."""
         why = self._current_hits().why(a, b)
         partings = [[parting.text, parting.a, parting.b] for parting in why.partings]
         return {
@@ -222,7 +222,7 @@ class RecallExplorer(Widget, bundle="explorer"):
 
 
 def explained(explanation: ScoreExplanation) -> dict[str, Any]:
-    """Return an explanation for a browser: terms, features of the policy and the computation."""
+    """Return the terms, features and computation of a score for the browser."""
     features = [[name, _format_value(value)] for name, value in explanation.features.items()]
     about = {
         "score": explanation.score,

@@ -111,7 +111,7 @@ class MemoryMap(Widget, bundle="map"):
     def answer_graph(
         self, seeds: int | list[int], *, depth: Annotated[int, Within(1, 4)] = 2, most: Count = 150
     ) -> dict[str, Any]:
-        """Return the neighbourhood of memories: nodes, and edges by the row numbers of nodes."""
+        """Return the nodes and edges around memories."""
         starts = seeds if isinstance(seeds, list) else [seeds]
         nodes, edges, cut = around(self.lab, starts, depth=depth, limit=min(most, _MOST_NODES))
         return {"nodes": nodes, "edges": edges, "cut": cut}
@@ -125,7 +125,7 @@ class MemoryMap(Widget, bundle="map"):
         decay: Share = 0.7,
         most: Count = 150,
     ) -> dict[str, Any]:
-        """Return how activation spreads from the results of a query, with the graph around them.
+        """Return how activation spreads through the graph from a query's results.
 
         The recall is not logged. Steps are those of ``lab.graph.activate``, with an energy of 1 for
         each result.
@@ -266,7 +266,7 @@ def _units(vectors: NDArray[np.int8]) -> Any:
 
 
 def _spanned(places: Floats) -> Floats:
-    """Scale points to -1..1; the farthest thousandth is clipped, because outliers would shrink the rest."""
+    """Scale points to -1..1, clipping the outermost 0.1%."""
     if not len(places):
         return places.reshape(0, 2)
     centred = places - np.median(places, axis=0)
@@ -424,7 +424,7 @@ def around(
 def waves(
     lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
 ) -> tuple[pl.DataFrame, int]:
-    """Return the activation of nodes after each step, and how many active nodes are not in the graph."""
+    """Return the nodes' activation at each step, and the count of nodes outside."""
     numbered = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
     parts: list[pl.DataFrame] = []
     beyond = 0

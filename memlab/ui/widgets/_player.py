@@ -120,7 +120,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         return pl.col("id").is_in(self.chosen)
 
     def refresh(self) -> None:
-        """Read new events; after a purge, drop every cached state."""
+        """Read new events, dropping cached states after a purge."""
         self._look()
 
     def fill(self) -> None:
@@ -359,7 +359,7 @@ def forecasts_from(
     spec: Pack | None,
     ids: Sequence[int],
 ) -> tuple[Forecast, list[Forecast]]:
-    """Return the forecast of a few of ``ids``, and those of all, under a pack and with its ``params``."""
+    """Forecast retention under a pack, for chosen memories and for all."""
     with lab.at(event=event, progress=False) as past:
         pack = spec or past.policies.pack
         packs = [pack, tuned_pack(pack, params)] if params else [pack]

@@ -107,7 +107,7 @@ def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
 
 
 def encodable(text: str) -> str:
-    """Return a text that Polars accepts, with "?" for an unpaired surrogate."""
+    """Replace unpaired surrogates, which Polars does not accept, by "?"."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -191,7 +191,7 @@ class Rows:
         )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
-        """Return the bars of each chart, with all rows and with those that match the other filters.
+        """Return each chart's bars, for all rows and for rows that pass other filters.
 
         Times are in milliseconds since 1970. The 40 most frequent words have a bar.
         """
@@ -246,7 +246,7 @@ def _by_word(values: pl.Series) -> _Bins:
 
 
 def _by_span(values: pl.Series) -> _Bins:
-    """Return bars of spans: equal widths for times, growing widths for counts, most of which are small."""
+    """Build a histogram of times (equal widths) or counts (growing widths)."""
     is_time = values.dtype.is_temporal()
     numbers = values.to_physical().cast(pl.Float64).to_numpy() / (1_000 if is_time else 1)
     present = numbers[~np.isnan(numbers)]
@@ -293,7 +293,7 @@ _STORED_IN = {"word": "names", "name": "names", "list": "lists", "note": "notes"
 
 
 def event_of(lab: Lab) -> int:
-    """Return the last event of a lab; data of the same event need not be read again."""
+    """Return the number of a lab's last event, for use as a cache key."""
     with lab.io.store.reading() as state:
         return state.seq
 

@@ -118,7 +118,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @property
     def params(self) -> dict[str, float]:
-        """The values of the parameters of the draft, by name."""
+        """The draft's parameter values, by name."""
         return {name: param.value for name, param in self.policy.params.items()}
 
     @property
@@ -198,7 +198,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_explain(self, memory: int) -> dict[str, Any]:
-        """Return the explanation of a candidate of the chosen query under the draft."""
+        """Explain the draft's score of one candidate."""
         if not self.chosen < len(self.questions):
             raise InputError("No query is chosen.")
         pack = self.lab.policies.pack.with_policy(self.slot, self.policy)
@@ -224,7 +224,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_rollback(self, reason: str) -> None:
-        """Restore the previous policy; the editor follows unless its text was changed."""
+        """Restore the slot's previous policy."""
         follows = self.policy == self.lab.policies[self.slot]
         version = self.lab.policies.rollback(self.slot, reason=reason)
         if follows:
@@ -255,7 +255,7 @@ class PolicyStudio(Widget, bundle="studio"):
     # -- checking and ranking -----------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Check the text if its settings have changed; each slot keeps its own draft."""
+        """Check the draft again if the settings have changed."""
         if (self.slot, self.source, self.questions) == self._followed:
             return
         with self.faults_shown():
@@ -270,7 +270,7 @@ class PolicyStudio(Widget, bundle="studio"):
             self._check()
 
     def _check(self) -> None:
-        """Compile the text and rank by it; if it has an error, the last policy and its ranks stay."""
+        """Compile the draft and rank with it, keeping the last ranks on an error."""
         self._followed = self.slot, self.source, self.questions
         draft = read_draft(self.source, self.slot)
         self.policy = draft.policy or self.policy

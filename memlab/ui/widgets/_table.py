@@ -147,7 +147,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Apply the settings of the widget; rows and bars arrive as traits."""
+        """Apply the widget's filters, search and sort order."""
         request = (filters, search, by, sort, self.among)
         self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
@@ -207,7 +207,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_similar(self, memory: int) -> dict[str, Any]:
-        """Return the memories with the most similar meaning."""
+        """Return the memories closest in meaning to a memory."""
         return {
             "rows": self.lab.graph.similar(memory, limit=8).select(
                 "memory_id", "similarity", "text"
@@ -292,7 +292,7 @@ class MemoryTable(Widget, bundle="table"):
         return wanted or {"all": pl.lit(True)}
 
     def _search_ids(self, search: str, by: str) -> list[int]:
-        """Return the ids of a search by meaning, best first; nothing is logged."""
+        """Search by meaning without logging, and return the ids, best first."""
         # The last search is cached for the event, because sorting and filtering repeat it.
         if by not in _WAYS:
             raise UnknownName("way to search", by, _WAYS)

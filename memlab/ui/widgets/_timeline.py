@@ -115,7 +115,7 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @checked
     def answer_look(self) -> None:
-        """Read the history again, which another process may have extended."""
+        """Read the slot's history again."""
         self._look()
 
     @checked
@@ -195,7 +195,7 @@ def _last_two(lab: Lab, slot: str) -> list[int]:
 
 
 def _timed(frame: pl.DataFrame, *names: str) -> pl.DataFrame:
-    """Return a frame with instants in milliseconds, as browsers count them."""
+    """Convert columns of instants to milliseconds, the unit of browsers."""
     return frame.with_columns(pl.col(name).dt.epoch("us").cast(pl.Float64) / 1e3 for name in names)
 
 
@@ -220,7 +220,7 @@ def _binned(feedback: pl.DataFrame) -> pl.DataFrame:
 
 
 def _side_by_side(before: str, after: str) -> list[list[Any]]:
-    """Return the aligned lines of both texts, as ``kind, number, text, number, text``."""
+    """Align the lines of two texts for a side-by-side diff."""
     old, new = before.splitlines(), after.splitlines()
     rows: list[list[Any]] = []
     for tag, a, a_end, b, b_end in difflib.SequenceMatcher(

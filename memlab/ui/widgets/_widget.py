@@ -139,7 +139,7 @@ class Widget(anywidget.AnyWidget):
         ]
 
     def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
-        """Return the state of the widget: values for JSON, and the names and contents of buffers."""
+        """Return the widget's state as JSON values and named buffers."""
         state = {name: value for name, value in self.get_state().items() if name not in _OF_JUPYTER}
         binary = [name for name, value in state.items() if isinstance(value, bytes | memoryview)]
         rest = {name: value for name, value in state.items() if name not in binary}
@@ -157,7 +157,7 @@ class Widget(anywidget.AnyWidget):
         return re.sub("(?<=[a-z])([A-Z])", lambda match: f" {match[1].lower()}", cls.__name__)
 
     def refresh(self) -> None:
-        """Show what another process wrote; ``memlab view`` calls it after each write."""
+        """Update the widget after another process has written to the lab."""
 
     def fill(self) -> None:
         """Compute everything that is computed on request, before the state is saved."""
@@ -168,7 +168,7 @@ class Widget(anywidget.AnyWidget):
 
     @contextmanager
     def faults_shown(self) -> Iterator[None]:
-        """Catch a refusal and show it as ``fault``, for changes that no browser requested.
+        """Catch errors of memlab and show them in the widget.
 
         Errors other than MemlabError are shown and raised.
         """
@@ -201,7 +201,7 @@ class Widget(anywidget.AnyWidget):
         return value or {}
 
     def _receive(self, _: object, message: Any, buffers: object) -> None:
-        """Answer a browser. A fault is shown and raised, so that the host logs its traceback."""
+        """Handle a browser's message; show any error in the widget and raise it."""
         try:
             reply, out = self.answer(message if isinstance(message, dict) else {})
         except Exception as error:
@@ -213,7 +213,7 @@ class Widget(anywidget.AnyWidget):
         return printable(f"<{type(self).__name__} of {self.where}>")
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Return the bundle of anywidget with HTML, without which a static page would be empty."""
+        """Return the MIME bundle, with HTML for static pages."""
         bundle = super()._repr_mimebundle_(**options)
         if bundle is None:
             return None
@@ -283,7 +283,7 @@ class WorkingWidget(Widget):
     def work(
         self, what: str, key: Hashable, call: Callable[[], Any], deliver: Callable[[Any], None]
     ) -> None:
-        """Call ``deliver`` with the result of ``call``: now if it is cached for ``key``, else when it is done.
+        """Run ``call`` in the background, and pass its cached result to ``deliver``.
 
         ``what`` describes the work while it runs. A later call with the same ``what`` supersedes it.
         """
@@ -295,7 +295,7 @@ class WorkingWidget(Widget):
         self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Deliver finished work, and return the running work and its seconds; empty if all is done.
+        """Deliver finished results, and return the work still running.
 
         An error of the work is raised here.
         """

@@ -76,7 +76,7 @@ class Ranks:
         self._texts: dict[int, tuple[str, str]] = {}
 
     def under(self, slot: str, policy: Policy, questions: Sequence[str]) -> pl.DataFrame:
-        """Return the ranking of every candidate: ``question`` (its position), ``memory_id, score, rank``.
+        """Rank every candidate of the queries under a policy.
 
         The rank is null if the score is not finite.
         """
@@ -163,7 +163,7 @@ class Ranks:
 
 
 def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
-    """Rank by descending score, ties by id; scores that are null or infinite are last and unranked."""
+    """Rank by descending score, leaving null and infinite scores unranked."""
     rows = pools.select("question", "memory_id").with_columns(score=values.cast(pl.Float64))
     score = np.nan_to_num(rows["score"].to_numpy(), nan=-np.inf)
     question, memory = rows["question"].to_numpy(), rows["memory_id"].to_numpy()
@@ -174,7 +174,7 @@ def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return the ranks and the scores of each candidate in both rankings."""
+    """Return each candidate's rank and score in two rankings."""
     both = before.join(
         after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
     )
@@ -239,7 +239,7 @@ class Draft(NamedTuple):
 
 
 def read_draft(source: str, slot: str) -> Draft:
-    """Return a text checked for a slot. Places are offsets in UTF-16, as a browser counts them."""
+    """Parse and check the text of a draft policy for a slot."""
     try:
         policy = compile_policy(source, get_slot(slot).signature, name=slot)
         if (other_slot := slot_of(source)) not in ("", slot):
@@ -270,7 +270,7 @@ def read_draft(source: str, slot: str) -> Draft:
 
 
 def text_of(policy: Policy) -> str:
-    """Return a text that compiles to the policy: its helpers first, parameters at their values."""
+    """Return self-contained source of a policy, with helpers and parameter values."""
     # Helpers may call helpers, so their names are collected until none is new.
     helpers = {_name(helper): helper for helper in policy.helpers}
     used: dict[str, str] = {}
@@ -295,7 +295,7 @@ def text_of(policy: Policy) -> str:
 
 
 def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the spans of the number of each ``(param :name number ...)``, in order of the text."""
+    """Return the source spans of the numbers in ``param`` forms."""
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
         if form.head == "param" and len(form.items) > 2:
@@ -306,7 +306,7 @@ def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
 
 
 def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
-    """Return the span of an error; it ends with its line if the form continues below."""
+    """Return the source span of an error, limited to its first line."""
     if error.line is None:
         return None
     lines = source.split("\n")
@@ -318,7 +318,7 @@ def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
 
 
 def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """Return a pack with another policy in a slot, with texts of its own that a lab can log."""
+    """Return a copy of a pack with another policy in one slot."""
     read = pack_from_sources(pack.sources)
     changed = {
         other: own for other, own in pack.policies.items() if own != read.policies[other]
@@ -362,7 +362,7 @@ def _format_number(value: float) -> str:
 
 
 def _utf16(source: str, *offsets: int) -> list[int]:
-    """Return offsets in UTF-16, as a browser counts them."""
+    """Convert text offsets to UTF-16 offsets, as used by browsers."""
     if source.isascii():
         return list(offsets)
     return [len(source[:offset].encode("utf-16-le", "surrogatepass")) // 2 for offset in offsets]

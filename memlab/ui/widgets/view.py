@@ -97,7 +97,7 @@ class Page:
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
 
     def widget(self, bundle: str) -> Widget:
-        """Return the widget of a tab; create it with a comm of this page when it is first opened."""
+        """Return the widget of a tab, creating it on first use."""
         if bundle not in self.live:
             (kind,) = (kind for kind in self._kinds if kind.bundle == bundle)
             widget = self._make(kind)
@@ -106,7 +106,7 @@ class Page:
         return self.live[bundle]
 
     def refresh(self) -> None:
-        """Refresh each widget after a change of the lab; a refusal is shown in the widget."""
+        """Refresh each widget after a write, showing errors in the widget."""
         for widget in self.live.values():
             with widget.faults_shown():
                 widget.refresh()
@@ -125,7 +125,7 @@ class Page:
 
     @property
     def scripts(self) -> dict[str, str]:
-        """The script of the page, and those of its widgets by the names of their bundles."""
+        """The page's script, and the widgets' scripts by bundle name."""
         return {"page": bundle("page")} | {kind.bundle: kind.script for kind in self._kinds}
 
     @property
@@ -231,7 +231,7 @@ class _Live(_Handler, WebSocketHandler):
 
 
 def page_html(about: Mapping[str, Any], *, scripts: Sequence[str], head: str = "") -> str:
-    """Return the page of widgets, whose script reads the settings and loads the bundles."""
+    """Return the HTML page that loads and shows the widgets."""
     settings = json.dumps(about).replace("<", "\\u003c")
     tags = "".join(f'<script src="{script}"></script>' for script in scripts)
     return _PAGE.format(
@@ -260,7 +260,7 @@ _FOLDER_POLICY = (
 def serve(
     lab: Lab, *, port: int = 0, open_browser: bool = True, tell: Callable[[str], object] = print
 ) -> None:
-    """Serve the widgets of a lab until the process is interrupted; ``tell`` receives the address.
+    """Serve a lab's widgets until interrupted; ``tell`` receives the address.
 
     The widgets follow changes by other processes. Raises InputError if the port is in use.
     """
@@ -288,7 +288,7 @@ async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], 
 
 
 async def _follow(lab: Lab, page: Page) -> None:
-    """Refresh the widgets after each write; less often if a refresh takes long."""
+    """Refresh the widgets after each write to the lab."""
     seen_head, rest = lab.io.store.journal.head, _POLL
     while True:
         await asyncio.sleep(rest)

@@ -111,7 +111,7 @@ class _Plan(NamedTuple):
 
     @classmethod
     def of(cls, function: types.FunctionType) -> _Plan:
-        """Read the plan of a function from its signature and annotations."""
+        """Build the argument-checking plan of a function from its signature."""
         where = _name_of(function)
         rules: dict[str, Rule | None] = {}
         for name, hint in _hints_of(function).items():
@@ -158,7 +158,7 @@ class _Plan(NamedTuple):
                 arguments[name] = self._check(name, rule, arguments[name])
 
     def refuse_unknown(self, arguments: Mapping[str, Any]) -> None:
-        """Raise InputError, with the nearest name, for the first keyword that the call does not have."""
+        """Raise InputError for an unknown keyword and suggest the nearest name."""
         for name in arguments:
             if name not in self.keywords:
                 raise InputError(
@@ -166,7 +166,7 @@ class _Plan(NamedTuple):
                 ) from None
 
     def _check(self, name: str, rule: Rule, value: Any) -> Any:
-        """Return a value converted by its rule, or raise InputError."""
+        """Convert an argument by the rule of its annotation, or raise InputError."""
         try:
             converted = rule.take(value)
         except MemlabError as error:
@@ -222,14 +222,14 @@ class Parameter(NamedTuple):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Allowed words, if the annotation lists them."""
+        """Words that the annotation allows, if it lists them."""
         return next(
             (typing.get_args(kind) for kind in self.types if typing.get_origin(kind) is Literal), ()
         )
 
 
 def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
-    """Return descriptions of the parameters of a function, from which commands and forms are built.
+    """Describe a function's parameters for building commands and forms.
 
     >>> from memlab.kernel.base.arguments import Count
     >>> def power(base: float, exponent: Count | None = 2) -> float: ...
@@ -254,7 +254,10 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
 
 
 def _hints_of(function: types.FunctionType) -> dict[str, Any]:
-    """Return the evaluated annotations of a function's parameters. They are text of this package."""
+    """Evaluate the annotations of a function's parameters.
+
+    They are text of this package.
+    """
     return {
         name: eval(hint, function.__globals__) if isinstance(hint, str) else hint
         for name, hint in function.__annotations__.items()
@@ -275,7 +278,7 @@ def _alternatives(hint: Any, extras: tuple[Any, ...] = ()) -> Iterator[tuple[Any
 
 
 def _parameter_docs(function: types.FunctionType) -> dict[str, str]:
-    """Return the text of each parameter in the section "Parameters" of a NumPy docstring, on one line."""
+    """Return each parameter's description from a NumPy docstring, on one line."""
     _, _, rest = (inspect.getdoc(function) or "").partition("\nParameters\n----------\n")
     docs: dict[str, list[str]] = {}
     lines: list[str] = []
@@ -296,7 +299,7 @@ def renamed(
     name: str,
     table: Mapping[str, str | tuple[str, Callable[[Any], Any]]],
 ) -> Any:
-    """Return the attribute that replaces a former one, with a warning.
+    """Return the attribute that replaces a renamed one, and warn the caller.
 
     Parameters
     ----------
@@ -336,7 +339,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the innermost line outside memlab, whatever the number of memlab's calls in between."""
+    """Issue a warning that points at the innermost line outside memlab."""
     frame, level = sys._getframe(1), 2
     while (
         frame.f_back is not None

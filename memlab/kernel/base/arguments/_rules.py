@@ -37,7 +37,10 @@ __all__ = [
 
 
 def describe_value(value: object, limit: int = 60) -> str:
-    """Return a value in at most `limit` characters for an error message, even if its ``__repr__`` raises."""
+    """Return a short representation of a value for an error message.
+
+    It has at most `limit` characters, even if ``__repr__`` raises.
+    """
     try:
         text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)
     except Exception:  # noqa: BLE001 - formatting an error must never raise another one
@@ -60,7 +63,10 @@ def get_item(items: Sequence[Item], index: slice, what: str) -> Sequence[Item]: 
 @overload
 def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any: ...
 def get_item(items: Sequence[Item], index: int | slice, what: str) -> Any:
-    """Return the item at an index, or the items of a slice. Raises NoSuchItem for an index out of range."""
+    """Return the item at an index, or the items of a slice.
+
+    Raises NoSuchItem for an index out of range.
+    """
     try:
         return items[index]
     except IndexError:
@@ -207,7 +213,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(hint: Any, where: str) -> Rule | None:
-    """Return the rule of an annotation, or None if every value fits."""
+    """Return the checking rule of an annotation, or None if it allows any value."""
     if hint is Any or hint is object or isinstance(hint, TypeVar):
         return None
     # Extras of Annotated take precedence over the type; then unions, vocabularies, functions, containers, plain types.
@@ -255,7 +261,7 @@ def _rename(expected: str, rule: Rule | None) -> Rule:
 
 
 def _integer(limits: Within) -> Rule:
-    """Return the rule of a whole number within limits."""
+    """Return the checking rule for an integer within limits."""
     expected = f"a whole number{'' if limits is _WORD else limits}"
     lower, upper = (
         max(limits.lower, _WORD.lower),
@@ -273,7 +279,7 @@ def _integer(limits: Within) -> Rule:
 
 
 def _near(value: object) -> str:
-    """Return a question for the whole number that was probably meant, or an empty string."""
+    """Return "Did you mean ...?" with the nearest integer, or an empty string."""
     number = (
         int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 20 else value
     )
@@ -286,7 +292,7 @@ def _near(value: object) -> str:
 
 
 def _number(limits: Within | None) -> Rule:
-    """Return the rule of a number; without limits it may be infinite or NaN."""
+    """Return the checking rule for a number within optional limits."""
     expected = (
         f"a number{limits}"
         if limits and limits != Within()
@@ -334,7 +340,7 @@ def _text(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """Return a boolean, also from NumPy's, or a Misfit."""
+    """Return a Python or NumPy boolean as a bool, or a Misfit."""
     if value is True or value is False:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -343,7 +349,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """Return a path as text or Path without NUL and URL, or a Misfit."""
+    """Return a local path without NUL characters, or a Misfit."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)
@@ -370,7 +376,7 @@ def _is_slice(value: Any) -> bool:
 
 
 def _fitting(expected: str, fits: Callable[[Any], bool]) -> Rule:
-    """Return the rule that accepts every value that fits, unchanged."""
+    """Build a rule that accepts matching values without converting them."""
     return Rule(
         expected, lambda value: value if fits(value) else Misfit(expected, describe_value(value))
     )
@@ -434,7 +440,10 @@ def _protocol(kind: type) -> Rule:
 
 
 def _array(args: tuple[Any, ...]) -> Rule:
-    """Return the rule of a NumPy array of numbers or booleans. The call itself checks the dimensions."""
+    """Return the checking rule for a NumPy array of numbers or booleans.
+
+    The call itself checks the dimensions.
+    """
     wanted = str(typing.get_args(args[1])[0]) if len(args) > 1 and typing.get_args(args[1]) else ""
     kinds = (
         "b"
@@ -457,7 +466,7 @@ def _array(args: tuple[Any, ...]) -> Rule:
 
 
 def _literal(words: tuple[Any, ...]) -> Rule:
-    """Return the rule of a closed vocabulary."""
+    """Return the checking rule for a ``Literal`` annotation."""
     quoted = [f'"{word}"' for word in words]
     expected = " or ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
@@ -478,7 +487,7 @@ def _called(where: str, value: Any) -> Any:
 
 
 def _union(hints: Iterable[Any], where: str) -> Rule | None:
-    """Return the rule of a union; the first alternative that fits is used."""
+    """Return the checking rule for a union; the first matching type is used."""
     hints = list(hints)
     if str in hints and Path in hints:
         hints = [hint for hint in hints if hint not in (str, Path)]
@@ -586,7 +595,7 @@ def _fixed(args: tuple[Any, ...], where: str) -> Rule:
 
 
 def _mapping(args: tuple[Any, ...], where: str) -> Rule:
-    """Return the rule of a mapping; keys and values are checked by the rules of their types."""
+    """Return the checking rule for a mapping, its keys and its values."""
     key_rule, value_rule = (rule_of(arg, where) for arg in args) if args else (None, None)
     expected = "a dict"
     if key_rule and value_rule:

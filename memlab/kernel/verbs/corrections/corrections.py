@@ -134,7 +134,7 @@ class Corrections:
         return self._build_result(outcome, checked[2])
 
     def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
-        """Write the changed values of a frame of memories back, all or none; see ``Lab.edit``."""
+        """Edit the memories that a frame changes, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = _find_changed_fields(self._core.store.state.memories(), frame)
             # All edits are checked first: after one is applied, the store must not be read.
@@ -151,7 +151,7 @@ class Corrections:
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """Return the checked text and fields of an edit, and the secrets found in the text."""
+        """Check the text and fields of an edit; return them with secrets found."""
         checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
@@ -177,7 +177,7 @@ class Corrections:
         return note_redactions(Edited(*vars(memory).values(), *reports), findings)
 
     def _check_own(self, memory: MemoryLike, row: int) -> None:
-        """Raise InputError for a memory of another lab: its id has another text here.
+        """Raise InputError for a memory of another lab, recognised by its different text.
 
         A purged memory has no text to compare; the edit refuses it by its status.
         """
@@ -410,7 +410,7 @@ class Corrections:
 
 
 def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
-    """Return the rows after ``permit`` has accepted each."""
+    """Check each row with ``permit`` and return the rows."""
     if permit is not None:
         for row in rows:
             permit(state, row)
@@ -418,7 +418,7 @@ def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> li
 
 
 def _versions_of_status(state: State, row: int) -> list[int]:
-    """Return a memory that is out of use and its corrections with the same status.
+    """Return an inactive memory together with its corrections of equal status.
 
     A superseded memory is returned alone: restoring it brings back its own text.
     """
@@ -442,7 +442,7 @@ _EDITABLE = frozenset(FIELDS) - {"status"}
 def _find_changed_fields(
     memories: pl.DataFrame, edited: pl.DataFrame
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Return the id and changed fields of each memory that a frame changes, in its order.
+    """Return each memory that a frame changes, by id, with its changed fields.
 
     Parameters
     ----------

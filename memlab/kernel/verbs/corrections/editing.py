@@ -78,7 +78,7 @@ def list_versions(state: State, row: int) -> list[int]:
 
 
 def change_fields(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
-    """Return the change of fields in place, with the entities that follow.
+    """Return the change that sets fields in place and updates entities accordingly.
 
     ``columns`` are checked, and none of them is in ``FIXED``.
     """
@@ -109,7 +109,7 @@ def inherited_fields(state: State, row: int) -> dict[str, Any]:
 
 
 def read_field(state: State, row: int, name: str) -> Any:
-    """Return the value of a field as callers write it, None if it has none."""
+    """Return a field's value in the form that callers write, or None."""
     if name == "ref":
         return state.refs.value_at(row)
     if name in state.names:
@@ -132,7 +132,7 @@ def supersede(old: int, new: int, now: int) -> Change:
 
 
 def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
-    """Return the change of memories that are said to be superseded.
+    """Return the change that marks the old memory of each pair as superseded.
 
     ``pairs`` are ids (new, old). The old memory is out of use and valid until the new one began;
     the caller adds the edge. A pair with a memory out of use changes nothing, so that no cycle
@@ -224,7 +224,7 @@ def find_related(state: State, rows: Sequence[int], *, derived: bool = False) ->
 def take_out_of_use(
     state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None
 ) -> Change:
-    """Return the change that takes memories out of recall; raise if one is deleted or purged."""
+    """Return the change that removes memories from recall; refuse deleted ones."""
     for row in rows:
         current = state.names["status"].value_at(row)
         if current in ("deleted", "purged"):
@@ -241,7 +241,7 @@ def take_out_of_use(
 def restore_statuses(
     state: State, rows: Sequence[int], before: Mapping[int, str], now: int
 ) -> Change:
-    """Return the change that gives memories their status ``before`` (by row) back.
+    """Return the change that restores the statuses in ``before``, by row.
 
     Active memories stay unchanged. Restoring counts as a use and clears an expired time to live:
     the next upkeep would expire the memory again. A superseded memory becomes valid again, and a
@@ -289,7 +289,7 @@ def restore_statuses(
 
 
 def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
-    """Return the current numbers that a change overwrites, in parts like its own.
+    """Return the current numbers that a change would overwrite, in the same form.
 
     Times and words are left out.
     """
@@ -389,7 +389,7 @@ def _append_statuses(
     *,
     first: bool = False,
 ) -> None:
-    """Append the statuses that an event sets to the past statuses of each memory.
+    """Append the statuses set by an event to each memory's past statuses.
 
     A status that a memory had before cuts the list back to it: the event was a restore.
     """

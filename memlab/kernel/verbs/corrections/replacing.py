@@ -80,7 +80,7 @@ class Rederived:
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: Rederived) -> Rederived:
-        """Return both; columns of ``other`` win."""
+        """Combine two outcomes; columns of ``other`` take precedence."""
         return Rederived(
             {**self.columns, **other.columns},
             (*self.rebuilt, *other.rebuilt),
@@ -99,7 +99,7 @@ class EditOutcome:
     notes: list[str] = field(default_factory=list)
 
     def add(self, derived: Rederived) -> None:
-        """Add the report of derived fields."""
+        """Add a report of derived fields to this report."""
         self.rebuilt += derived.rebuilt
         self.dropped += derived.dropped
         self.notes += derived.notes
@@ -129,10 +129,10 @@ class Dependents:
         return before
 
     def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
-        """Derive ``rows`` again from the new text, after the memory in ``row`` is replaced."""
+        """Derive ``rows`` again from the new text after their source is replaced."""
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return the rows that represent other memories, which a restore brings back."""
+        """Return those of ``rows`` that represent other memories."""
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:
@@ -149,7 +149,7 @@ def dependents() -> list[Dependents]:
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return by sort the rows derived from ``row`` that its new text no longer supports."""
+    """Return the rows derived from ``row`` that a new text invalidates, by type."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []
@@ -162,7 +162,7 @@ def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents,
 
 
 def fields_equal(left: Any, right: Any) -> bool:
-    """Return whether two values of a field are equal; lists equal tuples of the same items."""
+    """Return whether two field values are equal, treating lists as tuples."""
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
         return list(left or ()) == list(right or ())
     return bool(left == right)
@@ -346,7 +346,7 @@ class Editor:
 
 
 def _check_not_superseded(state: State, row: int) -> None:
-    """Raise InputError for another text of a superseded memory; only its fields can change."""
+    """Raise InputError if an edit changes the text of a superseded memory."""
     by = float(state.numbers["superseded_by"].values[row])
     if state.names["status"].value_at(row) == "superseded":
         other = "" if by != by else f" by memory {int(by)}"
@@ -361,7 +361,7 @@ def _check_not_superseded(state: State, row: int) -> None:
 
 
 def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
-    """Return the edges of a memory that keeps its text: all but a chain in another session."""
+    """Return a memory's edges without ``next`` edges if its session changes."""
     is_same_session = all(
         complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )
@@ -383,7 +383,7 @@ def _note_removed_edges(change: Change) -> list[str]:
 
 
 def _note_superseded(state: State, row: int) -> list[str]:
-    """Return a note on the memories that the old text superseded: they stay superseded."""
+    """Return a note that memories superseded by the old text stay superseded."""
     by = state.numbers["superseded_by"].values
     older = [int(row_number) + 1 for row_number in (by == row + 1).nonzero()[0]]
     older = [
@@ -400,7 +400,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
 
 
 def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
-    """Return the report of an edit for its event: names of fields, no text.
+    """Return an edit's report as event fields: field names without text.
 
     ``given`` are the fields that the edit itself set.
     """
@@ -460,7 +460,7 @@ def _change_edges(state: State, journal: Journal | JournalView, row: int, id: in
 
 
 def _find_text_edges(state: State, journal: Journal | JournalView, row: int) -> set[int]:
-    """Return the numbers of the edges that depend on the text of the memory in ``row``."""
+    """Return the numbers of edges that depend on the text of a memory."""
     crossings = state.edges.crossings(np.array([row]))
     memory = crossings.neighbour < len(state)
     relation = state.edges.relation[crossings.edge]
@@ -472,7 +472,7 @@ def _find_text_edges(state: State, journal: Journal | JournalView, row: int) -> 
 
 
 def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) -> bool:
-    """Return whether linking made this edge, and no person, verifier or import."""
+    """Return whether automatic linking made an edge."""
     created = int(state.edges.created[edge])
     ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
     for event in _read_link_events(journal, created, state.seq):
@@ -487,13 +487,13 @@ def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) ->
 
 
 def _read_link_events(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
-    """Yield the "link" events of one instant."""
+    """Yield the "link" events at a given time."""
     after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
     yield from journal.events(after, upto=upto, kinds=("link",))
 
 
 def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the body of the event that links the new text, and a note per supersession.
+    """Return the event body that links the new text, and a note per supersession.
 
     The state must contain the memory. A correction by a person stays: where linking would merge it
     or leave it out, both memories stay, connected by an edge.

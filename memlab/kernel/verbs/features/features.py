@@ -60,7 +60,7 @@ class LabFeatures:
         doc: str = "",
         nullable: bool = True,
     ) -> Feature:
-        """Add a feature, or replace the one that was added under this name.
+        """Add a feature, replacing any feature added under the same name.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ def _infer_type(name: str, expression: pl.Expr) -> str:
 def _make_function_feature(
     name: str, function: PairScorer, type: str, doc: str, nullable: bool
 ) -> Feature:
-    """Return the feature of a function from the query and texts to numbers."""
+    """Build a feature from a function that scores texts for a query."""
 
     def compute(pool: Pool) -> Any:
         if not len(pool):

@@ -234,7 +234,7 @@ class LabPolicies(Displayed):
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
     ) -> Policy:
-        """Return the compiled policy that ``install`` would install; change nothing.
+        """Return the policy that ``install`` would install, without installing it.
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ class LabPolicies(Displayed):
 
     @checked
     def end_challenge(self, name: str, *, reason: str = "") -> None:
-        """End a challenge; its log stays.
+        """End a challenge and keep its log.
 
         Parameters
         ----------
@@ -492,7 +492,7 @@ class LabPolicies(Displayed):
     def rollback(
         self, slot: str | None = None, *, to: int | str | None = None, reason: str = ""
     ) -> Version | Pack:
-        """Return one slot, or the whole pack, to its previous policies.
+        """Restore the previous policy of one slot, or of the whole pack.
 
         Parameters
         ----------
@@ -642,7 +642,7 @@ class LabPolicies(Displayed):
 
     @property
     def pins(self) -> dict[str, Version]:
-        """The pinned slots and the version of each."""
+        """The pinned version of each pinned slot."""
         with self.reading() as versions:
             return dict(versions.pins)
 
@@ -840,12 +840,12 @@ class LabPolicies(Displayed):
 
     @contextmanager
     def reading(self) -> Iterator[VersionLog]:
-        """Lock the versions for reading; nothing in this process changes them in the block."""
+        """Lock the policy versions against changes within the block."""
         with self._store.reading():
             yield self._store.versions
 
     def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
-        """Install an earlier version of a slot again; a pin defaults to the active version."""
+        """Reinstall an earlier version of a slot."""
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
@@ -870,7 +870,7 @@ class LabPolicies(Displayed):
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """Write the events that ``make`` returns for the locked versions, in one transaction."""
+        """Write the events that ``make`` returns for the locked versions, all or none."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
@@ -894,7 +894,7 @@ def _check_unpinned(versions: VersionLog, slot: str) -> None:
 
 
 def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Change:
-    """Return the event that makes ``policy`` active in ``slot`` and ``after`` the active pack."""
+    """Return the event that installs ``policy`` in ``slot`` and activates ``after``."""
     hash = _hash(policy.source)
     body: dict[str, Any] = {
         "slot": slot,
@@ -914,7 +914,7 @@ def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str)
 
 
 def _needs_field(needs: dict[str, str]) -> dict[str, Any]:
-    """Return the event's field for the required extensions; empty if none is required."""
+    """Return the event field of required extensions, or no field without any."""
     return {"needs": needs} if needs else {}
 
 
@@ -930,7 +930,7 @@ class _Row(NamedTuple):
 
 
 def _list_slots(versions: VersionLog) -> list[_Row]:
-    """Return one row per slot for the table of policies."""
+    """Return the table of policies, one row per slot."""
     rows = []
     for slot, policy in versions.pack.policies.items():
         version = versions.versions(slot)[-1]

@@ -62,7 +62,7 @@ class NewToSession:
         self.left_out: tuple[int, ...] = ()
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Note the memories that the session has received; return itself as the selection."""
+        """Prepare to skip memories already given to the session; return this selection."""
         self._question = question
         self._maximum = pack.count("limit") if self._limit is None else self._limit
         injected = state.projection(Injected)
@@ -74,11 +74,11 @@ class NewToSession:
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return no row: a recall has no memories that must be shown."""
+        """Return no rows, because a recall has no required memories."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        """Do nothing: a recall has no budget."""
+        """Return None, because a recall has no token budget."""
 
     def choose(self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int) -> Chosen:
         """Choose the best candidates that the session has not received."""
@@ -90,15 +90,15 @@ class NewToSession:
         return Chosen(np.empty(0, dtype=np.int64), order[~repeated], self._maximum)
 
     def record_shown(self, slate: Slate) -> None:
-        """Store the memories that are shown."""
+        """Store the ids of the shown memories."""
         self._shown_ids = slate.shown
 
     def body(self) -> dict[str, Any]:
-        """Return no fields: the event of the recall says nothing of the session."""
+        """Return no extra fields for the event of the recall."""
         return {}
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
-        """Return an "inject" event, so that the session does not receive the memories again."""
+        """Return an "inject" event, which keeps the memories from being sent again."""
         if not self._shown_ids or self._question.session is None:
             return {}
         question = self._question
@@ -120,7 +120,7 @@ def find_slate(store: Store, decision: int) -> Slate | None:
 
 
 def read_slate(store: Store, decision: int) -> Slate:
-    """Return the slate of a logged recall; raise UnknownName if none has this number."""
+    """Return the slate of a logged recall. Raises UnknownName if there is none."""
     slate = find_slate(store, decision)
     if slate is None:
         logged = (str(event.seq) for event in store.journal.events(kinds=("recall",)))
@@ -163,7 +163,7 @@ class Past:
         self._read: tuple[int, int, Slate] | None = None
 
     def before(self, seq: int) -> State:
-        """Return the state on which a decision was made that had seen the event ``seq``."""
+        """Return the state after event ``seq``, on which a recall was based."""
         purged = last_purge(self._journal)
         if seq < self._state.seq or purged != self._purged:
             self._state, self._purged = new_state(), purged
@@ -175,7 +175,7 @@ class Past:
         return self._state
 
     def logged(self, decision: int) -> Slate:
-        """Return the slate of a decision. The last one is cached: packs are compared in turn."""
+        """Return the slate of a logged recall, caching the last slate."""
         purged = last_purge(self._journal)
         if self._read is not None and self._read[:2] == (decision, purged):
             return self._read[2]
@@ -230,7 +230,7 @@ class Past:
     def _apply_counterfactual(
         self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
     ) -> Iterator[State]:
-        """Apply a counterfactual change to a state within the block, and undo it at the end."""
+        """Apply a counterfactual change to a state within the block, then undo it."""
         if instead is None:
             yield state
             return
@@ -250,7 +250,7 @@ class Use(Protocol):
     """A purpose of a recall, with its selection and the events logged with it."""
 
     def selection(self, state: State, pack: Pack, question: Question) -> Selection:
-        """Return the selection that decides what is shown."""
+        """Return the selection that decides which memories a recall shows."""
 
     def record_shown(self, slate: Slate) -> None:
         """Store what is shown, while the state is locked."""
@@ -373,7 +373,7 @@ class Questions:
         viewer: str | None,
         use: Use | None,
     ) -> int:
-        """Write the event of a recall and its slate; return the number of the event."""
+        """Write the event and slate of a recall; return the event number."""
         store = self._store
         with store.writing(durable=False) as tx:
             body = {
@@ -392,7 +392,7 @@ class Questions:
         return decision
 
     def _compute_changes(self, slate: Slate, viewer: str | None) -> dict[str, Any]:
-        """Return the changes of memories and edges that a recall causes under the active pack."""
+        """Return how a recall changes memories and edges under the active pack."""
         store, pack = self._store, self._store.versions.pack
         if not pack.number("coactivation-gain") and not changed_fields(
             pack.policies["reinforce"], _RECALLED

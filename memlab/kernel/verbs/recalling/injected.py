@@ -62,7 +62,7 @@ class Injected(Projection):
     def ids(
         self, *, agent: str | None, project: str | None, session: str | None
     ) -> tuple[int, ...]:
-        """Return the ids that were injected in a session, in order; none without a session."""
+        """Return the memory ids injected into a session, in order."""
         return (
             ()
             if session is None
@@ -88,7 +88,7 @@ class Injected(Projection):
             del self._ids[next(iter(self._ids))]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for an event of another agent than the viewer, else None."""
+        """Hide events of agents other than the viewer; return None for other events."""
         return None if body.get("agent") in (None, viewer) else False
 
     def dump(self) -> Any:

@@ -46,7 +46,7 @@ class Known:
     def fresh(
         self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Return a mask of the new rows."""
+        """Return a mask of the rows that are not stored yet."""
         self._catch_up(state)
         nothing = [None] * len(texts)
         places = zip(*(columns.get(name, nothing) for name in _CONTEXT), strict=True)
@@ -88,7 +88,7 @@ class Known:
         return np.array(left, dtype=np.bool_)
 
     def stored(self) -> None:
-        """Count the examined rows as stored."""
+        """Record that the examined rows are now stored."""
         self._source_counts.update(self._counted)
         self._counted = []
 
@@ -105,10 +105,10 @@ class Known:
 
 
 def _make_key(context: Sequence[str | None], text: str) -> bytes:
-    """Return the key of a row without its time."""
+    """Return a hash of a row's context and text, without its time."""
     return hashlib.blake2b(msgspec.msgpack.encode((*context, text)), digest_size=16).digest()
 
 
 def _add_time(key: bytes, created: int | None) -> bytes:
-    """Return a key with the time of the row."""
+    """Append the time of a row to its key."""
     return key + (created or 0).to_bytes(8, "little", signed=True)

@@ -57,14 +57,14 @@ class Remembering:
         linking: str | None,
         fields: Mapping[str, Any],
     ) -> Memory:
-        """Return the memory that represents one text; see ``Lab.remember``."""
+        """Store one text and return the memory that represents it; see ``Lab.remember``."""
         row = {"text": text, **fields}
         if at is not None:
             row["at"] = at
         return self.get_single(self.remember_many([row], chain=chain, linking=linking))
 
     def get_single(self, remembered: Remembered) -> Memory:
-        """Return the memory of a call with one text; warn about redactions."""
+        """Return the memory that represents a single text, warning about redactions."""
         return note_redactions(
             self._core.memory(remembered.standing[0]),
             [finding for _, finding in remembered.redacted],
@@ -128,7 +128,7 @@ class Remembering:
         )
 
     def _check_rows(self, values: Mapping[str, Sequence[Any]], now: int) -> Rows:
-        """Return checked rows without secrets in their texts."""
+        """Check rows and remove secrets from their texts."""
         if not len(next(iter(values.values()), ())):
             return Rows({}, values, [], [])
         columns = validate_columns(values, now=now, open_words=self._core.open_words)
@@ -173,7 +173,7 @@ class Remembering:
         fresh.columns = canonicalize_names(state, pack, fresh.columns)
 
     def _compare(self, fresh: Rows, first: int, now: int, *, chain: bool) -> Linked:
-        """Decide the outcome of the rows compared with stored memories."""
+        """Compare new rows with stored memories and decide their outcomes."""
         columns, count = fresh.columns, len(fresh)
         edges = make_chain(self._core.store.state, columns, first, count) if chain else None
         return get_comparer(self._core).before(
@@ -181,7 +181,7 @@ class Remembering:
         )
 
     def _combine(self, fresh: Rows, texts: Mapping[int, str]) -> None:
-        """Replace texts by combinations of a row's text and the one it supersedes."""
+        """Replace texts by combinations of the new text and the superseded text."""
         if not texts:
             return
         personal = self._core.personal()
@@ -232,7 +232,7 @@ class Remembering:
         *,
         succeed: bool,
     ) -> None:
-        """Write the event of linking and, with ``succeed``, of facts that new ones end."""
+        """Write the event that links new memories and, with ``succeed``, ends older facts."""
         store = self._core.store
         change, times, superseded = Change(), list[Any](), frozenset[int]()
         if linked is not None:
@@ -261,7 +261,7 @@ class Remembering:
 
 
 def _assign_findings(fresh: Rows, standing: Sequence[int]) -> Findings:
-    """Return the findings in the texts, with the id of the memory that represents each row."""
+    """Return each redacted secret with the id of the memory that represents its row."""
     return tuple(
         (standing[row], finding)
         for row, findings in enumerate(fresh.findings)

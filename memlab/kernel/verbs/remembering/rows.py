@@ -71,11 +71,11 @@ class Rows:
         return self.columns.get(name) or [None] * len(self)
 
     def embedded_text(self, row: int) -> str:
-        """Return the text of a row with its speaker, as it is embedded."""
+        """Return the text of a row in the form that is embedded, with its speaker."""
         return prefix_speaker(self.texts[row], self.column("speaker")[row])
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Drop the rows that are False in the mask."""
+        """Keep only the rows whose mask value is True."""
         if mask.all():
             return
         rows = np.flatnonzero(mask).tolist()
@@ -125,7 +125,7 @@ class Rows:
                 )
 
     def infer(self, pack: Pack) -> None:
-        """Add tags by the setting ``infer-tags`` and summaries by ``write-summary``.
+        """Infer tags (setting ``infer-tags``) and summaries (setting ``write-summary``).
 
         Turns get none. Given tags come first, and given summaries stay.
         """
@@ -150,7 +150,7 @@ class Rows:
             self.columns["summary"] = summaries
 
     def check_bytes(self, pack: Pack) -> None:
-        """Refuse an agent's memory that exceeds the setting ``write-bytes``; 0: no limit."""
+        """Refuse memories by agents that are longer than the setting ``write-bytes``."""
         maximum = int(pack.settings["write-bytes"])
         for row in self._written_by_agents() if maximum else ():
             size = len(self.texts[row].encode())
@@ -162,7 +162,7 @@ class Rows:
                 )
 
     def check_sessions(self, state: State, pack: Pack) -> None:
-        """Refuse more of an agent's memories per session than ``session-writes``; 0: no limit.
+        """Refuse more memories by agents in a session than ``session-writes`` allows.
 
         New memories and stored ones of the session count; memories without a session do not.
         """
@@ -200,10 +200,10 @@ class Describer(Protocol):
     def tags_of(
         self, text: str, files: Sequence[str], entities: Sequence[str | None] = ()
     ) -> list[str]:
-        """Return tags from a text, from paths and from names."""
+        """Infer tags from a text, its file paths and its entity names."""
 
     def summary_of(self, text: str) -> str:
-        """Return a summary in the text's own words."""
+        """Summarise a text in its own words."""
 
     def emotional_weight(self, text: str) -> float | None:
         """Return the emotional weight of a text, 0 to 100, None without emotional words."""
@@ -286,7 +286,7 @@ def build_event_body(
     chain: bool,
     named_in: Mapping[int, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
-    """Return the body of the event that adds ``count`` memories with ids from ``first``.
+    """Build the event body that adds ``count`` memories with ids from ``first``.
 
     ``named_in`` has the names in each text by row.
     """
@@ -341,7 +341,7 @@ def _find_last(state: State, project: str | None, session: str, audience: str) -
 
 
 def _count_written(state: State, creator: str, project: str | None, session: str) -> int:
-    """Return the number of memories of a session that an agent has written, in any status."""
+    """Return how many memories of a session an agent has written, in any status."""
     names = state.names
     code = state.contexts.code(f"{project or ''}\x1f{session}")
     own = (state.contexts.codes == code) & (
