@@ -87,7 +87,7 @@ _by_point: dict[str, tuple[int, tuple[Callable[..., Any], ...]]] = {}
 
 
 def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
-    """Return the functions of a point in the order of their declaration."""
+    """Return the hooks of an extension point, in order of declaration."""
     entry = _by_point.get(point)
     if entry is None or entry[0] != HOOKS.changes:
         functions = tuple(

@@ -277,7 +277,7 @@ def correct_evidence(
 def _check_number(
     item: dict[str, Any], field: str, questions: Sequence[Question], location: Location
 ) -> int:
-    """Return the index of the corrected question."""
+    """Return the question index of a correction; raise an error if out of range."""
     number = item.get("qa")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
         raise location.error(

@@ -505,7 +505,7 @@ class Matches:
         return values
 
     def _long_contenders(self, n: int) -> Rows:
-        """Return long rows, ascending, that include those among the best ``n``."""
+        """Return a superset, ascending, of the long documents among the best ``n``."""
         assert self._inside is not None
         wide = 4 * n
         while True:

@@ -351,7 +351,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
     """Wrap an extension's stage function so that its faults raise ExtensionError."""
 
     def run_checked(run: Run) -> None:
-        """Run the stage, and raise its faults as ExtensionError."""
+        """Run the stage, and re-raise its exceptions as ExtensionError."""
         try:
             stage.run(run)
             fault = _fault_of(stage, run)
@@ -556,7 +556,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return the eligibility of a candidate for each number of hops, or None.
+    """Return whether a candidate is eligible at each hop count, or None if it varies.
 
     None means that ``eligible`` reads other features.
     """
@@ -569,7 +569,7 @@ def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
 
 
 def _showing(pack: Pack) -> Showing:
-    """Compile the settings that decide what is shown."""
+    """Compile the settings that decide how many results are shown."""
     return Showing(
         limit=pack.count("limit"),
         known_floor=pack.number("known-floor"),

@@ -269,7 +269,7 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
     p, label = pl.col("propensity"), labels.column(table, "propensity")
 
     def refuse(bad: pl.Expr, why: Why) -> None:
-        """Refuse the first row that satisfies a condition."""
+        """Raise an error for the first row that satisfies a condition."""
         labels.refuse_where(table, frame, bad, why)
 
     refuse(p.is_nan(), f"{label} is NaN")

@@ -250,7 +250,7 @@ class Field:
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """The names of the fields of this mapping that only the asker of the recall sees."""
+        """Names of fields in this mapping that only the viewer of the recall sees."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property

@@ -300,7 +300,7 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
 
 
 def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
-    """Refine clusters if that is due, else let new memories join; return the events.
+    """Refine clusters when due, else assign new memories to clusters.
 
     Clusters are computed where there are none. There is no cost if the pack has neither
     ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member (CPU:

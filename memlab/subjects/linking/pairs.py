@@ -178,7 +178,7 @@ class Pairs:
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Return which pairs are both extracted and include a fact."""
+        """Return a mask of pairs of two extracted memories, at least one of them a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)

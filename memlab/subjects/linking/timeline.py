@@ -120,7 +120,7 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Merge a statement into a validity segment of another fact, if it fits one.
+        """Merge a statement into a validity interval of another fact, if one fits.
 
         It belongs to a segment if it begins within the segment, or before it without a gap. Return
         whether it was merged.

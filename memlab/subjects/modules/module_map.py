@@ -241,7 +241,7 @@ def _written(path: str) -> str:
 
 
 def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return modules by the subjects of their file names, without layers."""
+    """Map each subject in file names to its modules; modules of layers are skipped."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:

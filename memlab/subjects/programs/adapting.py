@@ -549,7 +549,7 @@ def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
 
 
 def _without_nan(value: Any) -> Any:
-    """Return a value, None for NaN, which JSON cannot contain."""
+    """Return a value, or None if the value is NaN, which JSON cannot contain."""
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

@@ -81,7 +81,7 @@ kind, relation = open_word(KINDS), open_word(RELATIONS)
 
 
 def number(low: float = 0, high: float = inf) -> Reader:
-    """Return a reader of a number from ``low`` to ``high``."""
+    """Return a parser that accepts numbers from ``low`` to ``high``."""
 
     def read(name: str, form: Form, source: Text) -> float:
         if form.kind not in ("int", "float"):

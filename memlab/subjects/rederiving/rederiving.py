@@ -537,7 +537,7 @@ def _correct_files(work: _Work) -> None:
 
 
 def _rederive_tags(work: _Work, before: Mapping[str, Any], pack: Pack) -> None:
-    """Infer tags again; drop tags from old words, and keep manual tags."""
+    """Infer tags from the edited text; drop the old text's tags, keep manual ones."""
     if "tags" in work.given or work.after.get("kind") == "turn":
         return
     mode, words = str(pack.settings["infer-tags"]), work.words
