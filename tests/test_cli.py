@@ -282,7 +282,7 @@ def test_every_setting_of_an_evaluation(json_of, run, log, tmp_path):
     refused = run(*words, "--baseline", "nobody")
     assert refused.exit_code == 1
     assert "nobody" in refused.output
-    assert "random places" in run(*words, "--position").output
+    assert "random positions" in run(*words, "--position").output
 
 
 def test_times_of_a_file(json_of, run, tmp_path):
@@ -352,7 +352,7 @@ def test_a_challenger_from_the_command_line(json_of, run):
         lab.remember(texts)
     json_of("recall", "a.memlab", "tea")
     assert run("policy", "verdict", "a.memlab").exit_code == 1
-    assert "No recall here was challenged" in run("policy", "verdict", "a.memlab").output
+    assert "No recall of this log was challenged" in run("policy", "verdict", "a.memlab").output
     data = json_of(
         "policy",
         "challenge",

@@ -29,7 +29,7 @@ def test_out_of_one_lab_and_into_another(json_of, run):
     assert json_of("load", "b.memlab", "a.memlab", "--project", "all")["added"] == 2
     assert {row["project"] for row in json_of("show", "b.memlab")} == {"all"}
     assert run("load", "b.memlab", "a.memlab").stdout.startswith(
-        "0 memories and 0 edges from a.memlab; 2 were here"
+        "0 memories and 0 edges from a.memlab; 2 were already in the lab"
     )
     result = run("upkeep", "export", "a.memlab", "a.md")
     assert result.exit_code == 1

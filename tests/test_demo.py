@@ -131,7 +131,8 @@ def test_the_page_is_well_formed_and_asks_for_nothing(html, elements):
 
 def test_terms_beyond_the_colours_are_one_entry_of_the_legend_and_what_decides_has_a_colour():
     def explained(**terms):
-        return SimpleNamespace(terms=list(terms.items()), score=sum(terms.values()))
+        parts = tuple(("", name, value) for name, value in terms.items())
+        return SimpleNamespace(parts=parts, score=sum(terms.values()))
 
     small = {f"small-{number:02}": 0.01 for number in range(len(CYCLE) + 2)}
     axes = Figure().add_subplot()
@@ -146,7 +147,7 @@ def test_the_page_says_by_which_hashes_it_came_about(run, html):
     assert {"conversation", "embedder", "pack memlab", "pack bm25"} <= set(run.hashes)
     assert all(digest in html for digest in run.hashes.values())
     assert memlab.__version__ in html
-    assert "the first ranking is back, hit by hit" in html
+    assert "the ranking is the first one again" in html
 
 
 def test_the_result_is_json(run):
@@ -247,6 +248,6 @@ def test_a_page_that_cannot_be_written_is_said_before_the_work(tmp_path, capsys)
     with pytest.raises(InputError, match="The page cannot be written to"):
         run_demo(output=tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="Name another --output"):
+    with pytest.raises(InputError, match="Give another --output"):
         run_demo(output=tmp_path / "file" / "page.html")
     assert capsys.readouterr().out == ""

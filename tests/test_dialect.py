@@ -141,7 +141,7 @@ def test_a_call_with_too_many_arguments_says_so(imported) -> None:
     module = imported(PACK, "tiny_pack")
     with pytest.raises(memlab.MemlabError, match="takes 4 arguments, but 5 are given"):
         module.recall_score(1, 2, 3, 4, 5)
-    with pytest.raises(PolicyTypeError, match="ratio takes 2 arguments, and here are 1"):
+    with pytest.raises(PolicyTypeError, match="ratio takes 2 arguments, not 1"):
         module.ratio(1)
 
 

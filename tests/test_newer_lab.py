@@ -141,7 +141,7 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
         f"POLICY_FORMAT = {POLICY_FORMAT + 1}",
     )
     added = 'Setting("moon-phase", "num", "added by a later version", default=0.0),'
-    first = 'Setting("limit", '
+    first = 'Setting(\n            "limit",'
     replace(package / "memlab/kernel/policies/_settings.py", first, f"{added}\n        {first}")
     run(package, "-c", _WRITE, str(folder), '(pack mine "Mine.")\n(setting moon-phase 1)')
     assert format_of(folder) == (VERSION, LATER)
@@ -150,7 +150,7 @@ def test_a_pack_in_a_later_vocabulary_is_not_blamed(later, tmp_path):
             memlab.open(folder, read_only=read_only)
         text = str(caught.value)
         assert re.fullmatch(
-            rf"Event \d+ \(use\) is written in the vocabulary of policies {POLICY_FORMAT + 1}, and memlab "
+            rf"Event \d+ \(use\) is written in the vocabulary of policies {POLICY_FORMAT + 1}, but memlab "
             rf'{memlab.__version__} reads vocabularies up to {POLICY_FORMAT}\. There is no setting "moon-phase"\. '
             r"Upgrade memlab\.",
             text,

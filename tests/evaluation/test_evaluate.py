@@ -290,7 +290,7 @@ def test_silence_is_not_a_no_unless_said():
     assert row(bounds, "good").value.low < row(censored, "good").value.low
     assert row(bounds, "good").value.high > row(censored, "good").value.high
     with pytest.raises(
-        InputError, match="30% of what was shown has no known reward, and Horvitz-Thompson's sum"
+        InputError, match="30% of the items shown have no known reward, and Horvitz-Thompson's sum"
     ):
         evaluate(MANY.slates(**heard(0.7)), ["good"], estimator="ht", missing="censor")
     few = evaluate(MANY.slates(**heard(0.95)), ["good"])

@@ -128,7 +128,7 @@ def test_examination_of_an_item_is_its_mean_over_the_possible_orders():
     slates, _ = world(0.5, recalls=40, probes=2)
     log = read_log(slates)
     result = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
-    seen = result.seen(0.8)
+    seen = result.average(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
     head = [
         row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] == 1
@@ -238,5 +238,5 @@ def test_without_position_bias_it_changes_little():
 
 def test_rewards_below_nothing_have_no_examination():
     slates, _ = world(0.5, recalls=50)
-    with pytest.raises(InputError, match="none below 0"):
+    with pytest.raises(InputError, match="rewards of at least 0"):
         evaluate(slates, ["better"], position=True, reward_range=(-1.0, 1.0))

@@ -31,7 +31,7 @@ def test_a_parameter_that_helps_is_found_and_helps_where_it_was_not_searched(lab
     assert labelled.params["w"] > 2
     assert labelled.gain.low > 0
     assert labelled.value >= labelled.held_out.value - 0.02
-    assert "Fitting pays" in labelled.verdict
+    assert "The fit improves the policy" in labelled.verdict
     assert labelled.policy.params["w"].value == labelled.params["w"]
     assert labelled.metric == "recall@5"
 

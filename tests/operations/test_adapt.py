@@ -47,7 +47,7 @@ def test_a_log_that_is_too_small_changes_nothing_and_says_so(agent, clock):
     before = agent.policies.pack.hash
     adapted = adapt(agent)
     assert (adapted.action, adapted.judged) == ("kept", 0)
-    assert "0 recalls were judged, and 20 is the minimum" in adapted.reason
+    assert "0 recalls were judged, and 20 are the minimum" in adapted.reason
     live(agent, clock, 10)
     assert adapt(agent).action == "kept"
     assert agent.policies.pack.hash == before
@@ -63,7 +63,7 @@ def test_an_improvement_outside_the_searched_region_is_installed(agent, clock):
     assert params["w2"] / params["w1"] > 0.02 / 0.6  # importance counts for more
     assert (adapted.before, adapted.after) == (before, agent.policies["recall-score"].hash)
     assert agent.policies.history("recall-score")["reason"][-1].startswith(
-        "adapt-policy: Fitting pays"
+        "adapt-policy: The fit improves the policy"
     )
     agent.policies.rollback("recall-score")
     assert agent.policies["recall-score"].hash == before
@@ -187,7 +187,7 @@ def test_a_pinned_slot_is_left_alone(agent, clock):
 def test_a_policy_without_numbers_has_nothing_to_search(agent, clock):
     agent.policies.install("recall-score", "(fn [activation] activation)")
     live(agent, clock, 25)
-    assert adapt(agent).reason == "the policy has no number that could be another one"
+    assert adapt(agent).reason == "the policy has no number to change"
 
 
 def test_adaptation_is_deterministic(trigrams):

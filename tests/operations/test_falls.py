@@ -188,7 +188,7 @@ def test_versions_with_equal_results_are_not_distinguished_by_time(agent, clock)
     decision = adapt(agent, missing="zero", consent=True)
     assert decision.action != "rolled back"
     assert (
-        "It would have shown the same memories in the recalls of the live version."
+        "It would have shown the same memories in the recalls of the active version."
         in decision.evidence["why"].to_list()
     )
 
@@ -343,7 +343,7 @@ def test_rewards_of_another_range_need_it_and_break_nothing(run, tmp_path, clock
             lab.upkeep.operations.check_fall()
         assert lab.upkeep.operations.check_fall(reward_range=(1, 5)).after == good
         assert lab.upkeep.operations.adapt_policy(reward_range=(1, 5)).after == good
-    assert "State the range of your rewards" in run("upkeep", "stats", "agent.memlab").stdout
+    assert "Set the range of your rewards" in run("upkeep", "stats", "agent.memlab").stdout
     assert "roll back" in run("policy", "adapt", "agent.memlab", "--reward-range", "1", "5").stdout
 
 

@@ -191,14 +191,14 @@ def test_a_life_on_disk_is_the_same_life(tmp_path, fortnight):
     with live(small("differs"), pack=SINGLE, path=tmp_path / "agent.memlab") as life:
         assert feedback_of(life) == feedback_of(fortnight)
         assert life.truth("companion") == fortnight.truth("companion")
-    with pytest.raises(InputError, match="already holds"):
+    with pytest.raises(InputError, match="already has"):
         live(small("differs"), pack=SINGLE, path=tmp_path / "agent.memlab")
 
 
 def test_a_world_without_questions_is_no_life():
-    with pytest.raises(InputError, match="nothing is asked"):
+    with pytest.raises(InputError, match="nothing to simulate"):
         live(World("mute", days=2, projects=1, questions_per_day=0))
-    with pytest.raises(InputError, match="nothing is asked"):
+    with pytest.raises(InputError, match="nothing to simulate"):
         live(World("mute", days=2, projects=1, phases=(Phase(questions=0),)))
 
 

@@ -98,7 +98,7 @@ def test_differences_are_paired_and_over_seeds(tried):
 
 
 def test_a_trial_renders(tried):
-    assert "lived" in repr(tried)
+    assert "simulated" in repr(tried)
     assert "one step" in repr(tried)
     assert "<table" in html_of(tried)
     data = json.loads(json.dumps(tried.to_dict()))
@@ -200,11 +200,11 @@ def test_invalid_trials_are_refused():
         trial(["memlab"], WORLD)
     with pytest.raises(InputError, match="at least two packs"):
         trial(["memlab", "memlab"], WORLD)
-    with pytest.raises(InputError, match="A trial lives a World"):
+    with pytest.raises(InputError, match="A trial simulates a World"):
         trial(["memlab", "words"], [1, 2])
-    with pytest.raises(InputError, match="at least one, each another"):
+    with pytest.raises(InputError, match="all seeds must differ"):
         trial(["memlab", "workbench"], WORLD, seeds=[1, 1])
     with pytest.raises(UnknownName):
         trial(["memlab", "no such pack"], WORLD)
-    with pytest.raises(InputError, match="nothing is asked"):
+    with pytest.raises(InputError, match="nothing to simulate"):
         trial(["memlab", "workbench"], events()[:6])

@@ -379,7 +379,8 @@ class TestFigure:
             with pytest.raises(InputError, match="axes"):
                 result.figure(axes=wrong)
         with pytest.raises(
-            InputError, match=r"axes: 2 of one figure are needed, .* plt.subplots\(1, 2\).*, not 1"
+            InputError,
+            match=r"axes need one entry per panel, 2 of one figure, .* plt.subplots\(1, 2\).*, not 1",
         ):
             lab.graph.stats().figure(axes=axes[:1])
         assert lab.graph.stats().figure(axes=axes[:2]) is own
