@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from memlab.kernel.base import arguments
 from memlab.kernel.base.display import Report, Table, clip
+from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
 
@@ -120,7 +120,7 @@ class Disagreements(Sequence[Disagreement], Report):
 
     def _display(self) -> object:
         parts: list[object] = [
-            f"{self.a} vs. {self.b}: the {pluralise(len(self), 'recall')} on which they differ most"
+            f"{self.a} vs. {self.b}: the {count_of(len(self), 'recall')} on which they differ most"
         ]
         for disagreement in self:
             query = disagreement.query or ""

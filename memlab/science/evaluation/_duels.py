@@ -14,11 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
 from memlab.science.evaluation._prepared import Settings
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "Course",
@@ -223,11 +223,11 @@ def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) 
     notes = []
     if others:
         notes.append(
-            f"{pluralise(others, 'recall')} left out: other versions of {name} or {live}, or another design."
+            f"{count_of(others, 'recall')} left out: other versions of {name} or {live}, or another design."
         )
     if short:
         notes.append(
-            f"{name} shows fewer items than {live} in {pluralise(short, 'recall')}: it excludes the rest or gives no score."
+            f"{name} shows fewer items than {live} in {count_of(short, 'recall')}: it excludes the rest or gives no score."
         )
     return tuple(notes)
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, name_verdict
 from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
@@ -42,7 +43,7 @@ from memlab.science.evaluation._targets import (
     find_targets,
     make_logged_ranker,
 )
-from memlab.science.evaluation._tests import ONE_CLUSTER, Gate, pluralise
+from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
 
 __all__ = ["evaluate"]
 
@@ -173,7 +174,7 @@ def evaluate(
             "The log has no fingerprints: features are assumed to mean what their names say."
         )
     notes += [
-        f"{target.name} gives {pluralise(target.unscored, 'candidate')} no finite score and would not show them."
+        f"{target.name} gives {count_of(target.unscored, 'candidate')} no finite score and would not show them."
         for target in targets
         if target.unscored
     ]

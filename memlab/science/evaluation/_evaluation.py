@@ -19,6 +19,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
 from memlab.science.evaluation._figures import (
@@ -42,7 +43,6 @@ from memlab.science.evaluation._tests import (
     format_count,
     format_signed,
     list_names,
-    pluralise,
     recalls_to_open,
     share,
     untested_sentence,
@@ -617,7 +617,7 @@ def stars(p: float) -> str:
 
 def caption(ev: Evaluation) -> str:
     """Describe the kind of number, the sample and the intervals."""
-    sample = f"{pluralise(ev.recalls, 'recall')} in {pluralise(ev.clusters, 'cluster')}"
+    sample = f"{count_of(ev.recalls, 'recall')} in {count_of(ev.clusters, 'cluster')}"
     if ev.settings.measure == "labels":
         return f"mean {ev.settings.metric} by labels, {sample}; {ev.settings.level:.0%} intervals: {ev.method}"
     name = "self-normalised" if ev.settings.estimator == "snips" else "Horvitz-Thompson"
@@ -732,7 +732,7 @@ def remarks(ev: Evaluation) -> list[str]:
     """Return the remarks of a report: data left out, and assumptions."""
     lines = []
     if ev.open_windows:
-        lines.append(f"{pluralise(ev.open_windows, 'recall')} with an open horizon left out.")
+        lines.append(f"{count_of(ev.open_windows, 'recall')} with an open horizon left out.")
     if ev.settings.measure == "feedback" and ev.silent:
         treatment = "count as any reward" if ev.settings.missing == "bounds" else "are left out"
         lines.append(f"{share(ev.silent)} of shown items have no feedback and {treatment}.")
@@ -1059,7 +1059,7 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "stars": stars,
     "share": share,
     "signed": format_signed,
-    "plural": pluralise,
+    "plural": count_of,
     "title_of": lambda name: GATE_TITLES.get(name, name),
     "known": _is_finite,
 }

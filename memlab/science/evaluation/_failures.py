@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Share, Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Sample
 from memlab.science.evaluation._log import Log, number_recalls, optional_column, read_log
 from memlab.science.evaluation._prepared import HasSlates
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = ["PLACES", "Failures", "failures"]
 
@@ -137,7 +137,7 @@ class Failures(Report):
     def remarks(self) -> tuple[str, ...]:
         """The sample that the finding rests on, the method, and the data left out."""
         sample = (
-            f"{pluralise(self.known, 'recall')} with a wanted memory, {self.unknown:,} with none known, "
+            f"{count_of(self.known, 'recall')} with a wanted memory, {self.unknown:,} with none known, "
             f"{self.unlabelled:,} unlabelled."
         )
         return (sample, f"{self.level:.0%} intervals: {self.method}.", *self.notes)
@@ -379,10 +379,10 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
     strays = checked.join(numbered, on=by, how="anti").height
     if not joined.height:
         raise InputError(
-            f"None of {pluralise(checked.height, 'label')} matches a recall of the log. Check the column {by}."
+            f"None of {count_of(checked.height, 'label')} matches a recall of the log. Check the column {by}."
         )
     notes = (
-        [f"{pluralise(strays, 'label')} of recalls that are not in the log: left out."]
+        [f"{count_of(strays, 'label')} of recalls that are not in the log: left out."]
         if strays
         else []
     )

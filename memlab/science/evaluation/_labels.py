@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "METRICS",
@@ -257,7 +257,7 @@ def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
         )
     if (~judged).any():
         notes.append(
-            f"{pluralise(int((~judged).sum()), 'recall')} without a relevant item in the labels: left out."
+            f"{count_of(int((~judged).sum()), 'recall')} without a relevant item in the labels: left out."
         )
     return Gold(log, wanted, count, judged, int(log.limit[judged].min()), tuple(notes))
 
@@ -317,7 +317,7 @@ def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, 
     joined = checked.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")
     strays = joined["recall"].null_count()
     notes = (
-        [f"{pluralise(strays, 'label')} of recalls that are not in the log: left out."]
+        [f"{count_of(strays, 'label')} of recalls that are not in the log: left out."]
         if strays
         else []
     )

@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, Slates
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "CERTAIN",
@@ -164,14 +164,14 @@ def read_answers(
     if strays.height:
         first = strays.row(0, named=True)
         notes.append(
-            f"Feedback on {pluralise(strays.height, 'item')} that the recall did not show is left out "
+            f"Feedback on {count_of(strays.height, 'item')} that the recall did not show is left out "
             f"(first: recall {first['decision']}, memory {first['memory_id']})."
         )
         rewards = rewards.join(exposures, on=_KEY, how="semi")
     backdated = _count_backdated(rewards, decisions)
     if backdated:
         notes.append(
-            f"{pluralise(backdated, 'judgement')} dated before the recall (a clock ran back): counted as given at once."
+            f"{count_of(backdated, 'judgement')} dated before the recall (a clock ran back): counted as given at once."
         )
     if horizon is not None:
         within = rewards.join(decisions.select("decision", asked="at"), on="decision").filter(
@@ -179,7 +179,7 @@ def read_answers(
         )
         if within.height < rewards.height:
             notes.append(
-                f"{pluralise(rewards.height - within.height, 'judgement')} after the horizon: left out."
+                f"{count_of(rewards.height - within.height, 'judgement')} after the horizon: left out."
             )
         rewards = within
     frame, more = _drop_repeats(rewards.select(*_KEY, "reward", "at", "attributed", "stated"))
@@ -254,8 +254,8 @@ def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     repeats = rewards.height - groups.height
     changed = groups.filter(pl.col("values") > 1).height
     if repeats:
-        note = f"{pluralise(repeats, 'judgement')} repeated for the same item of the same recall: counted once"
-        revised = f"; {pluralise(changed, 'item')} revised later: the last judgement counts"
+        note = f"{count_of(repeats, 'judgement')} repeated for the same item of the same recall: counted once"
+        revised = f"; {count_of(changed, 'item')} revised later: the last judgement counts"
         notes.append(f"{note}{revised * bool(changed)}.")
     return groups.select(*_KEY, "reward", "attributed", "stated"), notes
 
@@ -411,7 +411,7 @@ def read_log(
     rows, order, empty = _check_candidates(tables.candidates, decisions, counted)
     if empty:
         notes.append(
-            f"{pluralise(empty, 'recall')} without candidates: no policy can show an item, so the reward is 0."
+            f"{count_of(empty, 'recall')} without candidates: no policy can show an item, so the reward is 0."
         )
     joined, propensity, silent = _join_exposures(rows, exposures, answers, counted, zero=zero)
     codes, clusters, clustered = _assign_clusters(counted, cluster)

@@ -12,6 +12,7 @@ import polars as pl
 from scipy.special import ndtri
 
 from memlab.errors import InputError
+from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
@@ -32,7 +33,6 @@ from memlab.science.evaluation._tests import (
     gates,
     independence_p,
     missing_p,
-    pluralise,
     position_p,
     redundancy_p,
 )
@@ -206,7 +206,7 @@ class Credited:
     def note(self) -> str:
         """The sentence that describes the calibration in a report."""
         return (
-            f"{pluralise(self.unjudged, 'reward')} inferred from answers without a judgement: calibrated as "
+            f"{count_of(self.unjudged, 'reward')} inferred from answers without a judgement: calibrated as "
             f"{format_signed(self.line[0])} {format_signed(self.line[1])} x the inferred reward, from "
             f"{self.judged:,} that were judged too and count as a random sample. Intervals include the uncertainty of "
             "this line."

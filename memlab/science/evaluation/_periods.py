@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import (
@@ -33,7 +34,6 @@ from memlab.science.evaluation._log import (
 )
 from memlab.science.evaluation._prepared import HasSlates, check_missing, check_settings
 from memlab.science.evaluation._sequence import level_of
-from memlab.science.evaluation._tests import pluralise
 
 __all__ = [
     "BY_DAY",
@@ -667,7 +667,7 @@ def compare_periods(
         check_missing(log)
     notes = [CONFOUNDED, *log.notes]
     if log.open:
-        notes.append(f"{pluralise(log.open, 'recall')} with an open horizon left out.")
+        notes.append(f"{count_of(log.open, 'recall')} with an open horizon left out.")
     live = packs[-1] if live is None else live
     hashes = _answering_packs(log, (*packs, live))
     recalls = _judged_memories(log, slates, settings.reward_range, missing == "bounds", hashes)

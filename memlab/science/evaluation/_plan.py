@@ -24,6 +24,7 @@ from scipy.special import ndtri
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._duels import comparisons_begun
 from memlab.science.evaluation._intervals import Floats
@@ -43,7 +44,7 @@ from memlab.science.evaluation._targets import (
     find_targets,
     make_logged_ranker,
 )
-from memlab.science.evaluation._tests import format_count, pluralise
+from memlab.science.evaluation._tests import format_count
 
 __all__ = ["Plan", "plan"]
 
@@ -120,7 +121,7 @@ class Plan(Report):
 
     def _display(self) -> object:
         legend = (
-            f"Compared with {self.baseline}, by a model fitted on {pluralise(self.recalls, 'recall')}.",
+            f"Compared with {self.baseline}, by a model fitted on {count_of(self.recalls, 'recall')}.",
             "fixed-sample, anytime-valid: recalls after which the test has a power of 80%",
             f"half-width: half the width of the {self.settings.level:.0%} interval after {_WIDTH_RECALLS} recalls",
             "unsupported: the share of the policy's items that the design never shows",

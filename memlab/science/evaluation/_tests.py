@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import fdtrc, ndtr, stdtr
 
+from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
@@ -36,7 +37,6 @@ __all__ = [
     "independence_p",
     "list_names",
     "missing_p",
-    "pluralise",
     "position_p",
     "recalls_to_open",
     "redundancy_p",
@@ -203,7 +203,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
             facts.clusters,
             "at least 2",
             _state(facts.clusters >= 2),
-            f"The log has {pluralise(facts.clusters, 'cluster')}; at least 2 are needed.",
+            f"The log has {count_of(facts.clusters, 'cluster')}; at least 2 are needed.",
             'Name the independent unit: cluster="session", cluster="day" or a column of the decisions.',
         ),
         _p_value_gate(
@@ -328,7 +328,7 @@ def _probes_gate(facts: Facts) -> Gate:
         count,
         threshold,
         _state(count >= _MIN_PROBES),
-        f"{pluralise(int(count), 'answered probe')} distinguish the two policies; at least {_MIN_PROBES} are needed.",
+        f"{count_of(int(count), 'answered probe')} distinguish the two policies; at least {_MIN_PROBES} are needed.",
         advice,
         more,
     )
@@ -383,15 +383,6 @@ def share(value: float) -> str:
     if math.isnan(value):
         return "-"
     return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
-
-
-def pluralise(count: int, noun: str) -> str:
-    """Format a count with its noun in the singular or plural.
-
-    >>> pluralise(1, "recall"), pluralise(1200, "recall")
-    ('1 recall', '1,200 recalls')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def format_signed(value: float, digits: int = 2) -> str:

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._duels import (
@@ -79,7 +79,6 @@ from memlab.science.evaluation._tests import (
     format_count,
     format_signed,
     gates,
-    pluralise,
     untested_sentence,
 )
 from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
@@ -160,7 +159,7 @@ class Verdict:
         """The finding in one short sentence."""
         if self.closed:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
-        after = f"After {pluralise(self.recalls, 'recall')}, "
+        after = f"After {count_of(self.recalls, 'recall')}, "
         if self.better is None:
             return f"{after}{self.challenger} and {self.live} are indistinguishable."
         worse = self.live if self.better == self.challenger else self.challenger
@@ -479,7 +478,7 @@ def verdict(
     )
     notes = [*log.notes, *dict.fromkeys(note for notes in remarks for note in notes)]
     if log.open:
-        notes.append(f"{pluralise(log.open, 'recall')} with an open horizon left out.")
+        notes.append(f"{count_of(log.open, 'recall')} with an open horizon left out.")
     notes += [note for duel in duels for note in duel.notes]
     notes.append(
         "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."

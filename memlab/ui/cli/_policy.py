@@ -93,7 +93,7 @@ def _report_errors(file: str, errors: list[PolicyError], as_json: bool) -> Repor
             str(part) for part in (error.file or file, error.line, error.column) if part is not None
         )
         say(f"{location}: {error}", err=True)
-    say(f"memlab: {file} has {len(errors)} error{'s' if len(errors) > 1 else ''}", err=True)
+    say(f"memlab: {file} has {count_of(len(errors), 'error')}", err=True)
     raise click.exceptions.Exit(1)
 
 
