@@ -18,8 +18,11 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.storage.store import Store
 from memlab.ui.cli import main
 
-# Studies import their shared modules by name, as they do when they run as scripts.
-sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+# Tests and studies are imported by their full names from the root, and studies import their shared modules by the names
+# of files, as they do when they run as scripts.
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+sys.path.append(str(ROOT / "experiments"))
 
 Store.strict = True
 

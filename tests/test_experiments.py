@@ -19,7 +19,6 @@ from memlab.io.ingest import read_locomo
 from memlab.ui.demo import CONVERSATION
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-sys.path.insert(0, str(EXPERIMENTS))
 recombined: Any = importlib.import_module("recombined")
 measuring: Any = importlib.import_module("measuring")
 results: Any = importlib.import_module("results")

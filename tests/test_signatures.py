@@ -5,15 +5,9 @@ A hundred and twenty cases, seeded, and two thousand with ``pytest -m slow``; al
 ``tests/campaigns/fuzzing/examples.py`` has an example of it.
 """
 
-import sys
-from pathlib import Path
-
 import pytest
 
 import memlab
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from tests.campaigns.fuzzing.callables import parameters, public_callables
 from tests.campaigns.fuzzing.examples import EXAMPLES, Desk
 from tests.campaigns.fuzzing.signatures import Case, fuzz, sampled

@@ -1,13 +1,6 @@
 """The setting ``language``, measured on the conversations of ``experiments/languages.py``."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-# The studies import one another by their file names, as scripts of one folder do.
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from experiments.languages import LANGUAGES, read_talk, set_language
 from memlab.kernel.policies import load_pack

@@ -1,16 +1,10 @@
 """The pairs of ``experiments/outdated.py`` and ``absence.py``: their data, and how they count."""
 
 import json
-import sys
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-# The studies import one another by their file names, as scripts of one folder do.
-sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import memlab
 from experiments.absence import Asked, compare_aucs, compute_auc, compute_scores

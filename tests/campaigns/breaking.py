@@ -294,8 +294,8 @@ def checked(lab: memlab.Lab) -> tuple[bool, list[str]]:
 
 def forking(campaign: str) -> Any:
     """Return the context of processes forked from one that has imported ``campaign``, so that a child starts at once."""
-    here = Path(__file__).resolve().parent
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(here.parents[1]), str(here), *sys.path])
+    root = Path(__file__).resolve().parents[2]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(root), *sys.path])
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([campaign])
     return context

@@ -185,7 +185,7 @@ def _run(
     root.mkdir()
     disk.mkdir()
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), str(HERE), *sys.path])
+    environment["PYTHONPATH"] = os.pathsep.join([str(HERE.parents[1]), *sys.path])
     if case.cut != "kill":
         environment["LD_PRELOAD"] = str(shim)
         environment["POWERCUT_ROOT"], environment["POWERCUT_DISK"] = str(root), str(disk)

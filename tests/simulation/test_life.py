@@ -1,22 +1,17 @@
 """A life is driven through the public verbs, and its truth does not know which pack was live."""
 
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from lives import SINGLE, small
+from redraw import Pools
 
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.science.simulation import FRESH, HABIT, SURE, WORLDS, MessageEvent, Phase, World, live
-
-sys.path.append(str(Path(__file__).parents[2] / "experiments"))
-
-from redraw import Pools
 
 pytestmark = pytest.mark.long
 

@@ -1,21 +1,15 @@
 """A run's pools can be logged again under another random design: the design is exact, the true values stay."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lives import small
+from redraw import Pools, _positions, _probes
 
 from memlab.errors import InputError
 from memlab.science.simulation import live
-
-sys.path.append(str(Path(__file__).parents[2] / "experiments"))
-
-from redraw import Pools, _positions, _probes
 
 
 @pytest.fixture(scope="module")
