@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -182,17 +183,15 @@ def many(path: Path, count: int, *, seed: int = 0) -> None:
 def low_thresholds() -> Iterator[None]:
     """Let this process search by an index from 1,000 memories on (not 100,000), and seal slates by 20 (not 500)."""
     methods = (Vectors.__init__, Vectors.load.__func__)  # type: ignore[attr-defined]
-    before = memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY
-    memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY = 1_000, 20
-    try:
+    before = memlab.kernel.storage.store.EXACT_UP_TO
+    with contextlib.ExitStack() as changes:
+        changes.enter_context(
+            mock.patch.multiple("memlab.kernel.storage.store", EXACT_UP_TO=1_000, _SEAL_EVERY=20)
+        )
         for method in methods:
-            assert method.__kwdefaults__["exact_up_to"] == before[0]
-            method.__kwdefaults__["exact_up_to"] = 1_000
+            assert method.__kwdefaults__["exact_up_to"] == before
+            changes.enter_context(mock.patch.dict(method.__kwdefaults__, exact_up_to=1_000))
         yield
-    finally:
-        memlab.kernel.storage.store.EXACT_UP_TO, memlab.kernel.storage.store._SEAL_EVERY = before
-        for method in methods:
-            method.__kwdefaults__["exact_up_to"] = before[0]
 
 
 def copied(path: Path, to: Path) -> Path:

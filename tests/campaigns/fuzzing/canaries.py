@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memlab.kernel.policies._packs import _FOLDER as PACKS
+from memlab.kernel import policies
 
 __all__ = ["Canaries"]
+
+PACKS = Path(policies.__file__).parent / "packs"  # the audit hook lets memlab read its own packs
 
 
 class Canaries:
