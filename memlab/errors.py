@@ -465,6 +465,10 @@ class NotPermitted(LabError, PermissionError):
     """An action that the role or the project of the caller does not allow."""
 
 
+class WrongKey(LabError):
+    """A key of an encrypted lab that is missing or wrong; nothing was read or changed."""
+
+
 class EmbedderMismatch(LabError):
     """A lab with vectors of another embedder than the one it was opened with."""
 

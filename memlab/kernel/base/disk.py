@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
 
@@ -17,6 +18,7 @@ __all__ = [
     "checksum_of",
     "is_url",
     "read_sealed",
+    "replacing",
     "sync",
     "sync_open",
     "translate_error",
@@ -49,6 +51,19 @@ def sync_open(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
+
+
+@contextmanager
+def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
+    """Give a file for the block that replaces the one at a path, or the open file itself."""
+    if not isinstance(target, str | Path):
+        yield target
+        return
+    path = Path(target)
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("wb") as file:
+        yield file
+    draft.replace(path)
 
 
 def checksum_of(path: Path) -> int:

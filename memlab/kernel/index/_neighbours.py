@@ -163,6 +163,9 @@ _PAUSE = 0.05
 _AT_ONCE = 1 << 26
 """The size in bytes up to which an index is compared with its checksum during a search: 25 ms."""
 
+_MEMORY = Path("/dev/shm")
+"""A folder in memory, which Linux has and macOS has not."""
+
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
@@ -171,9 +174,10 @@ class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
-    object. The ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the nodes that a search
-    inspects, for more recall and more time. A base is rebuilt when later rows exceed the ``share`` of it. With
-    ``background=False`` only ``rebuild`` builds; with ``writable=False`` nothing is written.
+    object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. The ``kind`` is a kind of
+    index, such as "annoy". The factor ``effort`` multiplies the nodes that a search inspects, for more recall and more
+    time. A base is rebuilt when later rows exceed the ``share`` of it. With ``background=False`` only ``rebuild``
+    builds; with ``writable=False`` nothing is written.
 
     Call ``refresh`` before a search:
 
@@ -193,6 +197,7 @@ class Neighbours:
         share: float = 0.1,
         background: bool = True,
         writable: bool = True,
+        secret: bool = False,
     ) -> None:
         if kind == "graph":
             raise InputError(
@@ -205,7 +210,10 @@ class Neighbours:
                 f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
+        # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.
+        writable = writable and (not secret or _MEMORY.is_dir())
         self.background, self.writable = background and writable, writable
+        self._parent = _MEMORY if secret else None
         self.failure: str | None = None
         """Why the last base was refused or not built; None while a base is in use."""
         self._folder = None if folder is None else Path(folder)
@@ -493,7 +501,7 @@ class Neighbours:
     def _start(self) -> None:
         """Start a build of all whole blocks."""
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
+            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
         rows = len(self._vectors) // BLOCK * BLOCK
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
-from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
@@ -32,12 +32,16 @@ from memlab.kernel.journal import (
     LOCK,
     Fault,
     Journal,
+    KeySource,
+    Vault,
     WriterLock,
     find_faults,
     lab_exists,
     open_connection,
     read_head,
     replace_rows,
+    sql_errors,
+    unlock,
 )
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.state import (
@@ -90,7 +94,9 @@ class Checked(Displayed):
 
 
 @checked
-def check(path: str | Path, *, repair: bool = True) -> Checked:
+def check(
+    path: str | Path, *, repair: bool = True, key: Annotated[KeySource | None, AsGiven] = None
+) -> Checked:
     """Compare every part of the lab at ``path`` with its checksums, and repair it.
 
     The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,
@@ -105,6 +111,8 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
         The folder of the lab.
     repair
         Whether to repair damaged parts; otherwise the damage is only reported.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -119,6 +127,8 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
         If a later version of memlab wrote the lab.
     LabBusy
         If another process holds a lock for a minute.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Examples
     --------
@@ -130,6 +140,8 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     """
     folder = find_lab(path)
     checking = _Checking(folder, repair)
+    with contextlib.suppress(DamagedLab):  # reported below
+        checking.vault = unlock(folder, key)
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
         checking.run()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
@@ -162,6 +174,7 @@ class _Checking:
 
     def __init__(self, folder: Path, repair: bool) -> None:
         self.folder, self.repair = folder, repair
+        self.vault: Vault | None = None
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
@@ -241,7 +254,7 @@ class _Checking:
                     better = len(after) < len(remaining) and set(after) <= set(remaining)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     remaining = after if better else remaining
-                except (MemlabError, sqlite3.Error):
+                except (MemlabError, *sql_errors()):
                     continue  # Another source may help; what remains is reported.
                 finally:
                     if connection.in_transaction:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sqlite3
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
@@ -20,12 +20,13 @@ from memlab.errors import (
     LabError,
     NewerLab,
 )
-from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import sweep
 from memlab.kernel.journal import (
+    ENCRYPTED,
     FILE,
     HEAD,
     LOCK,
@@ -33,10 +34,15 @@ from memlab.kernel.journal import (
     Head,
     HeadFile,
     Journal,
+    KeySource,
     WriterLock,
+    encryption_of,
     open_connection,
+    open_database,
     read_head,
     stamp_copy,
+    unlock,
+    write_record,
 )
 from memlab.kernel.storage.backup_folders import (
     BACKUPS,
@@ -103,7 +109,12 @@ class Restored(Displayed):
 
 
 @checked
-def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
+def restore(
+    path: str | Path,
+    backup: str | Path | None = None,
+    *,
+    key: Annotated[KeySource | None, AsGiven] = None,
+) -> Restored:
     """Restore the lab at ``path`` from a backup, or from its own journal.
 
     Without ``backup`` the lab's own journal is kept if it is sound, and lost events are no longer
@@ -118,6 +129,8 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
         The folder of the lab.
     backup
         The folder of a backup of this lab.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -131,11 +144,14 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     NewerLab
         If a later version of memlab wrote the lab or the backup.
     InputError
-        If ``backup`` belongs to another lab or is from before a purge.
+        If ``backup`` belongs to another lab, is from before a purge, or only one of lab and backup
+        is encrypted.
     DamagedLab
         If neither the journal nor a backup is sound.
     LabBusy
         If another process is writing or reading.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Examples
     --------
@@ -148,6 +164,9 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     True
     """
     folder = find_lab(path)
+    vaults = _unlock_all(
+        folder, backup, key
+    )  # held until the end, so that no call below needs a key
     # The lock on derived files is taken first everywhere, so that a purge and a restore never wait for each other.
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):
@@ -166,7 +185,22 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
             )
         with Journal.open(folder, create=False, mend=make_repairer()) as journal:
             journal.settle()
+            del vaults
             return Restored(folder, chosen, journal.head, replaced)
+
+
+def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
+    """Unlock a lab, or its backups if the record of its key is damaged."""
+    try:
+        return [unlock(folder, key)]
+    except DamagedLab:
+        own = [copy.path for copy in list_backups(folder / BACKUPS)]
+        backups = own if backup is None else [Path(backup).expanduser()]
+        vaults: list[object] = []
+        for path in backups:
+            with contextlib.suppress(DamagedLab):
+                vaults.append(unlock(path, key))
+        return vaults
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
@@ -287,13 +321,22 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     into the old database first. The new database contains the last event of the old one
     (``recorded``), so the rename settles everything.
     """
-    draft = folder / f"{FILE}.new"
+    record = encryption_of(backup)
+    if (record is not None) != (folder / ENCRYPTED).exists():
+        raise InputError(
+            f"Only one of {folder} and {backup} is encrypted. Nothing was replaced: memlab.encrypt encrypts a lab, "
+            "and a backup opens as a lab."
+        )
+    file = FILE if record is None else ENCRYPTED
+    draft = folder / f"{file}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
         with open_connection(backup) as source:  # This includes the log of an open backup.
             source.execute("VACUUM INTO ?", (str(draft),))
         metadata = _read_copies(folder) | ({} if recorded is None else {RESTORED: recorded.text})
-        with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+        with contextlib.closing(
+            open_database(draft, "mode=rw", PURGE_TIMEOUT, unlock(backup))
+        ) as copy:
             stamp_copy(copy, metadata)
         sync(draft)
         number = 1 + max(
@@ -309,18 +352,21 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
             raise LabBusy(
                 f"{folder} is being read by another process. Close it there, and try again."
             )
-        if (folder / FILE).exists():
-            os.link(folder / FILE, aside / FILE)
+        for name in (FILE, ENCRYPTED):
+            if (folder / name).exists():
+                os.link(folder / name, aside / name)
         if (folder / HEAD).exists():
             shutil.copyfile(folder / HEAD, aside / HEAD)
-        for name in (f"{FILE}-wal", f"{FILE}-shm"):
+        for name in (f"{file}-wal", f"{file}-shm"):
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
         # Snapshots of another journal would be refused with a warning when the lab is opened.
         derived = [name for name in ("snapshots",) if (folder / name).is_dir()]
         for name in derived:
             (folder / name).rename(aside / name)
-        draft.rename(folder / FILE)
+        draft.rename(folder / file)
+        if record is not None:
+            write_record(folder, record)
         sync(folder)
         for name in derived:
             shutil.rmtree(aside / name, ignore_errors=True)
