@@ -368,7 +368,7 @@ def test_frames_diagnostics_and_settings():
         ({"reward_range": (1, 0)}, InputError, "reward_range is the minimum"),
         ({"reward_range": (0, float("inf"))}, InputError, r"reward_range\[1\] is a finite number"),
         ({"reward_range": 1}, InputError, "reward_range is a tuple of 2"),
-        ({"horizon": "soon"}, InputError, "horizon is a number"),
+        ({"horizon": "soon"}, InputError, "horizon must be a number"),
         ({"cluster": 3}, InputError, "cluster is "),
     ],
 )
