@@ -28,6 +28,7 @@
   - ExtensionError: a function of an extension that failed
     - MissingExtension: an extension that is needed and not registered
   - MissingExtra: an optional dependency that is not installed (also an ImportError)
+  - UnsupportedSystem: an operating system on which memlab does not run (also an ImportError)
 
 There are five warnings as well:
 
@@ -84,6 +85,7 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
+    "UnsupportedSystem",
 ]
 
 
@@ -521,6 +523,10 @@ class MissingExtra(MemlabError, ImportError):
         super().__init__(
             f"{feature} needs {package}. Install it with: pip install 'memlab[{extra}]'"
         )
+
+
+class UnsupportedSystem(MemlabError, ImportError):
+    """An operating system on which memlab does not run."""
 
 
 def _rebuild(
