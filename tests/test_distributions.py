@@ -96,3 +96,16 @@ def test_windows_is_refused_in_one_sentence(tmp_path):
     assert done.stdout.startswith("memlab does not run on Windows, because"), done.stderr
     assert done.stdout.count(".") == 1
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_every_extra_that_a_message_names_exists():
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "memlab").rglob("*.py")]
+    texts += [path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md")]
+    named = {
+        name.strip()
+        for text in texts
+        for names in re.findall(r"(?:memlab-core|\.core)\[([\w, -]+)\]", text)
+        for name in names.split(",")
+    }
+    named |= {name for text in texts for name in re.findall(r'require_extra\(\s*"([\w-]+)"', text)}
+    assert {"mcp", "plots", "science"} <= named <= set(CORE["optional-dependencies"])
