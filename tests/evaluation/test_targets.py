@@ -253,7 +253,7 @@ def test_fingerprints_that_cannot_be_read_are_refused(text):
         log.exposures,
         log.feedback,
     )
-    with pytest.raises(InputError, match="is not valid JSON|is a JSON"):
+    with pytest.raises(InputError, match=r"is not valid JSON|is a JSON"):
         evaluate(broken, ["good"])
 
 
