@@ -67,7 +67,7 @@ def encode_value(value: Any, what: str) -> str:
 
 
 def decode_value(text: str) -> Any:
-    """Return the value of a text of ``encode_value``."""
+    """Return the value that ``encode_value`` wrote as a text."""
     return json.loads(text)
 
 
@@ -105,7 +105,7 @@ def _check_value(value: Any, where: str, depth: int) -> None:
 
 
 def iter_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text or number in a value, with the key it belongs to, in order."""
+    """Yield the key and the text of each scalar in a nested value, in order."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from iter_texts(part, key)
@@ -119,7 +119,8 @@ def iter_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def join_texts(value: Any) -> str:
     """Return the searchable text of a value.
 
-    It is the only text alone, or a line ``key: text`` for each; "" without any.
+    A single text is returned as it is. Several texts become lines ``key: text``. A value without
+    texts gives "".
 
     >>> join_texts({"food": "pizza", "since": 2020}).splitlines()
     ['food: pizza', 'since: 2020']
@@ -273,7 +274,7 @@ class Record:
     searched
         Whether recalls can return it.
     created, changed
-        When the first version was written, and when it last changed.
+        The times of the first version and of the last change.
     """
 
     id: int
@@ -439,7 +440,7 @@ class Records:
         ]
 
     def _record(self, state: State, ref: str, row: int) -> Record:
-        """Return the record of a row."""
+        """Build the record of a memory row, with the creation time of its first version."""
         created, changed = state.numbers["created"].values, state.numbers["changed"].values
         rows = self._rows[ref]
         position, first, successors = rows.index(row), row, state.numbers["superseded_by"].values
@@ -561,8 +562,9 @@ class Records:
     def recall(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
-        There are at most ``limit``. If the pack explores, the last ranks are reserved for exploration items, so
-        that the log says exactly what was returned. With a limit of one, an exploration item is dropped.
+        At most ``limit`` records are returned. If the pack explores, the last ranks are reserved
+        for exploration items, so that the log says exactly what was returned. With a limit of one,
+        an exploration item is dropped.
         """
         pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0

@@ -51,7 +51,7 @@ class LabContext(ContextProvider):
     project
         Project of recalls and stored turns.
     remember
-        Store the turns of each run.
+        Whether to store the turns of each run.
 
     Examples
     --------

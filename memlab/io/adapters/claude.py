@@ -13,9 +13,9 @@
 | ``rename`` | ``edit`` of the path, for each file in a folder |
 | ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused before any lookup.
-Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of ``memlab.adapters.claude_tool`` is the same as a
-tool of the ``anthropic`` package.
+There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused
+before any lookup. Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of
+``memlab.adapters.claude_tool`` offers the commands as a tool of the ``anthropic`` package.
 """
 
 from __future__ import annotations
@@ -466,7 +466,7 @@ def _split_file_path(path: str) -> tuple[str, ...]:
 
 
 def _build_file(parts: tuple[str, ...], content: str) -> Write:
-    """Return the record of a file."""
+    """Build the record to write for a file of the memory tool."""
     if not is_blank(content):
         return build_write(parts, content, provenance="inferred", source="file")
     # a memory needs a text, so that a blank file has its path as text and its content as value

@@ -22,7 +22,7 @@ __all__ = ["LabMemoryTool"]
 
 
 class LabMemoryTool(BetaAbstractMemoryTool):
-    """Files in a lab as a memory tool of the SDK.
+    """Claude's memory tool of the ``anthropic`` SDK, which stores files in a lab.
 
     Refused commands raise ToolError, which the model reads.
 
@@ -31,7 +31,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
     files
         The files.
     cache_control
-        Passed to the SDK.
+        The value that is passed on to the SDK.
 
     Examples
     --------

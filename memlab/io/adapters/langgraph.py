@@ -234,7 +234,7 @@ class LabStore(BaseStore):
         raise InputError(f"{type(op).__name__} is not an operation of a store.")
 
     def _build_item(self, path: tuple[str, ...], op: PutOp) -> Write:
-        """Return the record of an item."""
+        """Build the record to write for a put operation."""
         _refuse_ttl(op.ttl)
         where = "/".join(path)
         if not isinstance(op.value, dict):

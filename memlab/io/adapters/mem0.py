@@ -116,9 +116,9 @@ class Mem0Memory:
         metadata
             Other values by name.
         expiration_date
-            Last day on which searches return them.
+            The last day on which searches return the memories.
         infer
-            Store only messages that the pack's ``admit`` accepts.
+            Whether to store only the messages that the pack's ``admit`` accepts.
 
         Returns
         -------
@@ -501,7 +501,7 @@ def _format_day(value: Any) -> str:
 
 
 def _build_memory(path: Path, text: str, about: dict[str, Any]) -> Write:
-    """Return the record of a memory."""
+    """Build the record to write for a memory of mem0."""
     user = about["role"] == "user"
     return build_write(
         path,

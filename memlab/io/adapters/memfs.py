@@ -110,7 +110,7 @@ def read_memfs(
     project
         Project of each memory.
     delete
-        Delete memories whose file is missing.
+        Whether to delete memories whose file is missing.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def read_memfs(
         raise InputError(f"{root} is not a folder.")
     records = Records(lab, name, project=project)
     with records.lock:
-        # what remains in it at the end has no file any more
+        # at the end, `stored` has the records whose file is missing
         stored = {record.path: record for record in records.get_below()}
         writes: list[Write] = []
         paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
@@ -333,7 +333,7 @@ def _split_front_matter(content: str) -> tuple[str, str]:
 
 
 def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
-    """Return the record of a file."""
+    """Build the record to write for a file: body as text, description as summary."""
     description = _DESCRIPTION.search(front)
     summary = _parse_scalar(description[1].strip()) if description else ""
     value = encode_value({"front": front}, "front matter") if front else None
@@ -355,7 +355,7 @@ def _parse_scalar(text: str) -> str:
 
 
 def _format_file(record: Record) -> str:
-    """Return the content of a file that was read."""
+    """Return the file content of a record: its front matter and its text."""
     front = decode_value(record.value).get("front", "") if record.value else ""
     return f"{front}{record.text}"
 

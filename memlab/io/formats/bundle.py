@@ -74,7 +74,7 @@ ENGINE = tuple(name for name, column in MEMORY.items() if not column.given)
 
 @dataclass(frozen=True)
 class Bundle:
-    """Memories, their edges, and what belongs to them.
+    """The memories and edges of a lab, with its nodes, registers, policies and events.
 
     Attributes
     ----------

@@ -17,7 +17,8 @@ from memlab.kernel.schema import FIELDS, KINDS, MEMORY, normalise_word
 
 __all__ = ["TARGETS", "Rows", "parse_instant"]
 
-# Upper bound of a number in each unit, and its microseconds: the ranges of a factor 1,000 cannot overlap after 1973.
+# The upper bound of a time in each unit, and the microseconds per unit. Bounds are a factor of
+# 1,000 apart, so times after 1973 fit one unit only.
 _UNITS = (
     (1e11, 1e6, "seconds"),
     (1e14, 1e3, "milliseconds"),
@@ -136,7 +137,7 @@ _PROSE = 20
 class Rows:
     """Conversion of a source's entries to rows for ``lab.remember``.
 
-    ``settle`` must see a sample of the entries first.
+    Call ``settle`` with a sample of the entries before the first conversion.
 
     Parameters
     ----------
@@ -313,7 +314,8 @@ class Rows:
     def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
         """Return the speaker of an entry.
 
-        Next to a role only a proper name counts; without a role, whatever names the speaker.
+        Next to a role, only a proper name counts. Without a role, any text in the column of
+        speakers or of roles counts.
         """
         column = self.columns.get("speaker")
         name = entry.get(column) if column is not None else None
@@ -376,7 +378,7 @@ class Rows:
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
-        """Record the guesses in the notes."""
+        """Record in the notes which column was taken for each field."""
         for field, column in self.columns.items():
             description = column
             if field == "at":

@@ -33,7 +33,8 @@ __all__ = [
 
 Entries = Iterator[tuple[int, Mapping[str, Any]]]
 
-# Entries that decide what a source is: enough to see each column, and few enough to hold.
+# The number of entries that decide the kind of a source: enough to see each column, and few enough
+# to hold.
 _SAMPLE = 64
 # Fields of a message's content in the protocols.
 _CONTENTS = ("content", "text", "parts", "value")
@@ -95,7 +96,8 @@ def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
 def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
     """Yield the entries of an object.
 
-    They are the object itself if it is a conversation or a message, otherwise the items of the list in it.
+    A conversation or a message is its own only entry. Otherwise the entries are the items of the
+    list in the object.
     """
     if find_conversation(document, notes) is None and not is_message(unwrap_message(document)):
         listed = next(
@@ -184,9 +186,9 @@ def _name_session(
 
 
 def _name_by_opening(messages: Iterable[Mapping[str, Any]], default_session: str) -> str:
-    """Return a name that depends on the messages up to the first of the user.
+    """Name a conversation by a hash of its messages up to the first user message.
 
-    A conversation keeps this name as it grows, and another one almost never has it.
+    A conversation keeps this name as it grows, and two conversations almost never share one.
     """
     digest = hashlib.blake2b(digest_size=4)
     for message in messages:

@@ -62,7 +62,7 @@ class _Row:
         return next((value for value in values if value is not None), None)
 
     def put(self, column: str, *names: str) -> None:
-        """Set a column to the first value of these fields."""
+        """Set a column to the first non-null value of some fields, and remove the fields."""
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:

@@ -39,13 +39,14 @@ __all__ = [
 ]
 
 _UNNUMBERED = 2
-"""Vocabulary of an export that names none. The first two differ by one slot only, so either reads the other."""
+"""Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:
     """Return the policies of a lab for an export.
 
-    They are the texts of the active pack, policies installed over it, and the history of every slot.
+    The result has the texts of the active pack, policies installed over it, and the history of
+    every slot.
     """
     pack = versions.pack
     unchanged = pack_from_sources(pack.sources)
@@ -173,9 +174,10 @@ def is_lab(path: Path, start: str) -> bool:
 def compute_lab_id(journal: Chronicle) -> str:
     """Return the fingerprint of a lab, from the first two events of its journal.
 
-    Those say when the lab was created and with what. A read-only lab has a fingerprint too, because none is stored. A copy
-    has the same one, and so may labs that were created at the same instant. An import therefore also compares text and
-    time before it treats two memories as one. Version numbers are excluded, because they distinguish versions of memlab.
+    These events contain the time of creation and the embedder. A fingerprint is computed, so a
+    read-only lab has one too. Copies of a lab have the same fingerprint, and so may labs that were
+    created at the same instant. An import therefore also compares text and time before it treats
+    two memories as one. Version numbers are excluded, because they distinguish versions of memlab.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):

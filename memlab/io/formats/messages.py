@@ -81,7 +81,7 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the content part."""
+        """The text of the part; for a call, the name of the tool with the arguments."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 

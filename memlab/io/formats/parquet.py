@@ -42,7 +42,7 @@ _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
 _STAMP = pl.Datetime("us", "UTC")
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
-# A small compressed file may claim billions of equal rows.
+# Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
 
 

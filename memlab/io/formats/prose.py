@@ -40,7 +40,7 @@ _TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 def find_speakers(start: str) -> frozenset[str]:
     """Find the speakers in the beginning of a conversation log.
 
-    They are words for roles, and names that begin several lines the way speakers do.
+    Speakers are words for roles, and names that begin several lines in the form of a speaker.
     """
     bold: Counter[str] = Counter()
     plain: Counter[str] = Counter()

@@ -100,7 +100,7 @@ class Source:
     notes: Notes
     rows: Rows
     size: int
-    """What ``done`` ends with: bytes of a file, rows of an object, 0 where nobody knows."""
+    """The final value of ``done``: bytes of a file, rows of an object, 0 if unknown."""
     done: Callable[[], int] = lambda: 0
     unit: str = "B"
 
@@ -302,7 +302,7 @@ def _read_log(file: File, options: Options) -> Source:
 def _read_entries(file: File, options: Options) -> Source:
     """Read JSON, JSON Lines or a table as messages, conversations or records.
 
-    The first entries decide which of the three it is.
+    The first entries decide between messages, conversations and records.
     """
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":

@@ -178,7 +178,7 @@ class Wrong(InputError):
         self.field = field
 
     def at(self, source: str, location: str) -> DatasetError:
-        """Return the error with source and location."""
+        """Build a DatasetError with the source and the location of the value."""
         where = f", {location}" if location else ""
         return DatasetError(
             f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
@@ -280,7 +280,7 @@ class _Records:
         kinds[record.kind](record.fields, record.location)
 
     def _add_memory(self, fields: dict[str, Any], location: str) -> None:
-        """Add a memory."""
+        """Add a record of a memory; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in MEMORIES:
                 raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
@@ -309,7 +309,7 @@ class _Records:
             existing[name] = None
 
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
-        """Add an edge."""
+        """Add a record of an edge; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in EDGES:
                 raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
@@ -323,7 +323,8 @@ class _Records:
         relation = normalise_word(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
             raise Wrong(
-                f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation"
+                f"Expected a relation, not {relation!r:.60}. {did_you_mean(str(relation), RELATIONS)}",
+                "relation",
             )
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
@@ -364,7 +365,7 @@ class _Records:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
-        """Set the policies."""
+        """Store the fields of the record of policies."""
         self.policies = fields
 
 

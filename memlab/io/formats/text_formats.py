@@ -148,7 +148,7 @@ _BREAKS = re.compile("[<\x7f-\x9f\u2028\u2029\ufeff]")
 _ACTIVE = re.compile("<(?=[A-Za-z/!?])|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile("&#([0-9]{1,5});")
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~])")
-# Characters that a file name replaces by a hyphen, and characters of a heading.
+# Characters that a file name replaces by a hyphen, and the maximum characters of a heading.
 _WORDS = re.compile(r"[^a-z0-9]+")
 _SHOWN = 70
 

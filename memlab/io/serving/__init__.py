@@ -216,7 +216,7 @@ def connect(
     timeout
         Maximum seconds per call, above 0 and at most 86,400.
     insecure
-        Send the token over plain http to another machine.
+        Whether to send the token over plain http to another machine.
 
     Returns
     -------

@@ -261,7 +261,8 @@ def count_memories(count: int) -> str:
 
 # -- errors that are sent to a client ---------------------------------------------------------------------------------
 
-# Where a refusal names the error's class; the protocol leaves prefixed keys of metadata to the server.
+# The metadata key under which a refusal names the error's class. The protocol leaves prefixed keys
+# to the server.
 _KEY = "memlab/error"
 _CLASSES: dict[str, type[MemlabError]] = {
     name: value

@@ -24,11 +24,11 @@ from memlab.ui.widgets.bundles import bundle
 
 __all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "build_uri", "read_resource"]
 
-# Chosen by the server, as the protocol allows.
+# The scheme of all addresses, which the protocol lets the server choose.
 _SCHEME = "memlab://"
 # A resource and the name or number in it; a name may contain any character, also a line end.
 _NAMED_URI = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
-# Enough to know what a lab is about; a large one has thousands of entities.
+# Maximum names in the description of a lab: a large lab has thousands of projects and entities.
 _MAX_NAMES = 100
 # Assumptions about missing feedback that a verdict can be read under.
 _ASSUMPTIONS = ("zero", "censor", "inverse", "bounds")
@@ -141,13 +141,13 @@ def _format_policy(connection: Connection, slot: str) -> str:
 
 
 def _format_profile(connection: Connection, entity: str) -> str:
-    """Return the profile of an entity."""
+    """Return the profile of an entity as an element of a prompt."""
     profile = connection.visible.facts.profile(entity, project=connection.project)
     return f"{NOTE}\n{format_element('profile', profile.text, {'of': entity})}"
 
 
 def _format_narrative(connection: Connection, entity: str) -> str:
-    """Return the facts about an entity in one line."""
+    """Return the current facts about an entity, in one line of a prompt element."""
     facts = connection.visible.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
     in_project = [
         id
@@ -264,7 +264,7 @@ def _parse_number(text: str, what: str) -> int:
 
 
 def _render_app(_: Connection, __: str) -> str:
-    """Return the page that explains a recall."""
+    """Return the HTML page of the MCP app that explains a recall."""
     page = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
     return page.replace("{script}", bundle("app"))
 

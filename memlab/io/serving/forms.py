@@ -43,7 +43,8 @@ __all__ = [
 LONGEST_REQUEST = 4 << 20
 """Maximum bytes of a request: a memory of 1 MB takes up to three times as much when it is escaped."""
 
-# Enough to correct a call in one go; a list of 100 wrong items would fill the window of a model.
+# Maximum faults in one message: enough to correct a call at once. A list of 100 would fill the
+# window of a model.
 _MAX_FAULTS = 5
 # Turns come from transcripts and summaries from consolidation; a model writes neither.
 _KINDS = ", ".join(kind for kind in KINDS if kind not in ("turn", "summary"))
@@ -345,9 +346,9 @@ class FeedbackAnswer(_Answer):
 def build_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a model, shortened.
 
-    A language model reads it with every request.     Titles repeat names and are dropped. An argument that may be
-    omitted is not also declared nullable. Definitions are inlined, which saves a client 3 ms when it checks the
-    answer of a recall.
+    A language model reads the schema with every request. Titles repeat names and are dropped. An
+    argument that may be omitted is not also declared nullable. Definitions are inlined, which saves
+    a client 3 ms when it checks the answer of a recall.
     """
     schema = model.model_json_schema()
     compact: dict[str, Any] = _compact_schema(schema, schema.pop("$defs", {}))

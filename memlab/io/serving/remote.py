@@ -57,7 +57,7 @@ Memories: TypeAlias = _MemoryLike | Iterable[_MemoryLike]
 
 
 class _Text(BaseModel):
-    """A part of a result for a reader."""
+    """A text in the result of a tool call."""
 
     text: str = ""
 
@@ -72,7 +72,7 @@ class _Result(BaseModel):
 
 
 class _Fault(BaseModel):
-    """Error of the protocol, not of a tool."""
+    """An error of the JSON-RPC protocol, in contrast to the refusal of a tool."""
 
     message: str
 

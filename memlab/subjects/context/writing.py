@@ -113,7 +113,7 @@ class Entry:
 
 
 class Sheet:
-    """The entries of a prompt, at most ``budget`` tokens in either form."""
+    """The entries of a prompt: at most ``budget`` tokens as text and as Markdown."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
@@ -176,7 +176,7 @@ def make_entry(
 ) -> Entry:
     """Return a memory as an entry of at most ``maximum`` tokens.
 
-    It ends with the first of ``marks`` that leaves it room.
+    The entry ends with the first of ``marks`` that leaves room for the memory.
     """
     for mark in marks:
         room = maximum - -(-max(_count_bytes(mark), _count_bytes(escape_markdown(mark))) // 4) - 1
@@ -202,8 +202,8 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
     """Return a memory as an entry: a fact as a phrase, a procedure with steps, or its summary.
 
-    A memory without a summary is its text. With ``day``, notes without files begin with their day
-    (UTC).
+    A memory without a summary is written as its text. With ``day``, notes without files begin with
+    their day (UTC).
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names
@@ -263,7 +263,7 @@ def quote_line(text: str) -> str:
 
 
 def escape_markdown(line: str) -> str:
-    r"""Return a line as Markdown that displays it literally: no markup, links, images or HTML.
+    r"""Escape a line so that Markdown displays it literally, without links or HTML.
 
     >>> escape_markdown("1. **see** [this](http://x) <b>")
     '1\\. \\*\\*see\\*\\* \\[this\\](http://x) &lt;b&gt;'

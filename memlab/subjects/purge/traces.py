@@ -332,7 +332,7 @@ def _database(file: Path) -> FileParts:
 
 
 def _table(file: Path) -> FileParts:
-    """Yield the columns of a Parquet file."""
+    """Yield the columns of a Parquet file that may contain text."""
     for column in pl.read_parquet(file):
         values = column
         while values.dtype.base_type() is pl.List:
@@ -359,7 +359,7 @@ def _listed(words: Iterable[str]) -> bytes:
     return b"\0%b\0" % "\0".join(words).encode()
 
 
-# How files are decoded, by suffix; others are one part.
+# The decoder for each suffix; a file with another suffix is a single part.
 _READERS = {".db": _database, ".parquet": _table, ".npz": _archive, ".zip": _archive}
 
 

@@ -33,7 +33,7 @@ __all__ = [
 Rows = NDArray[np.int64]
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]
-"""Superseded rows with the values set by superseding, and the former ones."""
+"""Each superseded row with the values that superseding set, and its former values."""
 
 _GONE = ("deleted", "purged", "quarantined")
 """Statuses that a quarantine does not change, because such memories are out of recall already."""
@@ -46,8 +46,8 @@ _FOLLOWED = ("status", "superseded_by", "valid_until", "reason")
 class QuarantinePlan:
     """The changes of a quarantine.
 
-    ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again.
-    All ascend. ``now`` and ``was`` are the parts of a change to the new and to the former
+    ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again. All three
+    are ascending. ``now`` and ``was`` are the parts of a change to the new and to the former
     values.
     """
 
@@ -98,8 +98,8 @@ def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Row
 def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
     """Return the memories that `ids` ever superseded, with old and new values.
 
-    The events are read twice. Of several times the first counts. A memory that was imported as
-    superseded counts as formerly active.
+    The events are read twice. If several of `ids` superseded a memory in turn, the first
+    supersession counts. A memory that was imported as superseded counts as formerly active.
     """
     # The first pass collects the rows, so that the second one keeps values of few memories only.
     superseding = set(ids)
