@@ -383,7 +383,7 @@ def command(
 
 
 def _build_options(verb: str, options: Mapping[str, str]) -> list[click.Parameter]:
-    """Return parameters of a verb as options."""
+    """Build the command-line options for some parameters of a verb."""
     if not options:
         return []
     parameters = describe_parameters(resolve_name(verb))
@@ -391,7 +391,7 @@ def _build_options(verb: str, options: Mapping[str, str]) -> list[click.Paramete
 
 
 def _build_option(parameter: Parameter, text: str) -> click.Option:
-    """Return a parameter of a verb as an option."""
+    """Build the command-line option for one parameter of a verb."""
     names, help_text = (
         [f"--{parameter.name.replace('_', '-')}", parameter.name],
         text or parameter.doc or None,

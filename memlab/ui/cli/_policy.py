@@ -159,7 +159,7 @@ def _print_painted(report: Any, text: Callable[[], str], paint: bool, as_json: b
 
 
 def _format_value(value: float | bool | str) -> str:
-    """Return a value as JSON."""
+    """Return the value of a setting or a result as JSON text."""
     return json.dumps(value, ensure_ascii=False)
 
 

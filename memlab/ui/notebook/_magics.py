@@ -249,7 +249,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict[str, str], str]:
-    """Split a magic's line into its options and the rest."""
+    """Split the line of a magic into its options and the remaining text."""
     options, rest = dict[str, str](), line.strip()
     while (match := _OPTION.match(rest)) is not None:
         name, value = match.groups()
@@ -266,7 +266,7 @@ def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict
 
 # -- completion -------------------------------------------------------------------------------------------------------
 
-# Places at the end of a line, or in a cell, at which a name of memlab may be completed.
+# Patterns of the text before the cursor at which a name of memlab may be completed.
 _PACK = re.compile(
     r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$"""
 )
@@ -351,7 +351,7 @@ class Installed(Displayed):
     Attributes
     ----------
     version
-        The version.
+        The installed version.
     moves
         Ranks and scores before and after, by query and memory, of memories among the first eight. A rank is null
         if the memory is not in the results.

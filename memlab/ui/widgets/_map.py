@@ -195,7 +195,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a lab.
+    """The positions of a lab's memories on the map.
 
     Attributes
     ----------

@@ -191,7 +191,7 @@ class Rows:
         )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
-        """Return each chart's bars, for all rows and for rows that pass other filters.
+        """Count the rows of each chart's bars: all rows, and rows that pass other filters.
 
         Times are in milliseconds since 1970. The 40 most frequent words have a bar.
         """

@@ -156,7 +156,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_page(self, start: Place, count: Place) -> dict[str, Any]:
-        """Return a window of the shown rows."""
+        """Return at most ``count`` of the shown rows, from position ``start``."""
         if event_of(self.lab) != self._about.get("event"):
             self._show()
         return {"rows": self._window(start, min(count, _MOST)), "event": self._about["event"]}

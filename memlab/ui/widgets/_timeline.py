@@ -140,7 +140,7 @@ class VersionTimeline(Widget, bundle="timeline"):
             self._look()
 
     def _look(self) -> None:
-        """Read everything that is shown from the current lab."""
+        """Read the versions, feedback, challenges and pins from the current lab."""
         lab = self.lab
         events = lab.policies.history()
         feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()

@@ -229,7 +229,7 @@ def latest_questions(lab: Lab, limit: int, *, project: str | None = None) -> lis
 
 
 class Draft(NamedTuple):
-    """A text as a policy with its ``sliders``, or its error with ``text`` and ``places``."""
+    """The text of a draft compiled to a policy with its sliders, or the error in it."""
 
     policy: Policy | None
     problem: dict[str, Any] | None
