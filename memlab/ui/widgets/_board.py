@@ -324,7 +324,7 @@ def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> l
 
 
 def name_of(policy: str | Pack) -> str:
-    """Return the name of a policy: of a Pack, of the text of a pack, or the name itself."""
+    """Return the name of a Pack or of a pack's text; other names are unchanged."""
     return (
         load_pack(policy).name
         if isinstance(policy, Pack) or policy.lstrip().startswith("(pack")
