@@ -98,7 +98,7 @@ class FactTimes(Projection):
 
 
 def get_fact_times(state: State) -> FactTimes:
-    """Return the register of repeated facts."""
+    """Return the register of facts that were stated again."""
     return state.projection(FactTimes)
 
 

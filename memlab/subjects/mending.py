@@ -111,7 +111,7 @@ def _name_or_placeholder(name: str, event: Event, number: int) -> str:
 
 
 def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Return the dumped register of entities with valid names."""
+    """Replace invalid names in a dumped register of entities by placeholders."""
     entries = [
         [_name_or_placeholder(name, event, number), *rest]
         for number, (name, *rest) in enumerate(dumped["entries"])
@@ -124,7 +124,7 @@ def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _repair_centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Return the dumped register of clusters with valid names."""
+    """Replace invalid names in a dumped register of clusters by placeholders."""
     return {
         **dumped,
         "clusters": [

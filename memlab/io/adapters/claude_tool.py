@@ -41,7 +41,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
         self.files = files
 
     def _run(self, command: Any) -> str:
-        """Carry out a command of the model."""
+        """Carry out a command of the model; raise ToolError for a refused command."""
         try:
             return self.files.run(command.model_dump(exclude_none=True))
         except MemlabError as error:
@@ -50,5 +50,5 @@ class LabMemoryTool(BetaAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = _run
 
     def clear_all_memory(self) -> str:
-        """Delete all files."""
+        """Delete all memory files."""
         return self.files.clear()

@@ -53,7 +53,7 @@ _NAME = re.compile(r"[^\\/:*?\"<>|\x00-\x1f\x7f]{1,200}")
 
 @dataclass(frozen=True)
 class Synced:
-    """Result of ``read_memfs`` or ``write_memfs``: paths in the folder, in order.
+    """The files or memories that ``read_memfs`` or ``write_memfs`` processed.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def write_memfs(
 
 
 def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
-    """Return the content of each file by its path."""
+    """Return the Markdown content of each file to write, by path."""
     own = Records(lab, name).get_below()
     pages = {record.path: _format_file(record) for record in own}
     written = {record.id for record in own}
@@ -238,7 +238,7 @@ def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[
 
 
 def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
-    """Write each file and register it as an export."""
+    """Write each page to a file, and register the file as an export."""
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
     for path, content in pages.items():

@@ -202,6 +202,6 @@ def _split_item(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _find_text(part: Any) -> str | None:
-    """Return the text of a part of a message, or None."""
+    """Return the text or the refusal in a part of a message, or None."""
     text = part.get("text", part.get("refusal")) if isinstance(part, Mapping) else None
     return text if isinstance(text, str) else None

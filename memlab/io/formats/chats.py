@@ -107,7 +107,7 @@ _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 
 
 def _read_turns(location: Location) -> tuple[Turn, ...]:
-    """Read the messages of a chat as turns."""
+    """Read the messages of a BEAM chat as turns."""
     turns: list[Turn] = []
     at: datetime | None = None
     batches = location.records(load_json(location.path, "a chat of BEAM"), "(itself)", "batches")
@@ -132,7 +132,7 @@ def _read_turns(location: Location) -> tuple[Turn, ...]:
 def _list_messages(
     batch: dict[str, Any], field: str, location: Location
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each message of a batch with its field name."""
+    """Yield the field name and the record of each message of a batch."""
     for number, turn in enumerate(location.items(batch.get("turns"), f"{field}.turns", "turns")):
         yield from location.records(turn, f"{field}.turns[{number}]", "messages")
 
@@ -160,7 +160,7 @@ _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P
 
 
 def _read_anchor(record: dict[str, Any], field: str, location: Location) -> datetime | None:
-    """Return the time of a batch or message; None without an anchor."""
+    """Return the time in a record's ``time_anchor``, or None without an anchor."""
     anchor = location.text(record, "time_anchor", field, required=False)
     return (
         location.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
@@ -168,7 +168,7 @@ def _read_anchor(record: dict[str, Any], field: str, location: Location) -> date
 
 
 def _read_questions(location: Location, order: Mapping[str, int]) -> Iterator[Question]:
-    """Yield the questions of a chat, by ability."""
+    """Yield the questions of a BEAM chat, ability by ability."""
     abilities = location.record(
         load_json(location.path, "BEAM's questions"),
         "(itself)",
@@ -458,7 +458,7 @@ def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
 def _read_task(
     task: Path, category: str, corpus: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Question]]:
-    """Yield the questions of a task, each with its candidates."""
+    """Yield each question of an LMEB task with its candidate documents."""
     candidates = _read_candidates(task, corpus)
     relevant_by_query = _read_qrels(task / "qrels.tsv")
     for number, value in read_json_lines(task / "queries.jsonl", "LMEB's queries"):
@@ -525,7 +525,7 @@ def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
 def _build_conversation(
     name: str, candidates: Sequence[str], corpus: Mapping[str, str]
 ) -> Conversation:
-    """Return the candidates of a scene as a conversation."""
+    """Build a conversation whose turns are the candidates of a scene."""
     if not candidates:
         raise DatasetError(f"{name} has no candidates, so nothing can be retrieved.")
     return Conversation(

@@ -43,7 +43,7 @@ _UNNUMBERED = 2
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:
-    """Return the policies of a lab for an export.
+    """Return the active pack, installed policies and version history for an export.
 
     The result has the texts of the active pack, policies installed over it, and the history of
     every slot.
@@ -125,7 +125,7 @@ def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
 
 
 def _read_parts(record: Any, location: str) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Return helpers and parameters of an installed policy."""
+    """Check the record of an installed policy; return its helpers and parameters."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
@@ -154,7 +154,7 @@ def _is_texts(value: object) -> bool:
 
 
 class Chronicle(Protocol):
-    """A journal, or the part of a journal that a past lab shows."""
+    """The events of a journal, or of the part that a past lab shows."""
 
     @property
     def head(self) -> int:
@@ -162,7 +162,7 @@ class Chronicle(Protocol):
         ...
 
     def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]:
-        """Yield the events ``after < seq <= upto``."""
+        """Yield the events with numbers above ``after``, up to ``upto``."""
         ...
 
 
@@ -201,7 +201,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
-    """Return the contents of the lab at ``folder``, folded into a new ``state``.
+    """Fold the lab in a folder into ``state``, and return its contents as a bundle.
 
     Raises NotALab, NewerLab or DamagedLab.
     """

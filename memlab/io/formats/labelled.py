@@ -42,7 +42,7 @@ LARGEST = 4 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A location in a file, and checks of the values found there.
+    """A location in a file, with checks whose errors name the location.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Location:
         return value
 
     def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each object of a list with its field name."""
+        """Yield the field name and the value of each object in a list."""
         begins = "" if field == "(itself)" else field
         for index, item in enumerate(self.items(value, field, what)):
             yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
@@ -669,7 +669,7 @@ def _check_columns(row: dict[str, Any], location: Location) -> None:
 
 
 def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
-    """Yield the ids, refs and texts in a row."""
+    """Yield the ids, refs and texts of the memories that a row names."""
     for field in _WANTED:
         value = row.get(field)
         for item in value if isinstance(value, list) else () if value is None else (value,):
@@ -682,6 +682,6 @@ def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
 
 
 def _read_time(row: dict[str, Any], location: Location) -> datetime | None:
-    """Return the time in a row, or None."""
+    """Return the time of the query in a row, or None."""
     text = location.text(row, "at", "", required=False)
     return location.time(text, "at", "2026-03-01T09:00") if text else None

@@ -89,7 +89,7 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _read_sample(item: object, location: Location, unnamed: str) -> LabelledConversation:
-    """Read one conversation with its questions."""
+    """Read one conversation of a LoCoMo file with its questions."""
     sample = location.record(item, "(itself)")
     name = location.text(sample, "sample_id", "(top)", required=False)
     if name:
@@ -108,7 +108,7 @@ _SESSION = re.compile(r"session_(\d{1,6})\Z")
 
 
 def _read_turns(value: object, location: Location) -> tuple[Turn, ...]:
-    """Read the turns of all sessions."""
+    """Read the turns in all sessions of a LoCoMo conversation."""
     record = location.record(value, "conversation", "an object with session_1, ...")
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []

@@ -222,7 +222,7 @@ class MemoryAnswer(_Answer):
     def from_memory(
         cls, memory: Memory, *, score: float = 0.0, probe: bool = False
     ) -> MemoryAnswer:
-        """Return the answer that describes a memory."""
+        """Build the answer that describes a memory."""
         return cls(
             id=memory.id,
             text=memory.text,
@@ -313,7 +313,7 @@ class ContextAnswer(_Answer):
 
 
 class LoggedFeedback(_Answer):
-    """One judgement of a memory in the log."""
+    """One judgement of a memory, as it was logged."""
 
     memory: int
     outcome: str
@@ -344,7 +344,7 @@ class FeedbackAnswer(_Answer):
 
 
 def build_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a model, shortened.
+    """Return the JSON schema of a model without titles and references.
 
     A language model reads the schema with every request. Titles repeat names and are dropped. An
     argument that may be omitted is not also declared nullable. Definitions are inlined, which saves

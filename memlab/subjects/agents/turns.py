@@ -268,7 +268,7 @@ class Turns:
 
 
 class _Search:
-    """The worker of some turns.
+    """The background worker of one ``Turns``, with its queue and results.
 
     It holds no reference to the turns, so that abandoned ones end.
     """

@@ -408,7 +408,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return which rows have files of which the task names none."""
+        """Return a mask of the rows with files, none of which the task names."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]

@@ -67,7 +67,7 @@ _BEGINNING = re.compile(r"^(?:(\d+)([.)])|([#+=-]))")
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory as text.
+    """One memory as a line of a prompt, with an optional heading.
 
     ``head`` is a line above it, and ``entity`` the entity whose line it continues.
     """
@@ -138,7 +138,7 @@ class Sheet:
         return 2 + max(_count_bytes(entry.words), _count_bytes(escape_markdown(entry.words)))
 
     def add(self, entry: Entry) -> int:
-        """Add an entry; return its bytes."""
+        """Add an entry to the prompt; return the bytes that it takes."""
         cost = self.cost(entry)
         self._used += cost
         if entry.entity in self._of_entity:

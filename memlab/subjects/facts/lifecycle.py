@@ -291,7 +291,7 @@ def _ending_predicates() -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the stems of some words."""
+    """Return the set of stems of some words."""
     return frozenset(map(_stem_word, words))
 
 
@@ -303,7 +303,7 @@ def _stem_value(value: str) -> frozenset[str]:
 
 
 def _stem_word(word: str) -> str:
-    """Return a word without its ending."""
+    """Remove an English ending from a word if at least three letters remain."""
     word = word.removesuffix("'s")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:

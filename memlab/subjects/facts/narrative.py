@@ -78,7 +78,7 @@ def convert_to_third_person(text: str) -> str | None:
 
 
 def _convert_verb(word: str) -> str:
-    """Convert a verb to the third person."""
+    """Convert a first-person verb to the third person."""
     verb = word.lower()
     return _index_verbs().get(verb, verb)
 
@@ -135,7 +135,7 @@ _NOUN = re.compile(r"is (?:a|an|the) ")
 
 @dataclass(frozen=True)
 class Narrative(Displayed):
-    """Memories as a text for a prompt.
+    """Memories written as a text for a prompt, within a token budget.
 
     Attributes
     ----------

@@ -51,7 +51,7 @@ class NameBearers:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Add a name of a purged memory (``mine``) or of another one."""
+        """Record a name that purged memories have (``mine``), or that others have."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
@@ -86,7 +86,7 @@ def gather_names(
 
 
 class _Gathering:
-    """A walk through the bodies of events that collects names.
+    """A collector of names that walks through the bodies of events.
 
     ``bearers`` are the ids of the memories to which the names of a body or item belong.
     """
@@ -101,7 +101,7 @@ class _Gathering:
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
     def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
-        """Add the names in the members of a mapping."""
+        """Add the names in the members of a mapping, each by its declared field."""
         for name, value in values.items():
             part = field.get(name)
             if value is not None and part.bears_names:

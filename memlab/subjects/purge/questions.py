@@ -155,7 +155,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _folded(text: str) -> str:
-    """Return a text normalized and case-folded for comparison."""
+    """Normalize and case-fold a text for comparison."""
     return normalize_text(text).casefold()
 
 

@@ -142,7 +142,7 @@ def _line(row: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """The memories to purge.
+    """The rows to purge, with the filters and entity names that selected them.
 
     ``filters`` name a project, session or viewer whose logged queries are purged too. ``entity``
     has the names of a purged entity.
@@ -279,7 +279,7 @@ class Receipt:
         self.rows.append(("found", what, str(where), count, None, how))
 
     def frame(self) -> pl.DataFrame:
-        """Return the rows in the order of the steps."""
+        """Return the collected rows as a frame, ordered by step."""
         steps = ("removed", "searched", "found")
         ordered = sorted(self.rows, key=lambda row: steps.index(row[0]))
         return pl.DataFrame(ordered, schema=_SCHEMA, orient="row")

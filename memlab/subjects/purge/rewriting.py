@@ -61,7 +61,7 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 def _redact_members(
     field: Field, values: Siblings, gone: PurgePlan, decision: int | None = None
 ) -> dict[str, Any]:
-    """Redact the values of a mapping.
+    """Redact the values of a mapping, each by its declared field.
 
     ``decision`` is the recall that the event belongs to.
     """
@@ -80,7 +80,7 @@ def _redact_members(
 
 
 def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a value by the role of its field."""
+    """Redact a value with the function for the role of its field."""
     if value is None or not field.rewritten:
         return value
     return _REDACT[field.role](field, value, siblings, gone)
@@ -256,7 +256,7 @@ def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
 
 
 def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact the columns of added memories."""
+    """Redact the columns of memories that an event adds."""
     if "first" not in siblings:
         return columns
     return _columns(range(siblings["first"], siblings["first"] + siblings["count"]), columns, gone)

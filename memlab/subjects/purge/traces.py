@@ -52,7 +52,7 @@ _RUN = 12
 
 @dataclass(frozen=True)
 class SearchTerms:
-    """The bytes to search for.
+    """The byte patterns to search for after a purge.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Trace:
 
 @dataclass
 class SearchReport:
-    """The extent of a search and its traces.
+    """The extent of a search for purged content, and its traces.
 
     ``opaque`` counts files that could not be decoded and were searched as bytes only.
     """
@@ -118,7 +118,7 @@ class SearchReport:
 def search_terms(
     texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]
 ) -> SearchTerms:
-    """Return the search terms for purged ``texts``, by id, and purged ``names``.
+    """Build the search terms for purged ``texts``, by id, and purged ``names``.
 
     ``stays`` has the ``id`` and ``text`` of every remaining memory, ``borne`` the names that they
     have.
@@ -310,7 +310,7 @@ _CALLED = {"payload": "memory", "slate": "recall"}
 
 
 def _database(file: Path) -> FileParts:
-    """Yield the cells of a database."""
+    """Yield the schemas and the text and binary cells of an SQLite database."""
     # A database without a log, such as a backup, is opened as immutable, so that SQLite creates no files next to it.
     closed = not file.with_name(f"{file.name}-wal").exists()
     uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"

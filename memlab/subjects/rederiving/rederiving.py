@@ -209,7 +209,7 @@ class Fact(Protocol):
 def rederive(
     before: Mapping[str, Any], old: str, new: str, edited: Mapping[str, Any], pack: Pack
 ) -> Rederived:
-    """Return the fields of a memory after its text changed from `old` to `new`.
+    """Derive the fields of a memory again after its text changed to `new`.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> s
 
 
 class _Work:
-    """The fields of one memory during the decision, and the decisions."""
+    """The fields of one memory while they are derived again, with notes."""
 
     def __init__(self, after: dict[str, Any], edited: frozenset[str], words: Wording) -> None:
         self.after, self.given, self.words = after, edited, words

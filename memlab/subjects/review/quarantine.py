@@ -44,7 +44,7 @@ _FOLLOWED = ("status", "superseded_by", "valid_until", "reason")
 
 @dataclass(frozen=True)
 class QuarantinePlan:
-    """The changes of a quarantine.
+    """The rows and values that a quarantine changes, and the former values.
 
     ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again. All three
     are ascending. ``now`` and ``was`` are the parts of a change to the new and to the former
@@ -58,7 +58,7 @@ class QuarantinePlan:
     was: list[dict[str, Any]]
 
     def change(self, at: int) -> Change:
-        """Return the change that the event carries."""
+        """Return the state change that the event of the quarantine contains."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
             set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()

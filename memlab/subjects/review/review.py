@@ -76,7 +76,7 @@ _REPLAYED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Quarantined(Displayed):
-    """The result of a quarantine, with the effect of its memories until then.
+    """The result of a quarantine, and the recalls that its memories affected.
 
     Attributes
     ----------
@@ -508,7 +508,7 @@ class LabReview:
     def _answers(
         self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """Repeat the newest recalls of the memories without the memories."""
+        """Repeat the newest recalls that returned some memories, without these memories."""
         decisions = (
             np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
         )

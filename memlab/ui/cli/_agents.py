@@ -348,7 +348,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files in a text, and the session that a hook names."""
+    """Return the files that a text names, and the session that a hook names."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -366,7 +366,7 @@ def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
 
 
 def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
-    """Return the report of a module map."""
+    """Build the report of a module map: modules, commands and conventions."""
     rows = modules.frame.select("confidence", "module", "description").rows()
     lines = [
         repr(modules)[1:-1],

@@ -621,7 +621,7 @@ def _list_ids(hits: Hits) -> list[int]:
 
 
 def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """Return the turns around the two main ones, with the main ones marked."""
+    """Return the turns around the helpful and the outdated turn, marking these two."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {

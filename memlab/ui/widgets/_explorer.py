@@ -205,7 +205,7 @@ class RecallExplorer(Widget, bundle="explorer"):
             self.fault = ""
 
     def _lab_then(self) -> Lab:
-        """Return the lab at the requested instant, which is replayed once."""
+        """Return the lab as of ``at``, which is replayed once, or the current lab."""
         if self._past is not None and self._past[0] != self.at:
             self._past[1].close()
             self._past = None

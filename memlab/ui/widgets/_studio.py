@@ -255,7 +255,7 @@ class PolicyStudio(Widget, bundle="studio"):
     # -- checking and ranking -----------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Check the draft again if the settings have changed."""
+        """Check the draft again if the slot, the text or the queries have changed."""
         if (self.slot, self.source, self.questions) == self._followed:
             return
         with self.faults_shown():

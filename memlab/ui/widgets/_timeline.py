@@ -101,7 +101,7 @@ class VersionTimeline(Widget, bundle="timeline"):
         return self._frame.with_columns(question=queries.gather(self._frame["question"]))
 
     def refresh(self) -> None:
-        """Read the history again."""
+        """Read the versions, feedback and challenges again."""
         self._look()
 
     def page(self) -> str:
@@ -115,7 +115,7 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @checked
     def answer_look(self) -> None:
-        """Read the slot's history again."""
+        """Read the versions, feedback and challenges again."""
         self._look()
 
     @checked

@@ -174,7 +174,7 @@ def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return each candidate's rank and score in two rankings."""
+    """Join two rankings: the rank and score of each candidate before and after."""
     both = before.join(
         after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
     )

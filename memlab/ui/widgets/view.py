@@ -130,7 +130,7 @@ class Page:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The settings of the page."""
+        """The tabs, the title and the note, which the page's script reads."""
         return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 
