@@ -757,11 +757,11 @@ def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
                     ),
                 )
             },
-            "does not say of which memory it speaks",
+            "does not say which memory it describes",
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
         ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "not a valid attribute name"),
-        ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
+        ({"projections": (Notes,)}, "not a subclass of memlab.kernel.state.Projection"),
     ],
 )
 def test_events_and_accessors_are_checked_when_they_are_declared(declared, message):

@@ -303,5 +303,5 @@ def test_entities_that_are_merged_in_a_circle_are_refused(into):
     dumped = msgspec.msgpack.decode(msgspec.msgpack.encode(entities.dump()))
     for entry, target in zip(dumped["entries"], into, strict=True):
         entry[4] = target
-    with pytest.raises(InputError, match="in a circle, or into nothing"):
+    with pytest.raises(InputError, match="in a cycle or into a missing entity"):
         Entities().load(dumped)
