@@ -1,4 +1,4 @@
-"""The version of memlab, equal to the one in pyproject.toml."""
+"""The version of memlab, which equals the version in pyproject.toml."""
 
 __all__ = ["__version__"]
 

@@ -58,7 +58,7 @@ class TestNames:
 
     @pytest.mark.parametrize("empty", ["", " ", "\n\t", "\u200e\u200f", "\u2067 \u2069"])
     def test_a_name_of_nothing_is_refused(self, empty):
-        with pytest.raises(InputError, match="has a name"):
+        with pytest.raises(InputError, match="is empty"):
             normalize_entity_name(empty)
 
     @given(st.text(min_size=1, max_size=20))

@@ -655,7 +655,7 @@ def _describe_event_type_fault(declared: EventType) -> str | None:
     # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
     if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
-        return f"The kind of event {kind!r} must begin with the name of its extension: write {extension}/{kind}."
+        return f"The kind of event {kind!r} must begin with the name of its extension: {extension}/{kind}."
     if declared.adds or declared.policies or declared.asks:
         return f"The event {kind} adds memories, changes policies or is a recall, as only memlab's own events may."
     return _unclear_text(declared)
