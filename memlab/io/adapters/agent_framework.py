@@ -20,16 +20,12 @@ from typing import Any
 
 import polars as pl
 
-from memlab.errors import InputError, MissingExtra
+from memlab.errors import InputError, require_extra
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
-try:
+with require_extra("agent-framework", "memlab.io.adapters.agent_framework"):
     from agent_framework import ContextProvider, Message
-except ImportError as error:
-    raise MissingExtra(
-        "memlab.io.adapters.agent_framework", "agent-framework-core", "agent-framework"
-    ) from error
 
 __all__ = ["LabContext"]
 

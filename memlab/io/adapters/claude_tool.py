@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from memlab.errors import MemlabError, MissingExtra
+from memlab.errors import MemlabError, require_extra
 from memlab.io.adapters.claude import MemoryFiles
 
-try:
+with require_extra("claude", "memlab.io.adapters.claude_tool"):
     from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
-except ImportError as error:
-    raise MissingExtra("memlab.io.adapters.claude_tool", "anthropic", "claude") from error
 
 __all__ = ["LabMemoryTool"]
 

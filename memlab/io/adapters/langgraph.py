@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from memlab.errors import InputError, MissingExtra
+from memlab.errors import InputError, require_extra
 from memlab.io.adapters._records import (
     Record,
     Records,
@@ -41,7 +41,7 @@ from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
-try:
+with require_extra("langgraph", "memlab.io.adapters.langgraph"):
     from langgraph.store.base import (
         NOT_PROVIDED,
         BaseStore,
@@ -59,8 +59,6 @@ try:
         tokenize_path,
         validate_op_namespace,
     )
-except ImportError as error:
-    raise MissingExtra("memlab.io.adapters.langgraph", "langgraph", "langgraph") from error
 
 __all__ = ["LabStore"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from memlab.errors import InputError, MissingExtra
+from memlab.errors import InputError, require_extra
 from memlab.io.serving._connection import SHORTEST_TOKEN, Client, check_token, read_clients
 from memlab.io.serving._connection import describe_error as describe_error  # for tests
 from memlab.io.serving._connection import restore_error as restore_error  # for tests
@@ -75,12 +75,11 @@ def lab_server(
     ...     lab_server(lab, role="reader").name
     'memlab'
     """
-    try:
+    with require_extra("mcp", "memlab serve"):
         import mcp  # noqa: F401
-    except ImportError:
-        raise MissingExtra("memlab serve", "the package mcp", "mcp") from None
-    from memlab.io.serving._connection import Connection
-    from memlab.io.serving._server import build_server
+
+        from memlab.io.serving._connection import Connection
+        from memlab.io.serving._server import build_server
 
     return build_server(
         Connection.from_lab(lab, project=project, viewer=viewer, session=session, role=role)
@@ -235,11 +234,8 @@ def connect(
     >>> connect("http://127.0.0.1:8765", token="at-least-16-characters")
     <RemoteLab http://127.0.0.1:8765/mcp>
     """
-    try:
-        import pydantic  # noqa: F401
-    except ImportError:
-        raise MissingExtra("memlab.io.serving.connect", "the package mcp", "mcp") from None
-    from memlab.io.serving.remote import RemoteLab
+    with require_extra("mcp", "memlab.io.serving.connect"):
+        from memlab.io.serving.remote import RemoteLab
 
     secret = token if token is not None else os.environ.get("MEMLAB_TOKEN")
     if not secret:

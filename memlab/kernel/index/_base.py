@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import DamagedLab
+from memlab.errors import DamagedLab, require_extra
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.kernel.index._vectors import BLOCK, Vectors
 from memlab.kernel.registry import Registry
@@ -181,7 +181,8 @@ class Forest:
 
 def _new_index(dim: int) -> Any:
     """Return an empty index of Annoy."""
-    from annoy import AnnoyIndex
+    with require_extra("annoy", "The index of more than 100,000 vectors"):
+        from annoy import AnnoyIndex
 
     return AnnoyIndex(dim, "angular")
 

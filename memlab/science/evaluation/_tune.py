@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, UnknownName, require_extra
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
@@ -563,7 +563,8 @@ def _evolve(
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
     """Run one search, and return every point tried with its value."""
-    from scipy.optimize import differential_evolution
+    with require_extra("science", "memlab.tune"):
+        from scipy.optimize import differential_evolution
 
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 import memlab
+from memlab.errors import require_extra
 from memlab.ui.cli._base import LocalPath, Report, command, main, print_report, write_if
 
 
@@ -100,7 +101,8 @@ def view(
 
     Example: memlab view my.memlab
     """
-    from memlab.ui.widgets.view import serve, write_bundle
+    with require_extra("widgets", "memlab view"):
+        from memlab.ui.widgets.view import serve, write_bundle
 
     if bundle is not None:
         if write or port:
