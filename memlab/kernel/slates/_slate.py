@@ -186,7 +186,10 @@ class Slate(Displayed):
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """The index of each shown item among the candidates. Raises InputError if it is not one."""
+        """The index of each shown item among the candidates.
+
+        Raises InputError if a shown item is not a candidate.
+        """
         wanted = np.array(self.shown, dtype=np.int64)
         indices = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         if len(wanted) and (not len(self.ids) or (self.ids[indices] != wanted).any()):

@@ -248,7 +248,7 @@ class Field:
 
     @cached_property
     def decision(self) -> str:
-        """The name of the nested field that refers to a recall, or "" without such a field."""
+        """The name of the nested field that refers to a recall, or ""."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
 
     @cached_property
