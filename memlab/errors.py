@@ -28,6 +28,7 @@
   - ExtensionError: a function of an extension that failed
     - MissingExtension: an extension that is needed and not registered
   - MissingExtra: an optional dependency that is not installed or is damaged (also an ImportError)
+  - UnsupportedSystem: an operating system on which memlab does not run (also an ImportError)
 
 There are five warnings as well:
 
@@ -85,6 +86,7 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
+    "UnsupportedSystem",
 ]
 
 
@@ -531,6 +533,10 @@ class MissingExtra(MemlabError, ImportError):
             f"{feature} needs {package}{state}. "
             f"Install it with: pip install {option}'memlab-core[{extra}]'"
         )
+
+
+class UnsupportedSystem(MemlabError, ImportError):
+    """An operating system on which memlab does not run."""
 
 
 @contextmanager

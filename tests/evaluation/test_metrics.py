@@ -118,5 +118,5 @@ def test_rankings_and_evidence_must_pair():
         InputError, match="2 rankings cannot be judged by the evidence of 1 questions"
     ):
         judge([["a"], ["b"]], [{"a"}], depth=3)
-    with pytest.raises(InputError, match="depth of a judgement is at least 1"):
+    with pytest.raises(InputError, match="depth is a whole number of at least 1, not 0"):
         judge([["a"]], [{"a"}], depth=0)

@@ -34,7 +34,7 @@ from memlab.io.serving.forms import (
     RememberForm,
     describe_faults,
 )
-from memlab.kernel.base.arguments import get_item
+from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.loopback import is_loopback
@@ -254,6 +254,7 @@ class RemoteLab:
         return printable(f"<RemoteLab {self.url}>")
 
     @_add_options(RememberForm)
+    @checked
     def remember(self, text: str, **options: Any) -> RememberAnswer:
         """Store a text as a memory.
 
@@ -282,6 +283,7 @@ class RemoteLab:
         return self._call("remember", RememberForm, RememberAnswer, {"text": text, **options})
 
     @_add_options(RecallForm)
+    @checked
     def recall(self, query: str, **options: Any) -> RemoteHits:
         """Retrieve the memories that answer a query best.
 
@@ -312,6 +314,7 @@ class RemoteLab:
         )
 
     @_add_options(FeedbackForm)
+    @checked
     def feedback(
         self, memories: Memories = (), outcome: str | None = None, **options: Any
     ) -> FeedbackAnswer:
@@ -344,6 +347,7 @@ class RemoteLab:
         arguments = {"memories": _ids_of(memories), "outcome": outcome, **options}
         return self._call("feedback", FeedbackForm, FeedbackAnswer, arguments)
 
+    @checked
     def forget(self, memories: Memories) -> ForgetAnswer:
         """Exclude memories from recall.
 
@@ -372,6 +376,7 @@ class RemoteLab:
         return self._call("forget", ForgetForm, ForgetAnswer, {"memories": _ids_of(memories)})
 
     @_add_options(ContextForm)
+    @checked
     def context(self, task: str, **options: Any) -> ContextAnswer:
         """Build a prompt context for a task within a token budget.
 

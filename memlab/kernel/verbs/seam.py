@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, MissingExtension
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import When
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import get_slot
@@ -65,6 +66,7 @@ class Seam:
     def __init__(self, lab: Any, core: Core, owner: str) -> None:
         self.lab, self._core, self._owner = lab, core, owner
 
+    @checked
     def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
         """Append an event of the extension durably.
 
@@ -102,6 +104,7 @@ class Seam:
         with self._core.store.writing() as tx:
             return tx.event(kind, dict(body), at=self._core.instant(at))
 
+    @checked
     def events(self, *kinds: str) -> list[Event]:
         """Return the events of some kinds that the viewer of this lab sees, oldest first.
 
@@ -118,6 +121,7 @@ class Seam:
         with self._core.reading():
             return list(self._core.store.journal.events(kinds=kinds))
 
+    @checked
     def projection(self, kind: type[P]) -> P:
         """Return the current table of a projection of the extension.
 
@@ -136,6 +140,10 @@ class Seam:
         MissingExtension
             If the lab was opened before the extension was registered.
         """
+        if not (isinstance(kind, type) and issubclass(kind, Projection)):
+            raise InputError(
+                f"projection needs the class of a projection, not {describe_value(kind)}."
+            )
         with self._core.reading() as state:
             if kind.name not in state.projections:
                 raise MissingExtension(
@@ -143,6 +151,7 @@ class Seam:
                 )
             return state.projection(kind)
 
+    @checked
     def ask(
         self, slot: str, memories: Memories | None = None, **given: float | bool | str
     ) -> NDArray[Any]:

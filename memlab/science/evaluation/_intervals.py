@@ -17,12 +17,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, stdtr, stdtrit
 
 from memlab.errors import InputError
+from memlab.kernel.base.arguments import AnyNumber, checked
 
 __all__ = [
     "FEW",
@@ -220,7 +222,11 @@ def _p(distance: float, error: float, width: float, freedom: float) -> float:
     return min(1.0, float(stdtr(freedom, -reach) + stdtr(freedom, -(reach + width))))
 
 
-def cluster_interval(values: ArrayLike, clusters: Sequence[object]) -> Estimate | None:
+@checked
+def cluster_interval(
+    values: NDArray[np.float64] | Sequence[Annotated[float, AnyNumber]],
+    clusters: NDArray[Any] | Sequence[str | int],
+) -> Estimate | None:
     """Estimate the mean of values with a 95% interval over clusters.
 
     Below 30 clusters the estimate is the mean of the clusters' means; from 30 clusters on it is
@@ -250,9 +256,9 @@ def cluster_interval(values: ArrayLike, clusters: Sequence[object]) -> Estimate 
     (0.45, -1.456)
     """
     array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or len(array) != len(clusters):
+    if array.ndim != 1 or np.shape(clusters)[:1] != array.shape:
         raise InputError(
-            f"There are {len(clusters)} clusters for values of shape {array.shape}. Pass one cluster for each value."
+            f"There are {np.size(clusters)} clusters for values of shape {array.shape}. Pass one cluster for each value."
         )
     order = {cluster: index for index, cluster in enumerate(dict.fromkeys(clusters))}
     valid = ~np.isnan(array)

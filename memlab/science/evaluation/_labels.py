@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
@@ -60,8 +61,9 @@ class Judged:
         return int(self.relevant.shape[1])
 
 
+@checked
 def judge(
-    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int
+    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: Count
 ) -> Judged:
     """Compute which evidence of each question its ranking retrieved.
 
@@ -93,8 +95,6 @@ def judge(
         raise InputError(
             f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions."
         )
-    if depth < 1:
-        raise InputError(f"The depth of a judgement is at least 1, not {depth}.")
     relevant = np.zeros((len(rankings), depth), dtype=np.bool_)
     gold = np.zeros(len(rankings), dtype=np.int64)
     for row, (ranking, wanted) in enumerate(zip(rankings, evidence, strict=True)):
@@ -157,6 +157,7 @@ METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
 _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
+@checked
 def measure(judged: Judged, name: str) -> Floats:
     """Return a retrieval metric for each question; NaN without evidence.
 

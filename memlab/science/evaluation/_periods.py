@@ -324,6 +324,7 @@ class Earnings:
         self._level = level
         self._packs: dict[str, _Earned] = {}
 
+    @checked
     def add(self, pack: str, day: int, reward: float, recall: int = 0) -> None:
         """Add one judgement.
 
@@ -340,6 +341,7 @@ class Earnings:
         """
         self._packs.setdefault(pack, _Earned()).add(day, reward, recall)
 
+    @checked
     def blocks(self, pack: str) -> int:
         """Return how many parts of days of a pack have ended.
 
@@ -355,6 +357,7 @@ class Earnings:
         """
         return self._packs[pack].parts.bets.count if pack in self._packs else 0
 
+    @checked
     def may_have_fallen(self, packs: Sequence[str], live: str) -> bool:
         """Return whether the live pack may have lower rewards than an earlier one.
 

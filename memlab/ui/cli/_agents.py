@@ -439,7 +439,7 @@ def serve(
     A host starts this command and uses standard input and output. It has five tools (remember, recall, forget,
     feedback, context) and resources to read. A reader recalls; a member also remembers, and changes what it alone
     created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
-    exist. Needs: pip install 'memlab[mcp]'.
+    exist. Needs: pip install 'memlab-core[mcp]'.
 
     With --http, all clients send the token in MEMLAB_TOKEN, or a random one, which is printed. The option
     --clients names a TOML file with one table per client instead, such as [coder] with token = "..." and role =

@@ -22,6 +22,7 @@ import polars as pl
 import traitlets
 
 from memlab.errors import InputError, MemlabError, UnknownName
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import paragraph
 from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import Owned, Registry
@@ -111,6 +112,7 @@ class Widget(anywidget.AnyWidget):
         """The name of the lab."""
         return self.lab.io.store.where
 
+    @checked
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """Return the reply to a message of a browser, and its tables as Arrow buffers.
 
