@@ -587,6 +587,7 @@ EmbedderSpec = Annotated[
 """
 
 
+@checked
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
     """Return the embedder for a specification.
 

@@ -437,7 +437,7 @@ def _limit_days(script: Script, days: int | None) -> Script:
     return Transcript(script.name, first_events, 0, script.seed, script.user, tuple(script.packs))
 
 
-def _estimate_mean(values: Floats, clusters: Sequence[object]) -> tuple[Estimate | None, float]:
+def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estimate | None, float]:
     """Return the mean with its interval over clusters, None for a single cluster."""
     interval = cluster_interval(values, clusters)
     return interval, float(values.mean()) if interval is None else interval.value
