@@ -17,6 +17,7 @@ from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
 __all__ = [
     "checksum_of",
     "is_url",
+    "open_source",
     "read_sealed",
     "replacing",
     "sync",
@@ -51,6 +52,11 @@ def sync_open(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
+
+
+def open_source(source: str | Path | BinaryIO) -> BinaryIO:
+    """Open the file at a path to read it, or return the open file itself."""
+    return Path(source).open("rb") if isinstance(source, str | Path) else source
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.disk import replacing
+from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
 from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, words_of
@@ -455,10 +455,7 @@ class Words:
         """
         path = Path(source) if isinstance(source, str | Path) else Path("words of the snapshot")
         try:
-            with (
-                path.open("rb") if isinstance(source, str | Path) else source as file,
-                np.load(file, allow_pickle=False) as arrays,
-            ):
+            with open_source(source) as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 text = arrays["vocabulary"].tobytes().decode()
                 stored = {

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.base.disk import replacing
+from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 
@@ -211,7 +211,7 @@ class Stored:
         """
         path = Path(source) if isinstance(source, str | Path) else None
         try:
-            with source if path is None else path.open("rb") as file:
+            with open_source(source) as file:
                 digests = np.lib.format.read_array(file, allow_pickle=False)
                 squares, matrix = _map_array(path, file, "<f8"), _map_array(path, file, "|i1")
                 ended = not file.read(1)

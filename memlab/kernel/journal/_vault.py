@@ -42,8 +42,8 @@ __all__ = [
 FILE, ENCRYPTED = "journal.db", "journal.enc"
 """The database of a plain lab, and of an encrypted one, whose ``journal.db`` holds the encrypted data key."""
 
-ENCRYPTED_FORMAT = 5
-"""The ``user_version`` of the file with the data key. Plain journals never get this format."""
+ENCRYPTED_FORMAT = 100
+"""The ``user_version`` of the file with the data key, far above the formats of plain journals, which count from 1."""
 
 KeySource: TypeAlias = str | bytes | Callable[[], str | bytes]
 """A passphrase, a random key, or a function that returns either, as a client of a key management service."""
@@ -238,9 +238,10 @@ def _from_key_ring(id: str) -> str | None:
     except ImportError:
         return None
     try:
-        return keyring.get_password(_SERVICE, id)
+        password: str | None = keyring.get_password(_SERVICE, id)
     except keyring.errors.KeyringError:
         return None  # no key ring is running; the caller says how else to give the key
+    return password
 
 
 def data_file(folder: Path) -> Path:

@@ -150,10 +150,10 @@ class _Files:
         """Write a file with this content."""
         (self._path / name).write_bytes(self.encrypt(name, content))
 
-    def encrypt(self, name: str, content: bytes | memoryview) -> bytes | memoryview:
+    def encrypt(self, name: str, content: bytes | memoryview) -> bytes:
         """Return the bytes of a file with this content."""
         vault = self._vault
-        return content if vault is None else vault.encrypt(f"{self._name}/{name}", content)
+        return bytes(content) if vault is None else vault.encrypt(f"{self._name}/{name}", content)
 
     def open(self, name: str) -> Path | BinaryIO:
         """Return the path of a file to read or map, or its decrypted content."""

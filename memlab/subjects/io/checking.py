@@ -246,6 +246,7 @@ class _Checking:
             WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
             open_connection(self.folder, write=True) as connection,
         ):
+            failures: tuple[type[Exception], ...] = (MemlabError, *sql_errors())
             for repair in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -254,7 +255,7 @@ class _Checking:
                     better = len(after) < len(remaining) and set(after) <= set(remaining)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     remaining = after if better else remaining
-                except (MemlabError, *sql_errors()):
+                except failures:
                     continue  # Another source may help; what remains is reported.
                 finally:
                     if connection.in_transaction:

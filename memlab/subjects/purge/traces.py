@@ -211,6 +211,14 @@ def _find_traces(
     """Yield the traces in a file's decoded parts and in its remaining bytes."""
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
+    unreadable: tuple[type[Exception], ...] = (
+        MemlabError,
+        msgspec.MsgspecError,
+        *sql_errors(),
+        pl.exceptions.PolarsError,
+        zipfile.BadZipFile,
+        ValueError,
+    )
     try:
         for parts in _batched(_READERS.get(file.suffix, _contents)(file)):
             for (part_name, blob), hits in zip(
@@ -223,14 +231,7 @@ def _find_traces(
                     ):
                         kind, _, number = part_name.partition(" ")
                         traces.setdefault((terms.source_of(pattern), kind), []).append(number)
-    except (
-        MemlabError,
-        msgspec.MsgspecError,
-        *sql_errors(),
-        pl.exceptions.PolarsError,
-        zipfile.BadZipFile,
-        ValueError,
-    ):
+    except unreadable:
         report.opaque += 1
     for (what, kind), numbers in traces.items():
         several = list(dict.fromkeys(numbers))
