@@ -92,6 +92,8 @@ class Lab(Displayed):
         Whether to keep three backups in the lab's directory.
     create
         Whether to make a lab if the directory has none.
+    key
+        The key of an encrypted or new lab, as for ``memlab.open``.
 
     Raises
     ------

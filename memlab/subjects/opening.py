@@ -62,8 +62,8 @@ def open_lab(
         Whether to make a lab if the directory has none. False is for a disk that may be absent.
     key
         The key of an encrypted lab: a passphrase, at least 32 random bytes, or a function that
-        returns either. A new lab is encrypted if a key is given. Default for an encrypted lab: the
-        environment variable MEMLAB_KEY, then the key ring of the operating system.
+        returns either. A new lab is encrypted if a key is given. Default: the environment variable
+        MEMLAB_KEY; for an encrypted lab then the key ring of the operating system.
 
     Returns
     -------

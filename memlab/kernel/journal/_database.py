@@ -47,6 +47,7 @@ from memlab.kernel.journal._vault import (
     KeySource,
     Vault,
     data_file,
+    default_key,
     open_database,
     sql_errors,
     unlock,
@@ -203,18 +204,22 @@ def make_directory(folder: Path) -> None:
         raise _refused(folder, error) from None
 
 
-def create_database(folder: Path, key: KeySource | None = None) -> None:
-    """Create a lab in the directory ``folder`` unless it already holds one; encrypted if ``key`` is given.
+def create_database(folder: Path, key: KeySource | None = None) -> Vault | None:
+    """Create a lab in the directory ``folder`` unless it already holds one; return its vault if it is encrypted.
+
+    The lab is encrypted if ``key`` or the environment variable ``MEMLAB_KEY`` is given.
 
     The caller holds the writer's lock.
     """
     if lab_exists(folder):
-        return
+        return None
     try:
         with translate_errors(folder):
+            key = default_key() if key is None else key
             vault = None if key is None else Vault.create()
             record = None if vault is None or key is None else vault.wrap(key)
             install_database(folder, vault, record, _begin)
+            return vault
     except OSError as error:
         raise _refused(folder, error) from None
 

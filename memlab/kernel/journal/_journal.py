@@ -161,6 +161,7 @@ class Journal(Reading):
                 None, memory, memory, timeout=timeout, synchronous=_synchronous, immutable=False
             )
         path = Path(path).absolute()
+        vault = None
         if not _database.lab_exists(path):
             if read_only or not create:
                 raise NotALab(
@@ -168,8 +169,8 @@ class Journal(Reading):
                 )
             _database.make_directory(path)
             with WriterLock(path / _database.LOCK).hold(timeout):
-                _database.create_database(path, key)
-        vault = unlock(path, key)
+                vault = _database.create_database(path, key)
+        vault = vault or unlock(path, key)
         if key is not None and vault is None:
             raise InputError(
                 f"{path} is not encrypted. Encrypt it with memlab.encrypt(path, key), or leave out key."

@@ -33,6 +33,7 @@ __all__ = [
     "KeySource",
     "Vault",
     "data_file",
+    "default_key",
     "encryption_of",
     "open_database",
     "sql_errors",
@@ -60,7 +61,7 @@ _COST = 1 << 16
 _RANDOM = 32
 """The bytes of a data key, of AES-256. ``bytes`` of this length or more are taken for a random key, without scrypt."""
 
-_NONCE = 12
+_NONCE = 12  # bytes, as the standard of AES-GCM recommends
 _PIECE = 1 << 26
 """The bytes that are encrypted at a time: far below the 2 GB that the library accepts."""
 
@@ -88,7 +89,7 @@ class Vault:
     @classmethod
     def create(cls) -> Vault:
         """Return a vault with a random data key."""
-        return _held(cls(secrets.token_hex(8), secrets.token_bytes(_RANDOM)))
+        return _share(cls(secrets.token_hex(8), secrets.token_bytes(_RANDOM)))
 
     def wrap(self, key: KeySource) -> str:
         """Return the data key encrypted by the user's key, as the record of a lab."""
@@ -131,7 +132,7 @@ class Vault:
 
     @property
     def pragma(self) -> str:
-        """The statements that give a connection its key, and silence SQLCipher's own log."""
+        """The statements that give a connection its key, and turn off SQLCipher's own log on standard error."""
         key = self._subkey(b"memlab journal").hex()
         return f"PRAGMA key=\"x'{key}'\"; PRAGMA cipher_log_level=NONE;"
 
@@ -145,8 +146,8 @@ class Vault:
 _vaults: WeakValueDictionary[str, Vault] = WeakValueDictionary()
 
 
-def _held(vault: Vault) -> Vault:
-    """Return the vault in use with the same id, or this one from now on."""
+def _share(vault: Vault) -> Vault:
+    """Return the vault in use with the same id; if there is none, make this one it."""
     return _vaults.setdefault(vault.id, vault)
 
 
@@ -213,7 +214,7 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
     if key is None:
         if record.id in _vaults:
             return _vaults[record.id]
-        key = os.environ.get(_VARIABLE) or _from_key_ring(record.id)
+        key = default_key() or _from_key_ring(record.id)
     if key is None:
         raise WrongKey(
             f"{folder} is encrypted and needs its key: memlab.open(path, key=...), `memlab --key-file FILE`, the "
@@ -228,7 +229,12 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
         raise WrongKey(
             f"The key does not open {folder}. Nothing was read or changed; give the key that encrypted it."
         ) from None
-    return _held(Vault(record.id, data_key))
+    return _share(Vault(record.id, data_key))
+
+
+def default_key() -> str | None:
+    """Return the key in the environment variable, with which new labs are encrypted; None if it is not set."""
+    return os.environ.get(_VARIABLE) or None
 
 
 def _from_key_ring(id: str) -> str | None:

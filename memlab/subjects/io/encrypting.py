@@ -167,9 +167,9 @@ def rekey(
 ) -> Encryption:
     """Change the key of the encrypted lab at ``path`` and of its backups.
 
-    Only the file that holds the encrypted data key is replaced, in each backup and then in the lab. So
-    whoever has a copy of that file and the former key can still read the lab: after a theft, decrypt the
-    lab and encrypt it again.
+    Only the file that holds the encrypted data key is replaced, in each backup and then in the lab. A
+    copy of that file and the former key still decrypt the lab: after a theft, decrypt the lab and encrypt
+    it again.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ def rekey(
             result = _describe(folder, journal)
             backups = [
                 backup.path
-                for kept in list_backup_folders(journal)
-                for backup in list_backups(kept)
+                for parent in list_backup_folders(journal)
+                for backup in list_backups(parent)
             ]
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT), writing(f"The key of {folder}"):
             # The lab comes last: if the process is killed before, its key is still the former one, and a repetition works.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import polars as pl
@@ -21,11 +21,15 @@ from memlab.ui.cli._base import (
     keep,
     print_report,
     read,
+    read_key,
     say,
     upkeep,
     write,
     write_if,
 )
+
+if TYPE_CHECKING:
+    from memlab.subjects.io.encrypting import Encryption
 
 # The classes whose verbs the commands call.
 _IO = "memlab.subjects.io.io:LabIO"
@@ -171,6 +175,45 @@ def check(lab: Path, no_repair: bool) -> Report:
     ]
     restoring = "damaged: restore a backup with `memlab upkeep restore`"
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
+
+
+@command(upkeep)
+@LAB
+@click.argument("key_file", type=LocalPath())
+def encrypt(lab: Path, key_file: Path) -> Report:
+    """Encrypt LAB and its backups with the key in KEY_FILE.
+
+    Exports and mirrors stay plain. Without the key, nobody can read LAB again.
+
+    Example: memlab upkeep encrypt my.memlab key.txt
+    """
+    return _report_encryption(memlab.encrypt(lab, read_key(key_file)))
+
+
+@command(upkeep)
+@LAB
+def decrypt(lab: Path) -> Report:
+    """Write LAB and its backups without encryption.
+
+    Example: memlab --key-file key.txt upkeep decrypt my.memlab
+    """
+    return _report_encryption(memlab.decrypt(lab))
+
+
+@command(upkeep)
+@LAB
+@click.argument("key_file", type=LocalPath())
+def rekey(lab: Path, key_file: Path) -> Report:
+    """Replace the key of LAB and of its backups by the key in KEY_FILE.
+
+    Example: memlab --key-file key.txt upkeep rekey my.memlab new-key.txt
+    """
+    return _report_encryption(memlab.rekey(lab, read_key(key_file)))
+
+
+def _report_encryption(done: Encryption) -> Report:
+    """Return the output of the commands above."""
+    return {"encrypted": done.encrypted, "plain": list(map(str, done.plain))}, repr(done)[1:-1]
 
 
 @command(upkeep)
