@@ -20,7 +20,7 @@ import pytest
 import memlab
 from memlab.errors import MissingExtra, NewerLab, WrongKey
 from memlab.kernel.journal import Journal, unlock
-from tests.embedders import hashed
+from tests.embedders import letters
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("sqlcipher3") is None
@@ -33,13 +33,15 @@ SECRETS = ["zebrafish", "Plaskett", "hetzner-7", "Quentin", "marmalade", "recall
 
 
 def open_lab(path: Path, key: object = KEY, **options: object) -> memlab.Lab:
-    return memlab.open(path, key=key, embedder=hashed, **options)
+    return memlab.open(path, key=key, embedder=letters, **options)
 
 
 def use(lab: memlab.Lab) -> None:
     """Let every kind of content reach the disk."""
     lab.remember("The zebrafish project runs on hetzner-7", subject="Quentin", project="billing")
-    lab.remember([f"Doctor Plaskett said {number}" for number in range(60)], tags=["marmalade"])
+    lab.remember(
+        [{"text": f"Plaskett said {number}", "tags": ["marmalade"]} for number in range(60)]
+    )
     for number in range(5):
         hits = lab.recall(f"what did Plaskett say about marmalade {number}?", project=None)
         lab.feedback(hits[0], "success")
@@ -81,7 +83,7 @@ def test_no_file_holds_a_word(lab, tmp_path):
     assert not plaintext(folder)
     lab.close()
     assert not plaintext(folder)
-    with memlab.open(tmp_path / "plain", embedder=hashed) as plain:
+    with memlab.open(tmp_path / "plain", embedder=letters) as plain:
         use(plain)
         plain.close()
     words = {line.partition(" in ")[0] for line in plaintext(tmp_path / "plain")}
@@ -111,16 +113,14 @@ def test_a_killed_process_leaves_no_word(tmp_path):
 
 
 def test_it_recalls_as_a_plain_lab_does(lab, tmp_path):
-    with memlab.open(tmp_path / "plain", embedder=hashed) as plain:
+    with memlab.open(tmp_path / "plain", embedder=letters) as plain:
         use(plain)
         for query in ("zebrafish", "what did Plaskett say?"):
             hits, others = lab.recall(query, log=False), plain.recall(query, log=False)
             assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in others]
 
 
-@pytest.mark.parametrize(
-    "key", ["wrong", b"short", b"x" * 40, "", lambda: "wrong", 7, lambda: None]
-)
+@pytest.mark.parametrize("key", ["wrong", b"short", b"x" * 40, "", lambda: "wrong", lambda: 7])
 def test_a_wrong_key_is_one_sentence_and_changes_nothing(lab, tmp_path, key):
     lab.close()
     before = contents(tmp_path / "lab")
@@ -168,12 +168,12 @@ def test_the_environment_a_function_and_the_key_ring_give_the_key(lab, tmp_path,
 
 def test_with_the_variable_set_new_labs_are_encrypted(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMLAB_KEY", "pass phrase")
-    memlab.open(tmp_path / "lab", embedder=hashed).close()
+    memlab.open(tmp_path / "lab", embedder=letters).close()
     assert (tmp_path / "lab" / "journal.enc").exists()
 
 
 def test_a_key_for_a_plain_lab_or_a_lab_in_memory_is_refused(tmp_path):
-    memlab.open(tmp_path / "lab", embedder=hashed).close()
+    memlab.open(tmp_path / "lab", embedder=letters).close()
     with pytest.raises(memlab.InputError, match="is not encrypted"):
         open_lab(tmp_path / "lab")
     with pytest.raises(memlab.InputError, match="in memory"):
@@ -185,7 +185,7 @@ def test_a_key_for_a_plain_lab_or_a_lab_in_memory_is_refused(tmp_path):
 
 def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path):
     folder, elsewhere = tmp_path / "lab", tmp_path / "elsewhere"
-    with memlab.open(folder, embedder=hashed) as lab:
+    with memlab.open(folder, embedder=letters) as lab:
         use(lab)
         lab.io.backup(elsewhere)
         lab.io.export(tmp_path / "lab.jsonl")
@@ -207,7 +207,7 @@ def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path)
     assert {file.name for file in folder.iterdir()} == {
         "backups", "derived.lock", "head", "journal.db", "lock"
     }  # fmt: skip
-    with memlab.open(folder, embedder=hashed) as lab:
+    with memlab.open(folder, embedder=letters) as lab:
         assert lab.memories.equals(before)
         assert lab.io.check().sound
 
@@ -217,7 +217,7 @@ def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path)
 def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, monkeypatch, verb, step):
     """The change ends at its first, second, ... rename, removal or sync; the lab opens as before or as afterwards."""
     folder = tmp_path / "lab"
-    with memlab.open(folder, embedder=hashed, key=None if verb == "encrypt" else KEY) as lab:
+    with memlab.open(folder, embedder=letters, key=None if verb == "encrypt" else KEY) as lab:
         use(lab)
         count = len(lab)
     left = [step]
@@ -335,7 +335,7 @@ def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
 
 def test_any_prefix_folds_to_the_same_state(lab):
     last = lab.io.store.journal.head
-    for head in range(2, last, 3):
+    for head in range(4, last, 3):
         assert len(lab.at(head).memories) <= len(lab)
     assert len(lab.at(last).memories) == len(lab)
 

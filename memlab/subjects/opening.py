@@ -29,7 +29,7 @@ def open_lab(
     index: str = "annoy",
     backups: bool = False,
     create: bool = True,
-    key: Annotated[KeySource | None, AsGiven] = None,
+    key: KeySource | None = None,
 ) -> Lab:
     """Open the lab in a directory, or make a new one.
 

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import DamagedLab, DamageWarning, LabError, MemlabError, NotALab
-from memlab.kernel.base.arguments import AsGiven, checked
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import writing
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
@@ -94,9 +94,7 @@ class Checked(Displayed):
 
 
 @checked
-def check(
-    path: str | Path, *, repair: bool = True, key: Annotated[KeySource | None, AsGiven] = None
-) -> Checked:
+def check(path: str | Path, *, repair: bool = True, key: KeySource | None = None) -> Checked:
     """Compare every part of the lab at ``path`` with its checksums, and repair it.
 
     The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,

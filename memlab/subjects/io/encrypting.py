@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from memlab.errors import InputError, LabBusy
-from memlab.kernel.base.arguments import AsGiven, checked
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import system_clock
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.display import Displayed
@@ -72,7 +71,7 @@ class Encryption(Displayed):
 
 
 @checked
-def encrypt(path: str | Path, key: Annotated[KeySource, AsGiven]) -> Encryption:
+def encrypt(path: str | Path, key: KeySource) -> Encryption:
     """Encrypt the lab at ``path`` with all its files and backups.
 
     The lab is written again, encrypted, and replaced in one step. Snapshots, indexes and the folder
@@ -122,7 +121,7 @@ def encrypt(path: str | Path, key: Annotated[KeySource, AsGiven]) -> Encryption:
 
 
 @checked
-def decrypt(path: str | Path, *, key: Annotated[KeySource | None, AsGiven] = None) -> Encryption:
+def decrypt(path: str | Path, *, key: KeySource | None = None) -> Encryption:
     """Write the lab at ``path`` and its backups without encryption.
 
     Parameters
@@ -161,9 +160,9 @@ def decrypt(path: str | Path, *, key: Annotated[KeySource | None, AsGiven] = Non
 @checked
 def rekey(
     path: str | Path,
-    new_key: Annotated[KeySource, AsGiven],
+    new_key: KeySource,
     *,
-    key: Annotated[KeySource | None, AsGiven] = None,
+    key: KeySource | None = None,
 ) -> Encryption:
     """Change the key of the encrypted lab at ``path`` and of its backups.
 

@@ -8,7 +8,6 @@ import shutil
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import polars as pl
 
@@ -20,7 +19,7 @@ from memlab.errors import (
     LabError,
     NewerLab,
 )
-from memlab.kernel.base.arguments import AsGiven, checked
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
@@ -113,7 +112,7 @@ def restore(
     path: str | Path,
     backup: str | Path | None = None,
     *,
-    key: Annotated[KeySource | None, AsGiven] = None,
+    key: KeySource | None = None,
 ) -> Restored:
     """Restore the lab at ``path`` from a backup, or from its own journal.
 
@@ -190,17 +189,14 @@ def restore(
 
 
 def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
-    """Unlock a lab, or its backups if the record of its key is damaged."""
-    try:
-        return [unlock(folder, key)]
-    except DamagedLab:
-        own = [copy.path for copy in list_backups(folder / BACKUPS)]
-        backups = own if backup is None else [Path(backup).expanduser()]
-        vaults: list[object] = []
-        for path in backups:
-            with contextlib.suppress(DamagedLab):
-                vaults.append(unlock(path, key))
-        return vaults
+    """Unlock a lab and its backups, each with the key unless the lab's vault serves for it."""
+    paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
+    paths += [] if backup is None else [Path(backup).expanduser()]
+    vaults: list[object] = []
+    for path in paths:
+        with contextlib.suppress(DamagedLab):
+            vaults.append(unlock(path, None if any(vaults) else key))
+    return vaults
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
