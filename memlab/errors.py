@@ -28,6 +28,7 @@
   - ExtensionError: a function of an extension that failed
     - MissingExtension: an extension that is needed and not registered
   - MissingExtra: an optional dependency that is not installed or is damaged (also an ImportError)
+  - UnsupportedSystem: an operating system on which memlab does not run (also an ImportError)
 
 There are five warnings as well:
 
@@ -85,6 +86,7 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
+    "UnsupportedSystem",
 ]
 
 
@@ -458,7 +460,7 @@ class LabUnavailable(LabError):
 
 
 class MemoryOff(LabError):
-    """Memory is switched off, globally or for the project of the call."""
+    """A call that is refused because memory is off, globally or for the project."""
 
 
 class NotPermitted(LabError, PermissionError):
@@ -531,6 +533,10 @@ class MissingExtra(MemlabError, ImportError):
             f"{feature} needs {package}{state}. "
             f"Install it with: pip install {option}'memlab-core[{extra}]'"
         )
+
+
+class UnsupportedSystem(MemlabError, ImportError):
+    """An operating system on which memlab does not run."""
 
 
 @contextmanager

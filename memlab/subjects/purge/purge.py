@@ -86,8 +86,8 @@ def purge(
             scrub = Scrub()
             if rows:
                 seq, purged = tx.head + 1, np.array(sorted(rows), dtype=np.int64)
-                # Most events of a long log are recalls and feedback, which contain nothing to purge. The rest is read
-                # once and kept for both passes.
+                # Most events of a long log are recalls and feedback, which contain nothing to
+                # purge. All other events are read once and kept for both passes.
                 events = select_affected_events(journal.events())
                 gone = plan_purge(
                     state, events, purged, seq=seq, filters=chosen.filters, entity=chosen.entity

@@ -21,9 +21,10 @@ __all__ = ["Choice", "check_choice", "choose_by_name", "select_person"]
 
 @dataclass(frozen=True)
 class Choice:
-    """The memories to purge.
+    """The rows to purge, with the filters and entity names that selected them.
 
-    ``filters`` name a project, session or viewer whose logged queries are purged too; ``entity`` the names of an entity.
+    ``filters`` name a project, session or viewer whose logged queries are purged too. ``entity``
+    has the names of a purged entity.
     """
 
     rows: list[int]
@@ -43,7 +44,7 @@ def choose_by_name(
     subject: str | None,
     creator: str | None,
 ) -> Choice:
-    """Return the memories with every name; raise UnknownName for an unused name."""
+    """Choose the memories that match every name; raise UnknownName for unused names."""
     # A subject is matched under every name of its entity. Queries are only purged with a project, session or creator.
     mask = np.ones(len(state), dtype=np.bool_)
     for column, name in (("project", project), ("session", session), ("creator", creator)):
@@ -77,7 +78,7 @@ def choose_by_name(
 
 
 def _names_of(state: State, subject: str) -> tuple[str, ...]:
-    """Return all names of an entity, or an unknown name itself."""
+    """Return all names of an entity, or only ``subject`` if it is unknown."""
     entities = get_entities(state)
     number = entities.find_number(subject)
     if number is None:
