@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+from msgspec import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.errors import InputError
+from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import AsGiven, Called, checked
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.embedding._wordpiece import WordPiece
 from memlab.kernel.registry import Registry
 
 __all__ = [
@@ -38,11 +40,13 @@ __all__ = [
 ]
 
 
-# Models of model2vec: static token vectors, averaged.
+# Static token vectors, averaged: the shipped model, and models of model2vec.
 
 
-# Texts per call of the model: larger batches are not faster and take more memory.
+# Texts per call of a model: larger batches are not faster and take more memory.
 _BATCH = 1024
+# Texts whose token vectors the shipped model gathers at once: at most 32 MB, for 512 tokens of 256 bytes.
+_TEXTS = 256
 _SHORT = 4096
 """Maximum total characters of texts that are encoded one by one.
 
@@ -57,13 +61,12 @@ class Model:
         self.folder = folder
         self._lock = ThreadLock()
         self._static: Any = None
-        self._few: _Few | None = None
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
         """Return the loaded model of a folder or of the model hub.
 
-        Raises InputError if there is no such model.
+        Raises InputError if there is none, MissingExtra without model2vec.
         """
         folder = Path(spec)
         if not folder.is_dir():
@@ -72,7 +75,7 @@ class Model:
                     f"{folder} is a file; an embedder is the folder in which model2vec saved a model."
                 )
             folder = _from_hub(str(spec))
-        model = cls(folder)
+        model = ShippedModel(folder) if folder.samefile(_SHIPPED) else Model(folder)
         model._load()
         return model
 
@@ -86,7 +89,7 @@ class Model:
 
     def dim(self) -> int:
         """Return the number of components of a vector."""
-        return int(self._static.dim) if self._static is not None else _announced_dim(self.folder)
+        return int(self._load().dim)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """Return the mean token vector of each text as a row.
@@ -95,10 +98,7 @@ class Model:
         """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
-            static = self._load() if self._static is None else self._static
-            few = self._few
-            if few is not None and len(texts) <= _BATCH and sum(map(len, texts)) <= _SHORT:
-                return few.encode(texts)
+            static = self._load()
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
             # The caller scales the vectors. Without a normalisation here, one fewer rounding can
@@ -109,168 +109,72 @@ class Model:
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
-        """Load the model on the first call, and return it."""
-        if self._static is not None:
-            return self._static
-        with self._lock:
-            if self._static is None:
-                from model2vec import StaticModel
-                from safetensors import SafetensorError
+        """Return the loaded model."""
+        if self._static is None:
+            with self._lock:
+                if self._static is None:
+                    try:
+                        self._static = self._read()
+                    except (OSError, ValueError, KeyError, TypeError, DecodeError) as error:
+                        raise InputError(
+                            f"{self.folder} does not contain a model2vec model: {error}"
+                        ) from None
+        return self._static
 
-                try:
-                    # The tokeniser's own reader raises a bare Exception for invalid JSON.
-                    read = {
-                        path.name: json.loads(path.read_bytes())
-                        for path in self.folder.glob("*.json")
-                    }
-                    static = StaticModel.from_pretrained(self.folder, force_download=False)
-                except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-                    raise InputError(
-                        f"{self.folder} does not contain a model2vec model: {error}"
-                    ) from None
-                self._few = _Few.of(static, read.get("tokenizer.json", {}).get("model", {}))
-                self._static = static
-            return self._static
+    def _read(self) -> Any:
+        """Read the model of the folder."""
+        with require_extra("models", "An embedder of another model"):
+            from model2vec import StaticModel
+            from safetensors import SafetensorError
+
+        # The tokeniser's own reader raises a bare Exception for invalid JSON.
+        for path in self.folder.glob("*.json"):
+            json.loads(path.read_bytes())
+        try:
+            return StaticModel.from_pretrained(self.folder, force_download=False)
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
 
 
-@dataclass(frozen=True)
-class _Few:
-    """A fast encoder of a few short texts for an int8 model.
+class ShippedModel(Model):
+    """The model that ships with memlab, which is read without model2vec.
 
-    It takes a quarter of the general time. At most `characters` characters and `maximum` tokens of
-    a text are read. The field `pieces` has the tokens of words; it is None if the tokeniser does
-    not split a text into words first.
+    Its vectors are equal to those of model2vec: sums of whole numbers are exact in any order.
     """
 
-    tokenizer: Any
-    table: NDArray[np.int8]
-    characters: int | None
-    unknown: int | None
-    maximum: int | None
-    pieces: _Pieces | None
-
-    @classmethod
-    def of(cls, static: Any, described: dict[str, Any]) -> _Few | None:
-        """Build the fast encoder of a model, or return None if it is unsupported.
-
-        A model is unsupported if its sums depend on the order of addition or if it pads to the
-        longest text. `described` is the model of the tokeniser as its file describes it.
-        """
-        padding = static.tokenizer.padding
-        pads = padding is not None and padding["length"] is None
-        plain = (
-            static.token_mapping is None
-            and static.weights is None
-            and static.embedding.dtype == np.int8
-        )
-        if pads or not plain:
-            return None
-        characters = (
-            None if static.max_length is None else static.max_length * static.median_token_length
-        )
-        pieces = _Pieces(described) if _reads_words(static.tokenizer) else None
-        return cls(
-            static.tokenizer,
-            static.embedding,
-            characters,
-            static.unk_token_id,
-            static.max_length,
-            pieces,
-        )
+    def dim(self) -> int:
+        """Return the number of components of a vector."""
+        return _read_header(self.folder)[1][1]
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """Encode texts with the same result as ``static.encode(texts)``.
-
-        The results are equal because sums of whole numbers are exact.
-        """
-        vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
-        tokens = [self.tokens(text) for text in texts]
+        """Return the mean token vector of each text as a row."""
+        pieces, table = self._load()
+        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        # The tokeniser caches words, so threads take turns.
+        with self._lock:
+            tokens = [pieces.read(text) for text in texts]
         positions = [position for position, own in enumerate(tokens) if own]
-        if not positions:
-            return vectors
-        counts = [len(tokens[position]) for position in positions]
-        rows = self.table.take(list(chain.from_iterable(tokens)), axis=0)
-        if len(positions) == 1:
-            vectors[positions[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
-        else:
+        for start in range(0, len(positions), _TEXTS):
+            part = positions[start : start + _TEXTS]
+            own = [tokens[position] for position in part]
+            rows = table.take(list(chain.from_iterable(own)), axis=0)
+            if len(part) == 1:  # One query, for which the general case takes 4 us more.
+                vectors[part[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / len(own[0])
+                continue
+            counts = [len(row) for row in own]
             starts = list(accumulate(counts[:-1], initial=0))
             totals = np.add.reduceat(rows, starts, axis=0, dtype=np.int32)
-            vectors[positions] = totals / np.array(counts)[:, None]
+            vectors[part] = totals / np.array(counts)[:, None]
         return vectors
 
-    def tokens(self, text: str) -> list[int]:
-        """Return the ids of a text's tokens, without the unknown token."""
-        text, pieces = text[: self.characters], self.pieces
-        # An opening bracket may start a special token, such as [PAD].
-        if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
-            words = _ASCII_WORD.findall(text.lower())
-            tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.maximum]
-        else:
-            tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return (
-            [token for token in tokens if token != self.unknown]
-            if self.unknown in tokens
-            else tokens
+    def _read(self) -> tuple[WordPiece, NDArray[np.int8]]:
+        """Read the tokeniser and the table of token vectors."""
+        config = json.loads((self.folder / "config.json").read_bytes())
+        offset, shape = _read_header(self.folder)
+        table = np.fromfile(
+            self.folder / _WEIGHTS, dtype=np.int8, count=math.prod(shape), offset=offset
         )
-
-
-class _Pieces(dict[str, list[int]]):
-    """The tokens of words by WordPiece, cached at the first lookup of a word.
-
-    The tokeniser's own call takes about 20 microseconds per word, ten times as long.
-    """
-
-    def __init__(self, described: dict[str, Any]) -> None:
-        super().__init__()
-        self._vocabulary: dict[str, int] = described["vocab"]
-        self._unknown = [self._vocabulary[described["unk_token"]]]
-        self._before: str = described["continuing_subword_prefix"]
-        self._longest: int = described["max_input_chars_per_word"]
-
-    def __missing__(self, word: str) -> list[int]:
-        """Return and cache the tokens of a word."""
-        if len(self) >= _WORDS:
-            self.clear()
-        tokens = self[word] = self._unknown
-        # From the start of the word, each token is the longest in the vocabulary.
-        vocabulary, pieces, start = self._vocabulary, [], 0
-        if len(word) > self._longest:
-            return tokens
-        while start < len(word):
-            rest = self._before + word[start:] if start else word
-            shortest = len(rest) - len(word) + start
-            for stop in range(len(rest), shortest, -1):
-                token = vocabulary.get(rest[:stop])
-                if token is not None:
-                    break
-            else:
-                return tokens
-            pieces.append(token)
-            start += stop - shortest
-        self[word] = pieces
-        return pieces
-
-
-_ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
-"""Words of a printable ASCII text in lower case by BERT's rule.
-
-A word is a run of letters and digits, or any other single character.
-"""
-
-_WORDS = 20_000
-"""Maximum number of words whose tokens are cached, about 4 MB."""
-
-
-def _reads_words(tokenizer: Any) -> bool:
-    """Return True if a text has the tokens of its lower-case words."""
-    normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
-    return (
-        type(normalizer).__name__ == "BertNormalizer"
-        and bool(normalizer.lowercase)
-        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
-        and type(tokenizer.model).__name__ == "WordPiece"
-        and all(token.content.startswith("[") for token in added)
-    )
+        return WordPiece(self.folder / "tokenizer.json", config["max_length"]), table.reshape(shape)
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
@@ -324,17 +228,27 @@ def _files(folder: Path) -> list[Path]:
     return sorted(wanted, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def _announced_dim(folder: Path) -> int:
-    """Read the vector dimension from the header of the weights file."""
-    with (folder / "model.safetensors").open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return int(header["embeddings"]["shape"][1])
+def _read_header(folder: Path) -> tuple[int, tuple[int, int]]:
+    """Return the position and the shape of the table in the file of the shipped model.
+
+    A file of safetensors has the length of its header in 8 bytes, the header as JSON, and the arrays.
+    """
+    with (folder / _WEIGHTS).open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        table = json.loads(file.read(size))["embeddings"]
+    rows, dim = table["shape"]
+    return 8 + size + table["data_offsets"][0], (rows, dim)
 
 
 def _from_hub(name: str) -> Path:
     """Download a model from the model hub and return its folder."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    with require_extra("models", f'A model "{name}" of the hub'):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import (
+            HfHubHTTPError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+        )
 
     try:
         return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json"]))
@@ -473,7 +387,7 @@ Vectors of another rounding rule count as vectors of another embedder.
 """
 
 # Folder of the shipped model.
-_SHIPPED = Path(__file__).parent / "model"
+_SHIPPED, _WEIGHTS = Path(__file__).parent / "model", "model.safetensors"
 
 # Texts that differ in length, case, topic and script. The fingerprints of callables depend on their vectors.
 _PROBES = (
@@ -767,7 +681,7 @@ def _remote(spec: object) -> str | None:
 @cache
 def _shipped() -> Embedder:
     """Return the embedder of the shipped model."""
-    model = Model(_SHIPPED)
+    model = ShippedModel(_SHIPPED)
     embedder = _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
     return replace(embedder, _knots=SHIPPED_KNOTS)
 
