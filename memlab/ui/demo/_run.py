@@ -560,7 +560,7 @@ def _split_points(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[f
 
 
 # Packages whose version can change a figure, and the width of figures in inches.
-_PACKAGES = ("hy", "polars", "numpy", "model2vec")
+_PACKAGES = ("hy", "polars", "numpy")
 _WIDTH = 8.2
 
 
