@@ -60,7 +60,7 @@ _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasonin
 
 
 class Piece(NamedTuple):
-    """A part of a message: words, a call of a tool, or the result of one.
+    """A part of a message: words, a tool call, or a tool result.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the content part."""
+        """The text of the part; for a call, the name of the tool with the arguments."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
@@ -100,7 +100,7 @@ def parse_role(value: object) -> str | None:
 
 
 def to_mapping(message: object) -> Mapping[str, Any] | None:
-    """Return an object of a client library as a mapping, or None.
+    """Convert a message object of a client library to a mapping; None if unknown.
 
     It has ``model_dump``, or ``content`` with ``type`` or ``role``.
     """
@@ -119,7 +119,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message contained in an envelope object.
+    """Return the message inside an envelope, or the entry itself without one.
 
     Known envelopes are the two forms of LangChain, a line of a transcript, and an author with a role.
     """
@@ -158,7 +158,7 @@ def is_message(entry: Mapping[str, Any]) -> bool:
 
 
 def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
-    """Yield the parts of a message, then the tools that it calls."""
+    """Yield the parts of a message's content, then its other tool calls."""
     yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
@@ -215,7 +215,7 @@ def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[P
 
 
 def _build_call(call: Mapping[str, Any]) -> Piece:
-    """Return a call of a tool with its name and arguments."""
+    """Build the part for a tool call, with the tool's name and the arguments."""
     function = call.get("function")
     target = function if isinstance(function, OBJECT) else call
     arguments = next(
@@ -274,7 +274,7 @@ class Message:
 
 
 def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
-    """Return a text, a protocol's message, or several of either, as messages.
+    """Convert a text, a message of a protocol, or several of them, to messages.
 
     ``role`` is the role of messages that have none. Raises InputError with the number of a message that cannot be read or
     has no role, UnknownName for an unknown role.
@@ -351,7 +351,7 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
 
 
 def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
-    """Return the role of a message, or the default."""
+    """Return the role that a message names, or the default role."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)

@@ -73,7 +73,7 @@ class Record(NamedTuple):
 
 
 def format_time(micros: int) -> str:
-    """Return an instant as text, without loss.
+    """Format an instant as ISO 8601, or as microseconds outside the years 1-9999.
 
     >>> format_time(-1), format_time(2**62)
     ('1969-12-31T23:59:59.999999+00:00', '4611686018427387904us')
@@ -82,7 +82,7 @@ def format_time(micros: int) -> str:
 
 
 def parse_time(value: object) -> int:
-    """Return the instant of a text or integer; InputError if it is invalid."""
+    """Parse an instant from a text or an integer; InputError if it is invalid."""
     if isinstance(value, str) and _MICROS.fullmatch(value):
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
@@ -110,9 +110,10 @@ def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def export_records(bundle: Bundle) -> Iterator[Record]:
-    """Yield the records of a bundle.
+    """Yield the records of a bundle in the order of an export.
 
-    Their order is header, memories, nodes, edges, registers, policies: a reader knows a node before an edge names it.
+    Their order is header, memories, nodes, edges, registers, queries, policies: a reader knows a node before an edge
+    names it.
     """
     yield Record(
         "memlab",
@@ -143,6 +144,8 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
         )
     for name, dumped in bundle.registers.items():
         yield Record("register", {"name": name, **_dump_fields(dumped)})
+    for query in bundle.queries:
+        yield Record("query", {**query, "at": format_time(query["at"])})
     if bundle.policies is not None:
         yield Record("policies", dict(bundle.policies))
 
@@ -168,7 +171,7 @@ def _round_trip_json(value: Any) -> Any:
 
 
 class Wrong(InputError):
-    """Invalid value of a record's field.
+    """An invalid value in a record; ``at`` adds the location in the file.
 
     The caller that knows the location turns it into a DatasetError, by ``at``.
     """
@@ -178,7 +181,7 @@ class Wrong(InputError):
         self.field = field
 
     def at(self, source: str, location: str) -> DatasetError:
-        """Return the error with source and location."""
+        """Build a DatasetError with the source and the location of the value."""
         where = f", {location}" if location else ""
         return DatasetError(
             f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
@@ -186,13 +189,13 @@ class Wrong(InputError):
 
 
 def _expect(fits: bool, expected: str, value: object, field: str) -> None:
-    """Raise Wrong with the value unless ``fits``."""
+    """Raise Wrong with the expected and the actual value unless ``fits``."""
     if not fits:
         raise Wrong(f"{expected}, not {value!r:.60}.", field)
 
 
 def check_column_value(name: str, value: Any) -> Any:
-    """Check and convert a value for a column of memories."""
+    """Convert a value to the type of a memory column; raise Wrong if it is invalid."""
     # id and uses are columns of an export without a declaration in the schema
     if value is None:
         return [] if name in _LISTS else None
@@ -224,7 +227,7 @@ def check_column_value(name: str, value: Any) -> Any:
 
 
 def _check_integer(field: str, value: Any) -> int:
-    """Return an integer of 64 bits; raise Wrong for other values."""
+    """Check an integer of 64 bits and return it; raise Wrong for other values."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -233,7 +236,7 @@ def _check_integer(field: str, value: Any) -> int:
 
 
 def _check_time(field: str, value: Any) -> int:
-    """Return an instant in microseconds; raise Wrong for other values."""
+    """Parse an instant to microseconds; raise Wrong for an invalid value."""
     try:
         return parse_time(value)
     except InputError as problem:
@@ -247,7 +250,7 @@ def _check_node_name(field: str, name: Any) -> None:
 
 
 class _Records:
-    """The records of one file, collected by column."""
+    """The records of one export while they are read, collected by column."""
 
     def __init__(self) -> None:
         self.header: Record | None = None
@@ -274,13 +277,14 @@ class _Records:
             "nodes": self._add_nodes,
             "register": self._add_register,
             "policies": self._add_policies,
+            "query": self._skip_query,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
         kinds[record.kind](record.fields, record.location)
 
     def _add_memory(self, fields: dict[str, Any], location: str) -> None:
-        """Add a memory."""
+        """Add a record of a memory; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in MEMORIES:
                 raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
@@ -295,7 +299,7 @@ class _Records:
         self.locations.append(location)
 
     def _add_nodes(self, fields: dict[str, Any], location: str) -> None:
-        """Add the names of nodes of one kind."""
+        """Add a record that lists the names of one kind of node."""
         kind, names = fields.get("kind"), fields.get("names")
         _expect(
             kind in NODE_KINDS[1:], f"Expected one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
@@ -309,7 +313,7 @@ class _Records:
             existing[name] = None
 
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
-        """Add an edge."""
+        """Add a record of an edge; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in EDGES:
                 raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
@@ -323,7 +327,8 @@ class _Records:
         relation = normalise_word(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
             raise Wrong(
-                f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation"
+                f"Expected a relation, not {relation!r:.60}. {did_you_mean(str(relation), RELATIONS)}",
+                "relation",
             )
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
@@ -348,7 +353,7 @@ class _Records:
         return None, value
 
     def _add_register(self, fields: dict[str, Any], location: str) -> None:
-        """Add a register's state to the bundle."""
+        """Add a record of a register's state; raise Wrong if it cannot be decoded."""
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong("A register must have a name.", "name")
@@ -363,8 +368,11 @@ class _Records:
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
+    def _skip_query(self, fields: dict[str, Any], location: str) -> None:
+        """Skip a logged query, which is exported for the person who asked it."""
+
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
-        """Set the policies."""
+        """Store the fields of the record of policies."""
         self.policies = fields
 
 

@@ -63,7 +63,7 @@ _END = object()
 
 
 def read_file(path: Path, options: Options, name: str | None = None) -> Source:
-    """Read a file as a source of rows; ``name`` identifies it in import notes.
+    """Read a file as memory rows; ``name`` identifies the file in notes.
 
     Raises InputError if there is no such file, DatasetError if its format is unknown.
 
@@ -140,7 +140,7 @@ def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
 
 
 def read_object(x: Any, options: Options) -> Source:
-    """Read messages, rows or a data frame from a Python object."""
+    """Convert messages, rows or a data frame to a source of memory rows."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
         return build_source(notes, read_frame(x), options, "frame", unit="row")
@@ -182,7 +182,7 @@ def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
 def write_bundle(
     bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False
 ) -> Path:
-    """Write a bundle to a temporary path and rename it.
+    """Write an export to a temporary path, then rename it to ``path``.
 
     After a failure, ``path`` is unchanged.
     """

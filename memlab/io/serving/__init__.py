@@ -36,7 +36,7 @@ def lab_server(
     session: str | None = None,
     role: Role = "owner",
 ) -> Server:
-    """Return a server of a lab for any transport of the package ``mcp``.
+    """Create an MCP server of a lab, for any transport of the package ``mcp``.
 
     The server ends when the lab is closed. A lab that is open for reading has no tools that write.
 
@@ -215,7 +215,7 @@ def connect(
     timeout
         Maximum seconds per call, above 0 and at most 86,400.
     insecure
-        Send the token over plain http to another machine.
+        Whether to send the token over plain http to another machine.
 
     Returns
     -------

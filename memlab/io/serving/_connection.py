@@ -39,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Connection:
-    """A lab as one client may use it.
+    """A lab with the identity and the permissions of one client.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Connection:
         return self.identity.writes and not self.read_only
 
     def get_memory(self, id: int) -> Memory:
-        """Return a memory that the client may read.
+        """Return a memory that the client may read; raise UnknownName for others.
 
         Raises UnknownName for a memory of another project, too, so that its existence is not revealed.
         """
@@ -105,7 +105,7 @@ class Connection:
         return memory
 
     def get_memories(self, ids: Sequence[int]) -> list[Memory]:
-        """Return the memories with these ids, without repetitions."""
+        """Return the readable memories with these ids, each once."""
         return [self.get_memory(id) for id in dict.fromkeys(ids)]
 
     def check_changes(self, memories: Sequence[Memory]) -> None:
@@ -246,7 +246,7 @@ def format_element(name: str, text: str, attributes: Mapping[str, object]) -> st
 
 
 def _escape_attribute(value: object) -> str:
-    """Return a value for an attribute of an XML element, on one line."""
+    """Escape a value for an attribute of an XML element, on one line."""
     return html.escape(" ".join(printable(str(value)).split()))
 
 
@@ -261,7 +261,8 @@ def count_memories(count: int) -> str:
 
 # -- errors that are sent to a client ---------------------------------------------------------------------------------
 
-# Where a refusal names the error's class; the protocol leaves prefixed keys of metadata to the server.
+# The metadata key under which a refusal names the error's class. The protocol leaves prefixed keys
+# to the server.
 _KEY = "memlab/error"
 _CLASSES: dict[str, type[MemlabError]] = {
     name: value
@@ -276,7 +277,7 @@ _MAX_MESSAGE = 2_000
 
 
 def describe_error(error: MemlabError) -> dict[str, Any]:
-    """Return the metadata of a refused call: the nearest public class of the error."""
+    """Return metadata of a reply that names the nearest public class of an error."""
     name = next(cls.__name__ for cls in type(error).__mro__ if _CLASSES.get(cls.__name__) is cls)
     details = (
         {"what": error.what, "name": str(error.name)[:200]}
@@ -287,7 +288,7 @@ def describe_error(error: MemlabError) -> dict[str, Any]:
 
 
 def restore_error(metadata: object, message: str) -> MemlabError:
-    """Return the error of a refused call; MemlabError if its class is unknown.
+    """Rebuild the error of a refused call; MemlabError if its class is unknown.
 
     >>> restore_error(describe_error(UnknownName("pack", "old")), 'There is no pack "old".')
     UnknownName('There is no pack "old".')

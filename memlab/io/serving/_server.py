@@ -55,7 +55,7 @@ Context = ServerRequestContext[Any]
 
 
 def build_server(connection: Connection) -> Server[Any]:
-    """Return a server of one lab, independent of any transport.
+    """Create an MCP server for a connection, independent of any transport.
 
     Calls run in threads, so that a long one does not delay the others; the lab's lock orders them.
     """
@@ -70,11 +70,11 @@ def build_server(connection: Connection) -> Server[Any]:
         return types.ListToolsResult(tools=list(declared.values()))
 
     def input_schema(name: str) -> Mapping[str, Any] | None:
-        """Return the input schema of a tool."""
+        """Return the input schema of a tool, or None for an unknown tool."""
         return declared[name].input_schema if name in declared else None
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Call a tool, and return memlab errors as replies."""
+        """Call a tool; return an error of memlab as a refused result."""
         if params.name not in tools:
             return _refuse(_unknown_tool(connection, params.name[:100], list(tools)))
         tool = tools[params.name]
@@ -124,7 +124,7 @@ def build_server(connection: Connection) -> Server[Any]:
     async def answer_read(
         _: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Handle a request to read a resource."""
+        """Return the text of a resource, or raise an error of the protocol."""
         uri = str(params.uri)
         try:
             text, mime = await _run_in_thread(read_resource, connection, uri)
@@ -197,7 +197,7 @@ def _refuse(error: MemlabError, tool: str | None = None) -> types.CallToolResult
 
 
 def _text(text: str) -> types.TextContent:
-    """Return a text as content of an answer."""
+    """Wrap a text as content of a tool's result."""
     return types.TextContent(type="text", text=text)
 
 
@@ -216,7 +216,7 @@ def run_stdio(server: Server[Any]) -> None:
 
 
 async def _serve_stdio(server: Server[Any]) -> None:
-    """Serve the messages of standard input."""
+    """Answer the messages of standard input on standard output."""
     async with stdio_server() as (read, write), _relay_messages(read, write) as messages:
         await server.run(messages, write, server.create_initialization_options())
 
@@ -232,7 +232,7 @@ async def _relay_messages(
     sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception]()
 
     async def relay() -> None:
-        """Forward valid messages, and reply to invalid ones with an error."""
+        """Forward valid messages to the server; answer other lines with an error."""
         async with sender:
             async for item in read:
                 if isinstance(item, Exception):

@@ -137,7 +137,7 @@ def _changes_state(new: Triple, old: Triple) -> bool:
 
 
 def _ends_by_name(new: Triple, old: Triple) -> bool:
-    """Return whether an ending verb names the same thing or its class.
+    """Return whether a new fact says that the thing in an older fact ended.
 
     Examples: "quit my job", "sold the car".
     """
@@ -291,7 +291,7 @@ def _ending_predicates() -> frozenset[str]:
 
 @cache  # the tables of the language do not change
 def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the stems of some words."""
+    """Return the set of stems of some words."""
     return frozenset(map(_stem_word, words))
 
 
@@ -303,7 +303,7 @@ def _stem_value(value: str) -> frozenset[str]:
 
 
 def _stem_word(word: str) -> str:
-    """Return a word without its ending."""
+    """Remove an English ending from a word if at least three letters remain."""
     word = word.removesuffix("'s")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:
@@ -313,9 +313,10 @@ def _stem_word(word: str) -> str:
 
 # Succession: which facts of a lab end because of new facts, as a change of state.
 #
-# The valid time decides, not the order of storing: a fact from before a change ends at the change, even if it is
-# stored later. Only statements of users end facts; statements of an assistant, a tool or a page never do. Below the
-# setting ``succession-confidence`` no fact ends, and an edge ``contradicts`` marks the conflict.
+# The valid time decides, not the order of storing: a fact from before a change ends at the change,
+# even if it is stored later. Only statements of users end facts; statements of an assistant, a tool
+# or a page never do. A statement with less confidence than the setting ``succession-confidence``
+# ends no fact: an edge ``contradicts`` marks the conflict.
 
 
 # Fields that two facts must share for one to end the other, and statuses of valid facts.
@@ -539,7 +540,8 @@ def _read_new_fact(
 def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int]) -> list[_Fact]:
     """Return the stored facts that new facts may affect.
 
-    They share a subject with one, name its subject, or are named in its value.
+    Such a fact has the subject of a new fact, or the owner of that subject. Or its value names the
+    subject of a new fact, or a new value names its subject.
     """
     # Comparing every stored fact with every new one would be slow, so unrelated subjects are skipped.
     names = state.names

@@ -170,7 +170,7 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    """Return the entities by name, without placeholders."""
+    """Return the summaries of entities by name, without placeholders."""
     entities = get_entities(state).summarize_all()
     return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 

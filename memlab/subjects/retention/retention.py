@@ -60,11 +60,11 @@ class Pace:
 class Schedule(Background, Displayed):
     """Upkeep in the background, created by ``lab.upkeep.schedule``.
 
-    Call ``stop``, or use it in a ``with`` block. One thread makes a pass at once and then one every
-    ``every``. Each pass uses the lab's clock; the waiting uses real time. Passes that were missed
-    while the machine slept are replaced by one. A failed pass is printed on standard error and kept
-    as ``error`` until a pass succeeds. A pass that is stopped finishes its current block, and the
-    next pass does the rest.
+    Call ``stop``, or use the schedule in a ``with`` block. A thread makes the first pass at once
+    and the next one after each period ``every``. Each pass uses the lab's clock; the waiting uses
+    real time. Passes that were missed while the machine slept are replaced by one. A failed pass is
+    printed on standard error and kept as ``error`` until a pass succeeds. A pass that is stopped
+    finishes its current block, and the next pass continues.
 
     Examples
     --------

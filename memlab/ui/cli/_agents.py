@@ -119,8 +119,9 @@ def extract(
 def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     """Run the operations in FILE on LAB.
 
-    An operation is such as (remember "tabs" "preference" 0.8 "30d"); - reads standard input. All operations are
-    checked first. Changes need consent: by --yes, or by answering a question, which --json does not ask.
+    An operation is written as (remember "tabs" "preference" 0.8 "30d"). If FILE is -, standard
+    input is read. All operations are checked first. Changes need consent: by --yes, or by answering
+    a question, which --json does not ask.
 
     Example: memlab agent run my.memlab steps.hy --yes
     """
@@ -213,7 +214,7 @@ def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Rep
 
 
 def _report_switch(rows: list[dict[str, Any]]) -> Report:
-    """Return the report of where memory is off."""
+    """Build the report that lists the projects for which memory is off."""
     names = ["all" if row["project"] is None else printable(row["project"]) for row in rows]
     off = [{**row, "since": row["since"].isoformat()} for row in rows]
     return {"off": off}, f"Memory is off for {', '.join(names)}." if names else "Memory is on."
@@ -323,7 +324,7 @@ def touch(
 ) -> Report:
     """Log that a session read or wrote FILES.
 
-    Their modules become better known.
+    The modules of these files then count as better known.
 
     - reads standard input: one path per line, or the JSON that a coding agent passes to a hook after a tool, with
     the file and the session. Without a map of the project nothing is logged, and a message says so.
@@ -347,7 +348,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files in a text, and the session that a hook names."""
+    """Return the files that a text names, and the session that a hook names."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -365,7 +366,7 @@ def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
 
 
 def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
-    """Return the report of a module map."""
+    """Build the report of a module map: modules, commands and conventions."""
     rows = modules.frame.select("confidence", "module", "description").rows()
     lines = [
         repr(modules)[1:-1],

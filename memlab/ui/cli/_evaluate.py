@@ -142,7 +142,7 @@ def evaluate(
 
 
 def _report_evaluation(result: Evaluation, report: Path | None) -> Report:
-    """Return the report of an evaluation."""
+    """Build the report of an evaluation; its exit status is 1 without any estimate."""
     value, text = _add_page(result, report, result.text(terminal_width()))
     return value, text, int(not result.frame["value"].count())
 

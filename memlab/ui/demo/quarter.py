@@ -78,7 +78,7 @@ class Quarter:
     seconds: float
 
     def to_dict(self) -> dict[str, object]:
-        """Return the quarter for JSON."""
+        """Return the world, the counts and the results of the quarter as JSON values."""
         return {
             "world": self.world.name,
             "seed": self.world.seed,
