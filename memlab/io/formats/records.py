@@ -112,7 +112,8 @@ def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def export_records(bundle: Bundle) -> Iterator[Record]:
     """Yield the records of a bundle in the order of an export.
 
-    Their order is header, memories, nodes, edges, registers, policies: a reader knows a node before an edge names it.
+    Their order is header, memories, nodes, edges, registers, queries, policies: a reader knows a node before an edge
+    names it.
     """
     yield Record(
         "memlab",
@@ -143,6 +144,8 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
         )
     for name, dumped in bundle.registers.items():
         yield Record("register", {"name": name, **_dump_fields(dumped)})
+    for query in bundle.queries:
+        yield Record("query", {**query, "at": format_time(query["at"])})
     if bundle.policies is not None:
         yield Record("policies", dict(bundle.policies))
 
@@ -274,6 +277,7 @@ class _Records:
             "nodes": self._add_nodes,
             "register": self._add_register,
             "policies": self._add_policies,
+            "query": self._skip_query,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
@@ -363,6 +367,9 @@ class _Records:
             self.registers[name] = msgspec.msgpack.decode(packed, strict=False)
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
+
+    def _skip_query(self, fields: dict[str, Any], location: str) -> None:
+        """Skip a logged query, which is exported for the person who asked it."""
 
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
         """Store the fields of the record of policies."""
