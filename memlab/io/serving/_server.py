@@ -50,7 +50,7 @@ from memlab.subjects.loopback import open_socket, own_host_names
 
 __all__ = ["Door", "build_server", "run_http", "run_stdio"]
 
-# Hosts show this to a model at the start of a session: when to call which tool.
+# Instructions that a host shows to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
     "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "
     "or earlier work; `remember` when you learn something lasting or are corrected; `feedback` after an answer that "
