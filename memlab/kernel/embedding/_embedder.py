@@ -1,7 +1,8 @@
 """Embedders: a name, a fingerprint, and integer vectors.
 
-A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not depend on the scale, and
-products of integers are exact in any order. A zero vector (an empty text) remains zero.
+A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not
+depend on the scale, and sums of integer products are exact, whatever the order of addition. A zero
+vector (an empty text) remains zero.
 """
 
 from __future__ import annotations
@@ -47,11 +48,14 @@ _BATCH = 1024
 # Texts whose token vectors the shipped model gathers at once: at most 32 MB, for 512 tokens of 256 bytes.
 _TEXTS = 256
 _SHORT = 4096
-"""Maximum characters of texts that are encoded one by one: a batch waits for other threads, up to 2 ms under load."""
+"""Maximum total characters of texts that are encoded one by one.
+
+A batch waits for other threads, up to 2 ms under load.
+"""
 
 
 class Model:
-    """A model in a folder of model2vec, which is loaded at the first text."""
+    """A model in a folder of model2vec. It is loaded when the first text is encoded."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,7 +64,7 @@ class Model:
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
-        """Load the model from a folder or from the model hub.
+        """Return the loaded model of a folder or of the model hub.
 
         Raises InputError if there is none, MissingExtra without model2vec.
         """
@@ -76,7 +80,7 @@ class Model:
         return model
 
     def digest(self) -> str:
-        """Return the SHA-256 of weights, tokeniser and settings."""
+        """Return the SHA-256 of the model's weights, tokeniser and settings."""
         digest = hashlib.sha256()
         for path in _files(self.folder):
             digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0")
@@ -90,14 +94,15 @@ class Model:
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """Return the mean token vector of each text as a row.
 
-        It is zero for a text without a known token.
+        The row is zero for a text without a known token.
         """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
             static = self._load()
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
-            # The caller scales the vectors; without a normalisation here there is one rounding less that could differ.
+            # The caller scales the vectors. Without a normalisation here, one fewer rounding can
+            # differ.
             vectors: NDArray[Any] = static.encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
@@ -173,9 +178,9 @@ class ShippedModel(Model):
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
-    """Encode a few texts exactly as ``static.encode(texts)``, but faster.
+    """Encode a few texts with the same result as ``static.encode(texts)``, but faster.
 
-    It saves 50 to 150 microseconds of preparation.
+    The function saves 50 to 150 microseconds of preparation.
     """
     table = static.embedding
     characters = (
@@ -190,7 +195,7 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
         if own:
             of_length.setdefault(len(own), []).append(position)
     for positions in of_length.values():
-        # Summed in the same order and rounded to the same type as the model does.
+        # The values are summed in the same order and rounded to the same type as by the model.
         vectors[positions] = table[
             np.array([tokens[position] for position in positions], dtype=np.int64)
         ].mean(axis=1)
@@ -287,7 +292,7 @@ SHIPPED_KNOTS: Knots = (
     ),
     *((0.9107, 0.55), (0.9191, 0.60), (0.9273, 0.65), (0.9354, 0.70), (0.9441, 0.75), (1.0, 1.0)),
 )
-"""Cosine of the shipped model, and cosine of the teacher at the same quantile."""
+"""Cosine of the shipped model, and the teacher's cosine at the same quantile."""
 
 
 # Words of a typical turn without stop words, and the slope in its logarithm, both fitted by experiments/nearness.py.
@@ -299,9 +304,11 @@ def evened(
 ) -> NDArray[Any]:
     """Return the shipped model's closeness, corrected for length and common words.
 
-    Longer texts are nearer to any question. One in ten turns of 4 words is above .20 for a question of another conversation,
-    of 28 words above .43. The correction subtracts 0.126 of the logarithm of the length over that of a typical turn. The
-    length counts words without stop words. The share of the question's rare words in the text is added.
+    Longer texts are nearer to any question. One in ten turns is above a certain closeness to a
+    question of another conversation: .20 for turns of 4 words, .43 for turns of 28 words. The
+    correction subtracts 0.126 times the logarithm of a ratio: the length divided by that of a typical turn.
+    The length counts words without stop words. The share of the question's rare words in the text
+    is added.
 
     Measured on 705 questions of LoCoMo, each among ten turns (its evidence and nine others), and on ten turns of another
     conversation (``experiments/nearness.py``):
@@ -345,18 +352,21 @@ PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1120.0, (0.605, 0.741, 0.822, 0.879, 0.906, 0.914)),
     (2394.0, (0.654, 0.791, 0.896, 0.947, 0.971, 0.978)),
 )
-"""Length of a pair in characters (geometric mean), and the closeness of unrelated pairs of that length at the quantiles
-of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
+"""Length of a pair in characters, and the closeness of unrelated pairs.
+
+The length is the geometric mean of both texts. The closeness is given at the quantiles of
+``_PAIR_LEVELS``. Fitted by ``experiments/calibrate_pairs.py``.
+"""
 
 
 def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rescale the closeness of text pairs to be independent of text length.
 
-    The scale is that of short statements, by equal quantiles of unrelated pairs.
+    Equal quantiles of unrelated pairs map the closeness to the scale of short statements.
 
-    Long texts are near each other whatever they say. The median closeness of two unrelated messages is .02 at 40 to 60
-    characters and .75 above 1,000. `length` is the geometric mean of the characters of both texts. Up to 55 characters
-    nothing changes, and neither do -1 and 1.
+    Long texts are near each other whatever they say. The median closeness of two unrelated messages
+    is .02 at 40 to 60 characters and .75 above 1,000. `length` is the geometric mean of the
+    characters of both texts. Up to 55 characters nothing changes, and neither do -1 and 1.
     """
     lengths = np.log([knot for knot, _ in PAIR_KNOTS])
     table = np.array([(-1.0, *levels, 1.0) for _, levels in PAIR_KNOTS])
@@ -371,7 +381,10 @@ def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> 
 
 
 _RULE = b"largest component 127, rounded half to even: 1"
-"""Part of every fingerprint: vectors of another rounding rule count as those of another embedder."""
+"""Part of every fingerprint.
+
+Vectors of another rounding rule count as vectors of another embedder.
+"""
 
 # Folder of the shipped model.
 _SHIPPED, _WEIGHTS = Path(__file__).parent / "model", "model.safetensors"
@@ -429,7 +442,7 @@ class Embedder:
         Parameters
         ----------
         texts
-            The texts.
+            The texts to embed.
 
         Returns
         -------
@@ -454,7 +467,7 @@ class Embedder:
         Parameters
         ----------
         texts
-            Valid texts.
+            Texts that are valid Unicode.
 
         Returns
         -------
@@ -647,7 +660,7 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 def _remote(spec: object) -> str | None:
     """Return the host to which an embedder declares that it sends texts.
 
-    Raises InputError if that is not a name.
+    Raises InputError if the declared host is not a printable name.
     """
     remote = getattr(spec, "remote", None)
     if remote is None:

@@ -669,7 +669,7 @@ class Agent(Displayed):
 
     @checked
     def touch(
-        self, files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven]
+        self, files: str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any]
     ) -> ModuleMap:
         """Log the files that the agent's session read or wrote.
 
