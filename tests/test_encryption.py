@@ -191,9 +191,7 @@ def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path)
         lab.io.export(tmp_path / "lab.jsonl")
         before, events = lab.memories, [event.body for event in lab.io.store.journal.events()]
         ranks = [hit.id for hit in lab.recall("Plaskett", log=False)]
-    done = memlab.encrypt(folder, KEY)
-    assert done.encrypted
-    assert done.plain == (tmp_path / "lab.jsonl",)
+    assert memlab.encrypt(folder, KEY) == [tmp_path / "lab.jsonl"]
     assert not plaintext(folder)
     assert not plaintext(elsewhere)
     with pytest.raises(memlab.InputError, match="encrypted already"):
@@ -203,7 +201,7 @@ def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path)
         assert [event.body for event in lab.io.store.journal.events()] == events
         assert [hit.id for hit in lab.recall("Plaskett", log=False)] == ranks
         assert lab.io.check().sound
-    assert not memlab.decrypt(folder, key=KEY).encrypted
+    memlab.decrypt(folder, key=KEY)
     assert {file.name for file in folder.iterdir()} == {
         "backups", "derived.lock", "head", "journal.db", "lock"
     }  # fmt: skip
@@ -335,7 +333,7 @@ def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
 
 def test_any_prefix_folds_to_the_same_state(lab):
     last = lab.io.store.journal.head
-    for head in range(4, last, 3):
+    for head in range(5, last, 3):
         assert len(lab.at(head).memories) <= len(lab)
     assert len(lab.at(last).memories) == len(lab)
 

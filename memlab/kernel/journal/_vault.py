@@ -20,8 +20,6 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 from weakref import WeakValueDictionary
 
-import msgspec
-
 from memlab.errors import DamagedLab, WrongKey, require_extra
 from memlab.kernel.journal._events import checksum
 
@@ -61,18 +59,8 @@ _COST = 1 << 16
 _RANDOM = 32
 """The bytes of a data key, of AES-256. ``bytes`` of this length or more are taken for a random key, without scrypt."""
 
-_NONCE = 12  # bytes, as the standard of AES-GCM recommends
-_PIECE = 1 << 26
-"""The bytes that are encrypted at a time: far below the 2 GB that the library accepts."""
-
-
-class _Record(msgspec.Struct, frozen=True):
-    """The encrypted data key, as it is stored."""
-
-    id: str
-    salt: bytes
-    nonce: bytes
-    wrapped: bytes
+_NONCE = 12
+"""The bytes of a nonce of AES-GCM, as its standard recommends."""
 
 
 class Vault:
@@ -92,38 +80,26 @@ class Vault:
         return _share(cls(secrets.token_hex(8), secrets.token_bytes(_RANDOM)))
 
     def wrap(self, key: KeySource) -> str:
-        """Return the data key encrypted by the user's key, as the record of a lab."""
-        salt, nonce = os.urandom(16), os.urandom(_NONCE)
-        wrapped = _cipher(_derive(key, salt)).encrypt(nonce, self._key, self.id.encode())
-        return msgspec.json.encode(_Record(self.id, salt, nonce, wrapped)).decode()
+        """Return the data key encrypted by the user's key, as the record of a lab: id, salt and ciphertext."""
+        salt = os.urandom(16)
+        # The key that encrypts is new with each salt, so the nonce may be constant.
+        wrapped = _cipher(_derive(key, salt)).encrypt(bytes(_NONCE), self._key, self.id.encode())
+        return f"{self.id} {salt.hex()} {wrapped.hex()}"
 
-    def encrypt(self, name: str, content: bytes | memoryview) -> bytes:
+    def encrypt(self, name: str, content: bytes) -> bytes:
         """Encrypt a file's content. Only ``decrypt`` with the same ``name`` accepts it."""
-        cipher, content = self._files, memoryview(content)
-        pieces = []
-        for start in range(0, max(len(content), 1), _PIECE):
-            nonce, stop = os.urandom(_NONCE), start + _PIECE
-            # The name and whether it is the last piece are authenticated, so pieces cannot be moved or left out.
-            about = f"{name}\0{start}\0{stop >= len(content)}".encode()
-            pieces.append(nonce + cipher.encrypt(nonce, content[start:stop], about))
-        return b"".join(pieces)
+        nonce = os.urandom(_NONCE)
+        return bytes(nonce + self._files.encrypt(nonce, content, name.encode()))
 
     def decrypt(self, name: str, data: bytes) -> bytes:
         """Return the content of an encrypted file.
 
         Raises DamagedLab if the data was changed or is that of another file.
         """
-        from cryptography.exceptions import InvalidTag
-
-        cipher, pieces, size = self._files, list[bytes](), _NONCE + _PIECE + 16
-        for number, start in enumerate(range(0, max(len(data), 1), size)):
-            about = f"{name}\0{number * _PIECE}\0{start + size >= len(data)}".encode()
-            piece = data[start : start + size]
-            try:
-                pieces.append(cipher.decrypt(piece[:_NONCE], piece[_NONCE:], about))
-            except (InvalidTag, ValueError):
-                raise DamagedLab(f"{name} was changed since it was encrypted.") from None
-        return b"".join(pieces)
+        content = _decrypt(self._files, data[:_NONCE], data[_NONCE:], name)
+        if content is None:
+            raise DamagedLab(f"{name} was changed since it was encrypted.")
+        return content
 
     @property
     def _files(self) -> Any:
@@ -158,6 +134,16 @@ def _cipher(key: bytes) -> Any:
     return AESGCM(key)
 
 
+def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None:
+    """Return the decrypted data; None if the key, the data or its name differs."""
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return bytes(cipher.decrypt(nonce, data, about.encode()))
+    except (InvalidTag, ValueError):
+        return None
+
+
 def _derive(key: KeySource, salt: bytes) -> bytes:
     """Derive the key that encrypts the data key."""
     value = key() if callable(key) else key
@@ -187,15 +173,10 @@ def encryption_of(folder: Path) -> str | None:
                 raise ValueError("its checksum does not match")
             return str(record)
     except (sqlite3.Error, TypeError, ValueError) as error:
-        raise _damaged(folder, error) from None
-
-
-def _damaged(folder: Path, error: Exception) -> DamagedLab:
-    """Return the error for a lab whose encrypted data key cannot be read."""
-    return DamagedLab(
-        f"{folder / FILE} holds the encrypted data key of this lab and is damaged ({error}). Restore a backup with "
-        f"`memlab upkeep restore LAB`, or copy {FILE} from a backup."
-    )
+        raise DamagedLab(
+            f"{folder / FILE} holds the encrypted data key of this lab and is damaged ({error}). Restore a backup with "
+            f"`memlab upkeep restore LAB`, or copy {FILE} from a backup."
+        ) from None
 
 
 def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
@@ -207,29 +188,23 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
     stored = encryption_of(folder)
     if stored is None:
         return None
-    try:
-        record = msgspec.json.decode(stored, type=_Record)
-    except msgspec.MsgspecError as error:
-        raise _damaged(folder, error) from None
+    id, salt, wrapped = stored.split()
     if key is None:
-        if record.id in _vaults:
-            return _vaults[record.id]
-        key = default_key() or _from_key_ring(record.id)
+        if id in _vaults:
+            return _vaults[id]
+        key = default_key() or _from_key_ring(id)
     if key is None:
         raise WrongKey(
             f"{folder} is encrypted and needs its key: memlab.open(path, key=...), `memlab --key-file FILE`, the "
-            f"environment variable {_VARIABLE}, or the key ring (`keyring set {_SERVICE} {record.id}`)."
+            f"environment variable {_VARIABLE}, or the key ring (`keyring set {_SERVICE} {id}`)."
         )
-    cipher = _cipher(_derive(key, record.salt))
-    from cryptography.exceptions import InvalidTag
-
-    try:
-        data_key = cipher.decrypt(record.nonce, record.wrapped, record.id.encode())
-    except (InvalidTag, ValueError):
+    cipher = _cipher(_derive(key, bytes.fromhex(salt)))
+    data_key = _decrypt(cipher, bytes(_NONCE), bytes.fromhex(wrapped), id)
+    if data_key is None:
         raise WrongKey(
             f"The key does not open {folder}. Nothing was read or changed; give the key that encrypted it."
-        ) from None
-    return _share(Vault(record.id, data_key))
+        )
+    return _share(Vault(id, data_key))
 
 
 def default_key() -> str | None:

@@ -102,7 +102,7 @@ def save_snapshot(
         return final
     draft = folder / f"{_DRAFT}{os.getpid()}-{state.seq:012d}"
     vault = unlock(folder.parent)
-    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError):
+    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError, OverflowError):
         folder.mkdir(exist_ok=True)
         for left in folder.glob(f"{_DRAFT}*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -144,16 +144,16 @@ class _Files:
             return
         # Plain bytes are only in memory. The snapshot's name is part of the name, so files of two snapshots do not mix.
         save(content := BytesIO())
-        self.write_bytes(name, content.getbuffer())
+        self.write_bytes(name, content.getvalue())
 
-    def write_bytes(self, name: str, content: bytes | memoryview) -> None:
+    def write_bytes(self, name: str, content: bytes) -> None:
         """Write a file with this content."""
         (self._path / name).write_bytes(self.encrypt(name, content))
 
-    def encrypt(self, name: str, content: bytes | memoryview) -> bytes:
+    def encrypt(self, name: str, content: bytes) -> bytes:
         """Return the bytes of a file with this content."""
         vault = self._vault
-        return bytes(content) if vault is None else vault.encrypt(f"{self._name}/{name}", content)
+        return content if vault is None else vault.encrypt(f"{self._name}/{name}", content)
 
     def open(self, name: str) -> Path | BinaryIO:
         """Return the path of a file to read or map, or its decrypted content."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from pathlib import Path
 
 from memlab.errors import InputError, LabBusy
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import system_clock
 from memlab.kernel.base.disk import sync, writing
-from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.printable import printable
 from memlab.kernel.journal import (
     ENCRYPTED,
     LOCK,
@@ -33,50 +30,16 @@ from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_p
 from memlab.subjects.io.checking import find_lab
 from memlab.subjects.mending import make_repairer
 
-__all__ = ["Encryption", "decrypt", "encrypt", "rekey"]
-
-
-@dataclass(frozen=True)
-class Encryption(Displayed):
-    """The state of a lab after ``encrypt``, ``decrypt`` or ``rekey``.
-
-    Attributes
-    ----------
-    path
-        The folder of the lab.
-    encrypted
-        Whether the lab and its backups are encrypted.
-    plain
-        Mirrors and exports of the lab, which are never encrypted.
-
-    Examples
-    --------
-    >>> memlab.encrypt("agent.memlab", key="a long passphrase")  # doctest: +SKIP
-    <Encryption agent.memlab: encrypted>
-    """
-
-    path: Path
-    encrypted: bool
-    plain: tuple[Path, ...]
-
-    def __repr__(self) -> str:
-        copies = ", ".join(map(str, self.plain))
-        state = "encrypted" if self.encrypted else "not encrypted"
-        return printable(
-            f"<Encryption {self.path.name}: {state}{f'; plain copies: {copies}' if copies else ''}>"
-        )
-
-    def _display(self) -> object:
-        return repr(self)
+__all__ = ["decrypt", "encrypt", "rekey"]
 
 
 @checked
-def encrypt(path: str | Path, key: KeySource) -> Encryption:
+def encrypt(path: str | Path, key: KeySource) -> list[Path]:
     """Encrypt the lab at ``path`` with all its files and backups.
 
     The lab is written again, encrypted, and replaced in one step. Snapshots, indexes and the folder
     ``replaced`` are then removed, and the backups are replaced by one encrypted backup. If the process
-    is killed, the next opening completes this. Mirrors and exports stay plain: the result lists them.
+    is killed, the next opening completes this. Mirrors and exports stay plain.
 
     Parameters
     ----------
@@ -88,8 +51,8 @@ def encrypt(path: str | Path, key: KeySource) -> Encryption:
 
     Returns
     -------
-    Encryption
-        The state of the lab.
+    list of Path
+        Mirrors and exports of the lab, which stay plain.
 
     Raises
     ------
@@ -111,7 +74,7 @@ def encrypt(path: str | Path, key: KeySource) -> Encryption:
     Examples
     --------
     >>> memlab.encrypt("agent.memlab", key="a long passphrase")  # doctest: +SKIP
-    <Encryption agent.memlab: encrypted>
+    []
     """
     folder = find_lab(path)
     if encryption_of(folder) is not None:
@@ -121,7 +84,7 @@ def encrypt(path: str | Path, key: KeySource) -> Encryption:
 
 
 @checked
-def decrypt(path: str | Path, *, key: KeySource | None = None) -> Encryption:
+def decrypt(path: str | Path, *, key: KeySource | None = None) -> None:
     """Write the lab at ``path`` and its backups without encryption.
 
     Parameters
@@ -130,11 +93,6 @@ def decrypt(path: str | Path, *, key: KeySource | None = None) -> Encryption:
         The folder of the lab. No process may use it meanwhile.
     key
         The key, as for ``memlab.open``.
-
-    Returns
-    -------
-    Encryption
-        The state of the lab.
 
     Raises
     ------
@@ -148,13 +106,11 @@ def decrypt(path: str | Path, *, key: KeySource | None = None) -> Encryption:
     Examples
     --------
     >>> memlab.decrypt("agent.memlab", key="a long passphrase")  # doctest: +SKIP
-    <Encryption agent.memlab: not encrypted>
     """
     folder = find_lab(path)
     vault = _unlock(folder, key)
-    result = _convert(folder, None, None)
-    del vault
-    return result
+    _convert(folder, None, None)
+    del vault  # held until here, so that the connections of the conversion need no key
 
 
 @checked
@@ -163,7 +119,7 @@ def rekey(
     new_key: KeySource,
     *,
     key: KeySource | None = None,
-) -> Encryption:
+) -> None:
     """Change the key of the encrypted lab at ``path`` and of its backups.
 
     Only the file that holds the encrypted data key is replaced, in each backup and then in the lab. A
@@ -179,11 +135,6 @@ def rekey(
     key
         The key until now, as for ``memlab.open``.
 
-    Returns
-    -------
-    Encryption
-        The state of the lab.
-
     Raises
     ------
     InputError
@@ -194,14 +145,12 @@ def rekey(
     Examples
     --------
     >>> memlab.rekey("agent.memlab", "another passphrase", key="a long passphrase")  # doctest: +SKIP
-    <Encryption agent.memlab: encrypted>
     """
     folder = find_lab(path)
     vault = _unlock(folder, key)
     record = vault.wrap(new_key)
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         with Journal.open(folder, create=False, read_only=True) as journal:
-            result = _describe(folder, journal)
             backups = [
                 backup.path
                 for parent in list_backup_folders(journal)
@@ -211,7 +160,6 @@ def rekey(
             # The lab comes last: if the process is killed before, its key is still the former one, and a repetition works.
             for path in (*backups, folder):
                 write_record(path, record)
-    return result
 
 
 def _unlock(folder: Path, key: KeySource | None) -> Vault:
@@ -222,8 +170,8 @@ def _unlock(folder: Path, key: KeySource | None) -> Vault:
     return vault
 
 
-def _convert(folder: Path, vault: Vault | None, record: str | None) -> Encryption:
-    """Write a lab again with another vault, or plain, and then its derived files and backups."""
+def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:
+    """Write a lab again, encrypted or plain, and then its derived files and backups; return its plain copies."""
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         Journal.open(
             folder, create=False, mend=make_repairer()
@@ -250,10 +198,4 @@ def _convert(folder: Path, vault: Vault | None, record: str | None) -> Encryptio
             sync(folder)
         with Journal.open(folder, create=False) as journal:
             end_purge(journal, now=system_clock())
-            return _describe(folder, journal)
-
-
-def _describe(folder: Path, journal: Journal) -> Encryption:
-    """Return the state of a lab."""
-    plain = tuple(copy.path for copy in list_copies(journal))
-    return Encryption(folder, journal.vault is not None, plain)
+            return [copy.path for copy in list_copies(journal)]

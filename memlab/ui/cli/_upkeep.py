@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import polars as pl
@@ -27,9 +27,6 @@ from memlab.ui.cli._base import (
     write,
     write_if,
 )
-
-if TYPE_CHECKING:
-    from memlab.subjects.io.encrypting import Encryption
 
 # The classes whose verbs the commands call.
 _IO = "memlab.subjects.io.io:LabIO"
@@ -187,7 +184,8 @@ def encrypt(lab: Path, key_file: Path) -> Report:
 
     Example: memlab upkeep encrypt my.memlab key.txt
     """
-    return _report_encryption(memlab.encrypt(lab, read_key(key_file)))
+    plain = [str(path) for path in memlab.encrypt(lab, read_key(key_file))]
+    return {"plain": plain}, ["encrypted", *(f"stays plain: {path}" for path in plain)]
 
 
 @command(upkeep)
@@ -197,7 +195,8 @@ def decrypt(lab: Path) -> Report:
 
     Example: memlab --key-file key.txt upkeep decrypt my.memlab
     """
-    return _report_encryption(memlab.decrypt(lab))
+    memlab.decrypt(lab)
+    return {"encrypted": False}, "not encrypted any more"
 
 
 @command(upkeep)
@@ -208,12 +207,8 @@ def rekey(lab: Path, key_file: Path) -> Report:
 
     Example: memlab --key-file key.txt upkeep rekey my.memlab new-key.txt
     """
-    return _report_encryption(memlab.rekey(lab, read_key(key_file)))
-
-
-def _report_encryption(done: Encryption) -> Report:
-    """Return the output of the commands above."""
-    return {"encrypted": done.encrypted, "plain": list(map(str, done.plain))}, repr(done)[1:-1]
+    memlab.rekey(lab, read_key(key_file))
+    return {"encrypted": True}, "key replaced"
 
 
 @command(upkeep)
