@@ -81,7 +81,7 @@ class Reembedder(Background):
             return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
-        """Embed waiting memories for up to ``timeout`` seconds; return whether none waits."""
+        """Embed waiting memories for up to ``timeout`` seconds; return False on timeout."""
         if self.progress().finished:
             return True
         if self._store.journal.read_only:

@@ -209,7 +209,7 @@ def _check_relations(bundle: Bundle) -> None:
 def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
-    """Check and screen the memories of a bundle; return them ordered by id."""
+    """Check the memories of a bundle and redact their texts; return them by id."""
     order = bundle.memories["id"].arg_sort().to_list()
     unordered = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in unordered.items()}
