@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     open = open_lab
     packs = pack_names
 
-# Module below `memlab` of each public name, and the name there if it differs.
+# The module that defines each public name; a tuple if the name differs in that module.
 _WHERE = {
     "DamageWarning": "errors",
     "Extension": "kernel.extension",

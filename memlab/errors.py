@@ -460,7 +460,7 @@ class LabUnavailable(LabError):
 
 
 class MemoryOff(LabError):
-    """Memory is switched off, globally or for the project of the call."""
+    """A call that is refused because memory is off, globally or for the project."""
 
 
 class NotPermitted(LabError, PermissionError):

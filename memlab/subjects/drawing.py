@@ -126,7 +126,7 @@ def _style(settings: Mapping[Any, Any] = MappingProxyType({})) -> AbstractContex
 
 
 def draw_figure(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
-    """Draw on the given axes or on a new figure of this size in inches; return the figure."""
+    """Draw on ``axes``, or on a new figure sized in inches, and return the figure."""
     with _style():
         if axes is None:
             axes = _new_figure(figsize=(width, height)).add_subplot()
@@ -258,9 +258,9 @@ def draw_ranks(
 ) -> Draw:
     """Return a drawing of rank changes: one line per row (left rank, right rank, text).
 
-    Orange lines rise, blue lines fall. A row with a rank on one side only ends at the bottom, which
-    is labelled ``below``. The width of the texts relative to the lines is ``margin``, and their
-    font size in points is ``size``.
+    Orange lines rise, blue lines fall. The line of a row with only one rank ends at the bottom,
+    which is labelled ``below``. The width of the texts relative to the lines is ``margin``, and
+    their font size in points is ``size``.
     """
     # Lines of rows on both sides are drawn above the thin ones that end at the bottom.
     foot = maximum + 1.1

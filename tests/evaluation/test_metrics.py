@@ -108,7 +108,7 @@ def test_an_unknown_metric_is_refused(name):
 
 def test_a_cut_below_what_was_judged_is_refused():
     with pytest.raises(
-        InputError, match="recall@10 needs 10 ranks; these rankings were judged to depth 3"
+        InputError, match="recall@10 needs 10 ranks, and these rankings were judged to depth 3"
     ):
         measure(judge([["a"]], [{"a"}], depth=3), "recall@10")
 

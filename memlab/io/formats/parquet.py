@@ -42,12 +42,12 @@ _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
 _STAMP = pl.Datetime("us", "UTC")
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
-# A small compressed file may claim billions of equal rows.
+# Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
-    """Write a bundle as one file per table and a manifest."""
+    """Write a bundle to a folder: a Parquet file for each table, and a manifest."""
     about = _encode_manifest(bundle)
     for kind, frame in _build_frames(bundle).items():
         frame.write_parquet(folder / f"{_TABLES[kind]}.parquet", metadata={_KEY: about})
@@ -55,7 +55,7 @@ def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
 
 
 def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
-    """Write a bundle as one file.
+    """Write a bundle as a single Parquet file.
 
     A column ``table`` names the table of a row; each table is a struct that is null in rows of the others.
     """
@@ -81,7 +81,7 @@ def _build_frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
 
 
 def _encode_manifest(bundle: Bundle) -> str:
-    """Return the records that are not rows of a table, as JSON."""
+    """Return the header, nodes, registers and policies of a bundle as JSON."""
     records = [
         {record.kind: record.fields}
         for record in export_records(bundle)
@@ -153,7 +153,7 @@ def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
 
 
 def _read_manifest(path: Path, source: str) -> list[Any]:
-    """Return the records in a file's metadata."""
+    """Return the records of the manifest in a Parquet file's metadata."""
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
         raise DatasetError(
@@ -188,7 +188,7 @@ def _build_records(
 
 
 def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
-    """Merge the id and name columns of an edge's source and target."""
+    """Replace the id and name columns of each end of an edge by one value."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)
         if node is not None:

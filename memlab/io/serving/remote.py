@@ -57,13 +57,13 @@ Memories: TypeAlias = _MemoryLike | Iterable[_MemoryLike]
 
 
 class _Text(BaseModel):
-    """A part of a result for a reader."""
+    """A text in the result of a tool call."""
 
     text: str = ""
 
 
 class _Result(BaseModel):
-    """Result of a tool call."""
+    """The result of a tool call: texts, data, and whether the call was refused."""
 
     content: tuple[_Text, ...] = ()
     structured: dict[str, Any] | None = Field(None, alias="structuredContent")
@@ -72,7 +72,7 @@ class _Result(BaseModel):
 
 
 class _Fault(BaseModel):
-    """Error of the protocol, not of a tool."""
+    """An error of the JSON-RPC protocol, in contrast to the refusal of a tool."""
 
     message: str
 
@@ -88,7 +88,7 @@ class _Message(BaseModel):
 
 @dataclass(frozen=True, repr=False)
 class RemoteHits(Sequence[MemoryAnswer], Displayed):
-    """Hits of a recall over a connection, best first.
+    """The results of a recall on a remote lab, best first.
 
     They are a sequence that can be indexed and sliced. A hit has the attributes id, text, kind, created, score, status,
     ref, project, speaker, tags and probe.
@@ -193,7 +193,7 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
     """
 
     def decorate(verb: _Verb) -> _Verb:
-        """Set the signature of a method."""
+        """Give a method a signature that lists the arguments of the tool."""
         signature = inspect.signature(verb, eval_str=False)
         explicit = [
             parameter
@@ -434,7 +434,7 @@ class RemoteLab:
             raise self._unavailable(f"its answer is not one of {tool}", sent=True) from None
 
     def _post(self, body: bytes) -> Reply:
-        """Send a request and return the reply."""
+        """Send the body of a request to the server, and return the reply."""
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
@@ -505,7 +505,7 @@ def _split(url: str, *, insecure: bool) -> SplitResult:
 
 
 def _describe_status(status: int) -> str:
-    """Return what an HTTP status other than 200 says about the server."""
+    """Describe what an HTTP status other than 200 means for a call."""
     reasons = {
         404: "there is no memlab server under this path",
         413: "the request is too large for it",

@@ -43,7 +43,7 @@ _READ_ONLY = (
 
 
 def _text_of(esm: str | Path) -> str:
-    """Return the text of a script, which may be the path of a file."""
+    """Return the text of a script, or of the file that contains it."""
     return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
 
 
@@ -297,7 +297,7 @@ class WorkingWidget(Widget):
         self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Deliver finished results, and return the work still running.
+        """Deliver finished results; return the description of the work still running.
 
         An error of the work is raised here.
         """
@@ -335,7 +335,7 @@ class WorkingWidget(Widget):
 
 
 class _Work:
-    """A call in a daemon thread."""
+    """A call that runs in a daemon thread, with its result or its error."""
 
     def __init__(self, what: str, key: Hashable, call: Callable[[], Any]) -> None:
         self.what, self.key, self.call, self.began = what, key, call, monotonic()
