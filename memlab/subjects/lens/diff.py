@@ -225,7 +225,7 @@ class _Block:
 
 @dataclass(frozen=True, repr=False)
 class FormDiff(Displayed):
-    """The differences between two policies or packs; its truth value is whether there are any.
+    """The differences between two policies or packs; False if there are none.
 
     ``repr`` lists the changes. ``text`` and notebooks show the changes within the source.
 

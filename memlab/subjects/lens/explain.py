@@ -331,7 +331,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second item's value, or None if one is not a number."""
+        """The first item's value minus the second item's, or None for non-numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
