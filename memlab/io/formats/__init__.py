@@ -25,7 +25,7 @@ from memlab.io.formats.lab_folder import (
 )
 from memlab.io.formats.lines import MAX_LINE_BYTES, MAX_LOCATIONS, Notes, decode_json
 from memlab.io.formats.messages import Message, parse_messages
-from memlab.io.formats.parquet import UNREADABLE
+from memlab.io.formats.parquet_limits import UNREADABLE, scan_parquet
 from memlab.io.formats.readers import (
     EXPORTS,
     IMPORTS,
@@ -83,6 +83,7 @@ __all__ = [
     "remove_export",
     "render_memory_page",
     "restore_pack",
+    "scan_parquet",
     "split_node_name",
     "sweep_drafts",
     "write_bundle",

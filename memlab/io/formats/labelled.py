@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Protocol, TextIO, TypeVar
 
 from memlab.errors import DatasetError, did_you_mean
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import check_regular, open_regular
 
 __all__ = [
     "Conversation",
@@ -138,7 +140,7 @@ def load_json(path: Path, kind: str) -> object:
     ``kind`` names the expected contents in errors.
     """
     try:
-        size = path.stat().st_size
+        size = check_regular(path)
         if size > LARGEST:
             raise DatasetError(f"{path} has {size:,} bytes; the maximum for {kind} is {LARGEST:,}.")
         text = path.read_text(encoding="utf-8")
@@ -155,7 +157,7 @@ def load_json(path: Path, kind: str) -> object:
 def open_text(path: Path, kind: str) -> Iterator[TextIO]:
     """Open a text file to read line by line; DatasetError if that fails."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             yield file
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
@@ -166,10 +168,11 @@ def open_text(path: Path, kind: str) -> Iterator[TextIO]:
 def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
     """Yield number and value of each line of JSON Lines that is not blank."""
     with open_text(path, kind) as file:
-        for number, line in enumerate(file, 1):
+        lines = iter(lambda: file.readline(LONGEST_LINE + 1), "")
+        for number, line in enumerate(lines, 1):
             if len(line) > LONGEST_LINE:
                 raise DatasetError(
-                    f"{path}, line {number}: {len(line):,} characters; {kind} in JSON Lines has one value per line."
+                    f"{path}, line {number}: more than {LONGEST_LINE:,} characters; {kind} has one value per line."
                 )
             if line.strip():
                 yield number, parse_json(line, path, kind, line=number)
@@ -210,7 +213,7 @@ def digest(path: str | Path) -> str:
             files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
             listed = "".join(f"{digest(file)}  {name}\n" for name, file in files_by_name)
             return hashlib.sha256(listed.encode()).hexdigest()
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error

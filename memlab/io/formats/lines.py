@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import stat
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from memlab.errors import DatasetError, InputError
+from memlab.kernel.base.disk import open_regular
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
@@ -99,9 +99,7 @@ def read_start(path: Path) -> str:
     Raises InputError if it is not a regular file, DatasetError if it is binary.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe could block
-            raise InputError(f"{path} is not a regular file.")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(_HEAD)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
@@ -123,7 +121,8 @@ def read_document(path: Path) -> bytes:
             f"{path.name} has {size:,} bytes; the maximum for a JSON document is {MAX_DOCUMENT_BYTES:,}. "
             "Convert it to JSON Lines, one value per line, which has no maximum."
         )
-    data = path.read_bytes()
+    with open_regular(path) as file:
+        data = file.read()
     wide = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if wide is None:
         return data.removeprefix(codecs.BOM_UTF8)
@@ -171,7 +170,7 @@ class Lines:
         return self.done
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             mark = file.read(4)
             wide = next((name for bom, name in _MARKS if mark.startswith(bom)), None)
             file.seek(3 if mark.startswith(codecs.BOM_UTF8) else 0)
@@ -238,7 +237,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file that are not blank, with their numbers from 1."""
     _check_size(path, MAX_EXPORT_BYTES)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             number = 0
             while line := file.readline(_MOST_LINE + 1):
                 number += 1
@@ -284,7 +283,8 @@ def _read_file(path: Path, max_bytes: int) -> bytes:
     """Return the bytes of a file; DatasetError if it is too large or unreadable."""
     _check_size(path, max_bytes)
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 

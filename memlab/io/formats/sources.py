@@ -41,7 +41,7 @@ from memlab.io.formats.readers import (
     read_entries,
     read_start_of_path,
 )
-from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
@@ -56,8 +56,8 @@ __all__ = [
     "write_bundle",
 ]
 
-# Marks the end of an iterator: an item may be None.
-_END = object()
+# Items in sequence that are no rows, after which an iterable is refused: it may have no end.
+_MAX_UNKNOWN = 1_000
 
 # -- files --------------------------------------------------------------------------------------------------------
 
@@ -162,17 +162,22 @@ def read_object(x: Any, options: Options) -> Source:
 
 def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
     """Yield the items of an iterable as numbered entries; skip invalid ones."""
-    following = Called(iter, "load")(items)
-    number = 0
-    while (item := Called(next, "load")(following, _END)) is not _END:
-        number += 1
+    unknown = 0
+    for number, item in enumerate(iterate(items, "load"), 1):
         if isinstance(item, str):
             yield number, {"text": item}
             continue
         entry = item if isinstance(item, Mapping) else Called(to_mapping, "load")(item)
         if entry is None:
             notes.skip(number, "neither a message nor a row", describe_value(item))
+            unknown += 1
+            if unknown == _MAX_UNKNOWN:
+                raise InputError(
+                    f"Item {number:,} and the {unknown - 1:,} before it are neither messages nor rows. "
+                    "Pass a list of messages or rows."
+                )
         else:
+            unknown = 0
             yield number, dict(Called(dict, "load")(entry))
 
 

@@ -22,7 +22,7 @@ import click
 import memlab
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import Parameter, describe_parameters
-from memlab.kernel.base.disk import is_url
+from memlab.kernel.base.disk import is_url, read_source
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
@@ -561,7 +561,7 @@ def parse_value(text: str) -> Any:
 def read_text(path: Path) -> str:
     """Return the text of a file; InputError if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_source(path)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from None
     except UnicodeDecodeError as error:
@@ -577,10 +577,10 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
     """
     import polars as pl
 
-    from memlab.io.formats import UNREADABLE
+    from memlab.io.formats import UNREADABLE, scan_parquet
 
     readers: dict[str, Callable[[Path], pl.DataFrame]] = {
-        ".parquet": pl.read_parquet,
+        ".parquet": lambda path: scan_parquet(path).collect(),
         ".csv": partial(pl.read_csv, try_parse_dates=dates),
         ".jsonl": pl.read_ndjson,
         ".ndjson": pl.read_ndjson,
