@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
 from memlab.errors import DatasetError, did_you_mean
+from memlab.io.formats.lines import check_values
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import check_regular, open_regular
 
@@ -168,14 +169,21 @@ def open_text(path: Path, kind: str) -> Iterator[TextIO]:
 def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
     """Yield number and value of each line of JSON Lines that is not blank."""
     with open_text(path, kind) as file:
-        lines = iter(lambda: file.readline(LONGEST_LINE + 1), "")
-        for number, line in enumerate(lines, 1):
-            if len(line) > LONGEST_LINE:
-                raise DatasetError(
-                    f"{path}, line {number}: more than {LONGEST_LINE:,} characters; {kind} has one value per line."
-                )
+        for number, line in enumerate(_read_lines(file, path, kind), 1):
             if line.strip():
                 yield number, parse_json(line, path, kind, line=number)
+
+
+def _read_lines(file: TextIO, path: Path, kind: str) -> Iterator[str]:
+    """Yield the lines of a text file; DatasetError for one that is too long."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise DatasetError(
+                f"{path}, line {number}: more than {LONGEST_LINE:,} characters; {kind} has one value per line."
+            )
+        yield line
 
 
 @checked
@@ -210,7 +218,12 @@ def digest(path: str | Path) -> str:
     try:
         if path.is_dir():
             files = (file for file in path.rglob("*") if file.suffix in (".json", ".jsonl", ".tsv"))
-            files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            try:
+                files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            except RecursionError:
+                raise DatasetError(
+                    f"{path} has hundreds of levels of folders. Flatten it."
+                ) from None
             listed = "".join(f"{digest(file)}  {name}\n" for name, file in files_by_name)
             return hashlib.sha256(listed.encode()).hexdigest()
         with open_regular(path) as stream:
@@ -259,6 +272,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
 
     ``line`` is the number of the line for JSON Lines.
     """
+    check_values(text.count(","), path.name)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -650,7 +664,8 @@ def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
     """Yield the rows of a CSV file with their line numbers."""
     with open_text(path, "a file of questions") as file:
         try:
-            reader = csv.DictReader(file, strict=True)
+            lines = _read_lines(file, path, "a file of questions")
+            reader = csv.DictReader(lines, strict=True)
             for row in reader:
                 if None in row:
                     raise DatasetError(

@@ -26,6 +26,8 @@ UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _MALFORMED = (IndexError, KeyError, TypeError, AttributeError, RecursionError, MemoryError)
 # A small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
+# Polars takes a second for each 4,000 columns.
+_MAX_COLUMNS = 5_000
 # Decoded bytes that every file may have: a file of this size loads within seconds.
 _FREE_BYTES = 64 << 20
 # Decoded bytes for each byte of a file. Real chats and logs, compressed with zstd, have 3 to 30.
@@ -34,8 +36,9 @@ _MAX_RATIO = 1_000
 _WIDTH = 8
 # A list or struct within so many others is refused; memories have two levels, logs of services up to ten.
 _MAX_DEPTH = 32
-# Fields of the footer by number: file -> row groups -> columns -> metadata -> number of values.
-_ROW_GROUPS, _COLUMNS, _METADATA, _VALUES = 4, 1, 3, 5
+# Fields of the footer by number: file -> row groups -> columns -> metadata -> number of values, compressed bytes, and
+# offsets of the first page of data and of the dictionary, which comes before it.
+_ROW_GROUPS, _COLUMNS, _METADATA, _VALUES, _COMPRESSED, _OFFSETS = 4, 1, 3, 5, 7, (9, 11)
 
 
 def scan_parquet(path: Path) -> pl.LazyFrame:
@@ -54,10 +57,13 @@ def scan_parquet(path: Path) -> pl.LazyFrame:
             raise DatasetError(f"{path.name} has {rows:,} rows; the maximum is {_MAX_ROWS:,}.")
         decoded = _WIDTH * values
         if decoded <= limit:
+            schema = scan.collect_schema()
+            if len(schema) > _MAX_COLUMNS:
+                raise DatasetError(
+                    f"{path.name} has {len(schema):,} columns; the maximum is {_MAX_COLUMNS:,}. Select some."
+                )
             lengths = [
-                length
-                for name, dtype in scan.collect_schema().items()
-                for length in _measure(pl.col(name), dtype)
+                length for name, dtype in schema.items() for length in _measure(pl.col(name), dtype)
             ]
             sums = scan.select(pl.sum_horizontal([pl.lit(0), *lengths]))
             decoded += int(sums.collect(engine="streaming").item())
@@ -96,14 +102,19 @@ def _count_values(file: BinaryIO, size: int) -> int:
     file.seek(max(0, size - 8))
     length = int.from_bytes(file.read(4), "little")
     if file.read(4) != b"PAR1" or length > size - 8:
-        raise DatasetError("its end is not that of a Parquet file.")
+        raise DatasetError(f"{file.name} is damaged: its end is not that of a Parquet file.")
     file.seek(size - 8 - length)
     footer = _read_value(io.BytesIO(file.read(length)), _STRUCT)
-    return sum(
-        abs(column[_METADATA][_VALUES])
-        for group in footer.get(_ROW_GROUPS, ())
-        for column in group.get(_COLUMNS, ())
-    )
+    values = 0
+    for group in footer.get(_ROW_GROUPS, ()):
+        for column in group.get(_COLUMNS, ()):
+            metadata = column[_METADATA]
+            start = min(metadata[name] for name in _OFFSETS if name in metadata)
+            # Polars panics, with a backtrace on stderr
+            if not 0 <= start <= start + metadata[_COMPRESSED] <= size:
+                raise DatasetError(f"{file.name} is damaged: a column lies beyond its end.")
+            values += abs(metadata[_VALUES])
+    return values
 
 
 # Types of the compact protocol.

@@ -56,6 +56,11 @@ __all__ = [
     "write_bundle",
 ]
 
+MAX_FILES = 200_000
+"""Maximum files of a folder, readable or not; the largest collection of notes we know has a tenth."""
+
+# Levels of folders; os.walk calls itself for each, up to Python's limit of 1,000.
+_MAX_LEVELS = 64
 # Items in sequence that are no rows, after which an iterable is refused: it may have no end.
 _MAX_UNKNOWN = 1_000
 
@@ -117,8 +122,16 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
     """Yield the regular files below a folder that have a known suffix, sorted."""
-    suffixes = list_suffixes()
+    suffixes, count = list_suffixes(), 0
     for parent, folders, files in os.walk(folder):
+        count += len(files)
+        if count > MAX_FILES:
+            raise DatasetError(
+                f"{folder} has more than {MAX_FILES:,} files. Load its folders one by one."
+            )
+        if len(Path(parent).parts) - len(folder.parts) >= _MAX_LEVELS:
+            notes.left_out[f"folder below {_MAX_LEVELS} others"] += len(folders)
+            folders.clear()
         links = [name for name in folders if Path(parent, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
         folders[:] = sorted(set(folders).difference(links, hidden))

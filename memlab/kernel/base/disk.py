@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
@@ -75,7 +74,7 @@ def check_regular(path: Path) -> int:
     return status.st_size
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a regular file for reading in binary mode; see `check_regular`."""
     check_regular(path)
     # O_NONBLOCK: the path may have become a pipe since the check, and opening must not wait for its writer.

@@ -577,7 +577,7 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
     """
     import polars as pl
 
-    from memlab.io.formats import UNREADABLE, scan_parquet
+    from memlab.io.formats import UNREADABLE, check_table, scan_parquet
 
     readers: dict[str, Callable[[Path], pl.DataFrame]] = {
         ".parquet": lambda path: scan_parquet(path).collect(),
@@ -589,11 +589,13 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
         raise InputError(f"{path} is not a table. Give a .parquet, .csv or .jsonl file.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    if path.suffix != ".parquet":
+        check_table(path)
     try:
         return readers[path.suffix](path)
-    except UNREADABLE as error:
+    except (*UNREADABLE, MemoryError) as error:
         raise InputError(
-            f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}"
+            f"{path} cannot be read as {path.suffix}: {str(error)[:1_000].partition(chr(10))[0]}"
         ) from None
 
 
