@@ -1,6 +1,6 @@
 """Measure the cost of a lab as it grows, next to bare indexes.
 
-    pip install 'memlab[bench]' && python experiments/scale.py locomo-dev5.json
+    pip install 'memlab-core[bench]' && python experiments/scale.py locomo-dev5.json
     python experiments/scale.py locomo-dev5.json --sizes 1000000 --singles 10000 --folder labs
 
 The turns are synthetic conversations, recombined from the sentences of the given ones (see ``recombined.py``); the

@@ -1,6 +1,6 @@
 """Compare memlab with chromadb, LangGraph's store, txtai and mem0.
 
-    pip install 'memlab[bench]' && python experiments/side_by_side.py locomo-dev5.json beam100k
+    pip install 'memlab-core[bench]' && python experiments/side_by_side.py locomo-dev5.json beam100k
 
 Each argument is a file in LoCoMo's format or a folder of BEAM's, with a table of its own. Each system stores every turn
 of a conversation in a new store. Then it answers the conversation's questions with evidence, ten turns each, after a

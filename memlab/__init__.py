@@ -11,10 +11,20 @@ Submodules are imported at first use, so that ``import memlab`` takes only a few
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from memlab.kernel.former_paths import redirect_former_paths
 from memlab.kernel.version import __version__
+
+if sys.platform == "win32":
+    # Locks of a lab are `flock`, and files are synced and renamed as POSIX promises.
+    from memlab.errors import UnsupportedSystem
+
+    raise UnsupportedSystem(
+        "memlab does not run on Windows, because it locks labs as POSIX systems do; install it on Linux, macOS or the "
+        "Windows Subsystem for Linux."
+    )
 
 redirect_former_paths()
 
@@ -78,7 +88,7 @@ if TYPE_CHECKING:
     open = open_lab
     packs = pack_names
 
-# Module below `memlab` of each public name, and the name there if it differs.
+# The module that defines each public name; a tuple if the name differs in that module.
 _WHERE = {
     "DamageWarning": "errors",
     "Extension": "kernel.extension",

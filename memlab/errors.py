@@ -27,7 +27,8 @@
     - OverBudget: a call beyond the allowed calls or tokens
   - ExtensionError: a function of an extension that failed
     - MissingExtension: an extension that is needed and not registered
-  - MissingExtra: an optional dependency that is not installed (also an ImportError)
+  - MissingExtra: an optional dependency that is not installed or is damaged (also an ImportError)
+  - UnsupportedSystem: an operating system on which memlab does not run (also an ImportError)
 
 There are five warnings as well:
 
@@ -43,7 +44,8 @@ Every message says what is wrong, where, and the nearest valid value or the next
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -84,6 +86,7 @@ __all__ = [
     "RedactionWarning",
     "RenamedWarning",
     "UnknownName",
+    "UnsupportedSystem",
 ]
 
 
@@ -457,7 +460,7 @@ class LabUnavailable(LabError):
 
 
 class MemoryOff(LabError):
-    """Memory is switched off, globally or for the project of the call."""
+    """A call that is refused because memory is off, globally or for the project."""
 
 
 class NotPermitted(LabError, PermissionError):
@@ -505,7 +508,7 @@ class ExtensionWarning(UserWarning):
 
 
 class MissingExtra(MemlabError, ImportError):
-    """A missing optional dependency. The message gives the pip command.
+    """A missing or damaged optional dependency. The message gives the pip command.
 
     Parameters
     ----------
@@ -514,13 +517,60 @@ class MissingExtra(MemlabError, ImportError):
     package
         The missing package.
     extra
-        The extra of memlab that installs the package.
+        The extra of memlab-core that installs the package.
+    fault
+        The error of a package that is installed and cannot be imported; None if the package is missing.
     """
 
-    def __init__(self, feature: str, package: str, extra: str) -> None:
+    def __init__(
+        self, feature: str, package: str, extra: str, fault: Exception | None = None
+    ) -> None:
+        state, option = "", ""
+        if fault is not None:
+            state = f", which is installed but cannot be imported ({type(fault).__name__}: {fault})"
+            option = "--force-reinstall "
         super().__init__(
-            f"{feature} needs {package}. Install it with: pip install 'memlab[{extra}]'"
+            f"{feature} needs {package}{state}. "
+            f"Install it with: pip install {option}'memlab-core[{extra}]'"
         )
+
+
+class UnsupportedSystem(MemlabError, ImportError):
+    """An operating system on which memlab does not run."""
+
+
+@contextmanager
+def require_extra(extra: str, feature: str) -> Iterator[None]:
+    """Import optional packages in a ``with`` block.
+
+    Parameters
+    ----------
+    extra
+        The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "annoy" or "mcp".
+    feature
+        The feature that needs the packages, as the subject of a sentence.
+
+    Raises
+    ------
+    MissingExtra
+        If an import fails, because a package is missing or because its installation is incomplete.
+
+    Examples
+    --------
+    >>> from memlab.errors import require_extra
+    >>> with require_extra("science", "A search for weights"):
+    ...     from scipy.optimize import differential_evolution
+    """
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except Exception as error:  # The code of an incomplete package may raise anything.
+        name = (error.name if isinstance(error, ImportError) else None) or f"the extra {extra}"
+        package = name.partition(".")[0]
+        # A package is missing only if the failed name is its own: `matplotlib`, not `matplotlib.figure`.
+        missing = isinstance(error, ModuleNotFoundError) and name == package
+        raise MissingExtra(feature, package, extra, None if missing else error) from error
 
 
 def _rebuild(

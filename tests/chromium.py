@@ -22,7 +22,7 @@ def launched():
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        absent("Playwright is not installed: pip install 'memlab[dev]'")
+        absent("Playwright is not installed: pip install 'memlab-core[dev]'")
     value = os.environ.get("MEMLAB_BROWSER", "required")
     names = ("chromium", "chromium-browser", "google-chrome")
     path = value if value != "required" else next(filter(None, map(shutil.which, names)), None)

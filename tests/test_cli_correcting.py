@@ -46,7 +46,7 @@ def test_a_field_is_changed_in_the_memory_and_a_text_in_a_new_one(json_of, run, 
     said = run("edit", lab, 1, "--text", "deploys on Mondays").stdout.splitlines()
     assert said == [
         "#5 supersedes #1: deploys on Mondays",
-        "  Memory 1 was edited before: the edit is of memory 4.",
+        "  Memory 1 was edited before: this edit changed memory 4.",
     ]
     assert run("edit", lab, 1).exit_code == 1
     assert run("edit", lab, 1, "--set", "importance").exit_code == 2

@@ -445,7 +445,7 @@ def test_events_of_an_extension_that_is_missing_tell_nobody_anything(tmp_path: P
 
 
 def test_a_kind_of_memlab_cannot_be_declared_again() -> None:
-    with pytest.raises(InputError, match="begins with the name of its extension"):
+    with pytest.raises(InputError, match="begin with the name of its extension"):
         extend(Extension("sightings", "1.0", events=(EventType("recall", "Another one."),)))
 
 

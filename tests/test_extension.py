@@ -746,9 +746,12 @@ def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
     [
         (
             {"events": (EventType("pin", "A note."),)},
-            "begins with the name of its extension: worse/pin",
+            "begin with the name of its extension: worse/pin",
         ),
-        ({"events": (EventType("worse/add", "Memories.", adds=True),)}, "only memlab's own do"),
+        (
+            {"events": (EventType("worse/add", "Memories.", adds=True),)},
+            "only memlab's own events may",
+        ),
         (
             {
                 "events": (
@@ -757,11 +760,11 @@ def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
                     ),
                 )
             },
-            "does not say of which memory it speaks",
+            "does not say which memory it describes",
         ),
         ({"accessors": (Accessor("recall", "Another.", Notes),)}, "Lab has an attribute recall"),
         ({"accessors": (Accessor("not a name", "Another.", Notes),)}, "not a valid attribute name"),
-        ({"projections": (Notes,)}, "no subclass of memlab.kernel.state.Projection"),
+        ({"projections": (Notes,)}, "not a subclass of memlab.kernel.state.Projection"),
     ],
 )
 def test_events_and_accessors_are_checked_when_they_are_declared(declared, message):
@@ -781,7 +784,7 @@ def test_two_extensions_cannot_have_an_event_a_projection_or_an_accessor_of_one_
     for declared, said in (
         (
             {"events": (EventType("notes/pin", "Another note."),)},
-            "begins with the name of its extension",
+            "begin with the name of its extension",
         ),
         ({"projections": (Others,)}, r"notes-pins is declared by the extension notes 1\.0"),
         (
@@ -894,7 +897,7 @@ def test_a_correction_reaches_what_an_extension_made_of_the_words():
 @pytest.mark.parametrize(
     ("hook", "why"),
     [
-        (Hook("late", "never", len), "names the point 'never'"),
+        (Hook("late", "never", len), "names the unknown point 'never'"),
         (Hook("marks", "feedback", len), "declare your own event"),
         (Hook("broken", "dependents", 3), "is not a function"),
         (Hook("extraction-facts", "read-facts", len), "is declared by memlab"),

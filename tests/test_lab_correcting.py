@@ -274,9 +274,9 @@ def test_a_whole_project_goes_and_comes_back(lab):
     assert lab.restore(project="web").frame["status"].to_list() == ["forgotten", "active"]
     with pytest.raises(UnknownName, match="web"):
         lab.forget(project="wep", how="delete")
-    with pytest.raises(InputError, match="one of the two"):
+    with pytest.raises(InputError, match="either memories or a project"):
         lab.forget(how="delete")
-    with pytest.raises(InputError, match="one of the two"):
+    with pytest.raises(InputError, match="either memories or a project"):
         lab.restore(1, project="web")
 
 

@@ -267,7 +267,7 @@ def test_closing_the_lab_ends_all_turns(trigrams, clock):
     turns = lab.agents.turns()
     turns.offer("the bakery")
     lab.close()
-    with pytest.raises(memlab.LabError, match="have ended"):
+    with pytest.raises(memlab.LabError, match="are closed"):
         turns.offer("the bakery")
     assert not [
         thread for thread in threading.enumerate() if thread.name.startswith("memlab turns")
@@ -277,7 +277,7 @@ def test_closing_the_lab_ends_all_turns(trigrams, clock):
 def test_with_ends_them_too(cascade):
     with cascade.agents.turns() as turns:
         turns.offer("the bakery")
-    with pytest.raises(memlab.LabError, match="have ended"):
+    with pytest.raises(memlab.LabError, match="are closed"):
         turns.offer("the bakery")
 
 

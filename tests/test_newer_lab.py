@@ -42,9 +42,10 @@ def later(tmp_path_factory):
     ignored = shutil.ignore_patterns("__pycache__", "node_modules")
     # with the folders that its links lead to
     shutil.copytree(ROOT / "memlab", tree / "memlab", ignore=ignored)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
-        shutil.copy(ROOT / name, tree)
-    replace(tree / "pyproject.toml", f'version = "{memlab.__version__}"', f'version = "{LATER}"')
+    shutil.copytree(ROOT / ".core", tree / ".core", symlinks=True)
+    replace(
+        tree / ".core/pyproject.toml", f'version = "{memlab.__version__}"', f'version = "{LATER}"'
+    )
     replace(tree / "memlab/kernel/version.py", f'"{memlab.__version__}"', f'"{LATER}"')
     replace(
         tree / "memlab/kernel/journal/_database.py",
@@ -52,8 +53,8 @@ def later(tmp_path_factory):
         f"\nVERSION = {VERSION + 1}\n",
     )
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(built)]
-    subprocess.run(command, cwd=tree, check=True, capture_output=True)
-    (wheel,) = built.glob(f"memlab-{LATER}-*.whl")
+    subprocess.run(command, cwd=tree / ".core", check=True, capture_output=True)
+    (wheel,) = built.glob(f"memlab_core-{LATER}-*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(built / "unpacked")
     return built / "unpacked"

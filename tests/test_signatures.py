@@ -25,6 +25,8 @@ REFUSED = {
     "read_longmemeval",
     "read_questions",
     "LanguageModel.ask",
+    "Seam.projection",
+    "Seam.write",
 }
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {

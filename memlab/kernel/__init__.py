@@ -1,1 +1,1 @@
-"""What a reader must know: language, journal, state, recall, and the verbs of daily use. It knows no subject."""
+"""The core of memlab: language, journal, state, recall, and the daily verbs. It imports no subject."""

@@ -1,4 +1,4 @@
-"""Extensions: features, settings, commands and other additions to memlab, declared in one value.
+"""Extensions: features, settings, commands and other additions to memlab, declared in one object.
 
     memlab.extend(Extension("numbers", "1.0", features=(Feature("numbers-met", "num", "query", ...),)))
 
@@ -60,12 +60,12 @@ _HOMES = {
     "commands": "memlab.ui.cli",
     "widgets": "memlab.ui.widgets._widget",
 }
-"""Module with the registry of each field. It is imported only for an extension that has such a field."""
+"""Module with the registry for each field of `Extension`. It is imported only for an extension with that field."""
 
 
 @dataclass(frozen=True)
 class Extension:
-    """Additions to memlab by one package or one notebook.
+    """A named and versioned set of additions to memlab by a package or notebook.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Extension:
     features
         `memlab.Feature` with ``compute``: values of candidates that any policy can read.
     settings, slots
-        `memlab.Setting` and `memlab.Slot`, each with a default, so that existing packs keep their hashes.
+        `memlab.Setting` and `memlab.Slot`. Each has a default, so that existing packs keep their hashes.
     events
         Kinds of events, each with its fields. Their names begin with the name of the extension: ``notes/pin``.
     projections
@@ -122,7 +122,7 @@ class Extension:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise InputError(
-                f"The name of an extension is a lower-case word with digits and hyphens, not {self.name!r:.80}."
+                f"The name of an extension is a lower-case word that may contain digits and hyphens, not {self.name!r:.80}."
             )
         if not isinstance(self.version, str) or not _VERSION.fullmatch(self.version):
             raise InputError(
@@ -145,7 +145,7 @@ class Extension:
 
 @dataclass(frozen=True)
 class _Present:
-    """A registered extension and the module that registered it."""
+    """A registered extension, with the name of the module that registered it."""
 
     extension: Extension
     module: str
@@ -180,14 +180,14 @@ def extend(extension: Extension) -> Extension:
 
 
 def register_extension(extension: Extension, module: str) -> Extension:
-    """Add an extension on behalf of a module; see `extend`."""
+    """Add an extension that ``module`` declares; see `extend`."""
     if not isinstance(extension, Extension):
         raise InputError(f"An extension is a memlab.Extension, not {type(extension).__name__}.")
     present = _present.get(extension.name)
     if present is not None and present.module != module:
         raise InputError(
             f"The extension {extension.label} is registered by {module or 'this module'}, and "
-            f"{present.extension.label} by {present.module}. Two extensions cannot have one name."
+            f"{present.extension.label} by {present.module}. Two extensions cannot have one name: rename one of them."
         )
     owned = _with_owner(extension)
     kinds = [kind for kind in _HOMES if getattr(owned, kind)]
@@ -207,7 +207,7 @@ def register_extension(extension: Extension, module: str) -> Extension:
 def register_own(*kinds: str) -> None:
     """Register memlab's own declarations when the package that uses them is imported.
 
-    They have no owner. Packs and logs therefore have the hashes that they would have if that package declared them itself.
+    These declarations have no owner, so the hashes of packs and logs do not depend on them.
     """
     for module in importlib.import_module(_OWN).PACK_DECLARATIONS:
         extension = importlib.import_module(module).EXTENSION
@@ -249,7 +249,7 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
-    """Return a declaration with its owner, wrapped in `Owned` if it has no such field."""
+    """Return a declaration with its owner set, wrapped in `Owned` if necessary."""
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {
         attribute.name for attribute in fields(item)
     }:
@@ -263,7 +263,7 @@ def _owned(item: Any, extension: Extension) -> Any:
 
 
 def forget_extension(name: str) -> None:
-    """Remove an extension and all its declarations."""
+    """Remove an extension and all its declarations from the registries."""
     _present.pop(name, None)
     for registry in REGISTRIES.values():
         registry.remove(name)
@@ -282,14 +282,14 @@ def extensions() -> Mapping[str, Extension]:
 
 
 def registered_names() -> tuple[str, ...]:
-    """Return the names of the extensions registered so far."""
+    """Return the names of the extensions that are registered so far."""
     return tuple(_present)
 
 
 def load_installed() -> None:
-    """Register the extensions of installed packages, once per process.
+    """Register the extensions of all installed packages, once per process.
 
-    They are loaded in the order of their names. An extension that fails is skipped with an ExtensionWarning.
+    Extensions are loaded in the order of their names. An extension that raises is skipped with an ExtensionWarning.
     """
     if _installed:
         return
@@ -312,9 +312,9 @@ def _load(entry: EntryPoint) -> None:
 
 
 def describe_missing(needs: Mapping[str, str]) -> list[str]:
-    """Describe each required extension that is missing or has another version.
+    """Return a message for each required extension that is missing or differs.
 
-    `needs` has the required version by name. The list is empty if every extension is registered.
+    `needs` has the required version of each extension by name. The list is empty if all are registered in these versions.
     """
     faults = []
     for name, version in sorted(needs.items()):

@@ -99,7 +99,10 @@ def present_path(path: str) -> str | None:
 
 
 class _Present(Loader):
-    """A loader of the module at its current path, which keeps the specification of that module."""
+    """A loader that returns the module at its current path.
+
+    The module keeps its own import specification.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -114,7 +117,7 @@ class _Present(Loader):
 
 
 class _FormerPaths(MetaPathFinder):
-    """A finder of modules by their former paths."""
+    """A finder that locates modules by their former import paths."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -132,7 +135,7 @@ class _FormerPaths(MetaPathFinder):
 
 
 def redirect_former_paths() -> None:
-    """Make former paths importable. The import of memlab calls this once."""
+    """Make modules importable by their former paths. Importing memlab calls this once."""
     if not any(isinstance(finder, _FormerPaths) for finder in sys.meta_path):
         sys.meta_path.insert(0, _FormerPaths())
 
@@ -140,7 +143,7 @@ def redirect_former_paths() -> None:
 def moved_name(module: str, name: str, moved: Mapping[str, str]) -> Any:
     """Return an object that moved to another module, with a `RenamedWarning`.
 
-    `moved` has the package that contains each name now. Raises AttributeError for any other name.
+    `moved` has the package that now contains each name. Raises AttributeError for any other name.
     """
     if name not in moved:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")

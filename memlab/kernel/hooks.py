@@ -36,7 +36,7 @@ POINTS = {
     "copies": "(store) -> a problem or None by path: copies outside the lab that a purge updates",
     "project-map": "(state, project) -> a map of the parts of a project for lab.context, or None",
 }
-"""Arguments and result of the functions at each point.
+"""The arguments and the result of the functions that are called at each point.
 
 Only memlab's own hooks may use the point "feedback", because they return fields of an event of memlab.
 """
@@ -65,29 +65,27 @@ class Hook:
 
 
 def _describe_hook_fault(hook: Hook) -> str | None:
-    """Return the reason to refuse a hook of an extension, or None to accept it."""
+    """Return why an extension's hook is refused, or None if it is accepted."""
     if hook.point not in POINTS:
-        return (
-            f"The hook {hook.name} names the point {hook.point!r}; there are {', '.join(POINTS)}."
-        )
+        return f"The hook {hook.name} names the unknown point {hook.point!r}. Choose one of {', '.join(POINTS)}."
     if hook.point == "feedback":
         return f"The hook {hook.name} would write fields of memlab's feedback event: declare your own event instead."
     return (
         None
         if callable(hook.call) or isinstance(hook.call, str)
-        else f"The hook {hook.name} is not a function."
+        else f'The hook {hook.name} is not a function: give a callable or "module:function".'
     )
 
 
 HOOKS: Registry[Hook] = Registry("hook", kind="hooks", about="point", check=_describe_hook_fault)
 """Every hook, including those of extensions."""
 
-# Functions of each point, with the state of the registry that they were read from: verbs call hooks often.
+# The functions of each point are cached, because verbs call hooks often. The number is the registry's counter of changes.
 _by_point: dict[str, tuple[int, tuple[Callable[..., Any], ...]]] = {}
 
 
 def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
-    """Return the hooks of an extension point, in order of declaration."""
+    """Return the functions of all hooks at a point, in the order of declaration."""
     entry = _by_point.get(point)
     if entry is None or entry[0] != HOOKS.changes:
         functions = tuple(
@@ -98,7 +96,7 @@ def list_hooks(point: str) -> tuple[Callable[..., Any], ...]:
 
 
 def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
-    """Return a function, importing it if it is named as ``"module:function"``."""
+    """Return a function. A reference ``"module:function"`` is imported."""
     if not isinstance(reference, str):
         return reference
     module, _, name = reference.partition(":")
@@ -115,9 +113,10 @@ PARTS = {
     "group-terms": "memlab.subjects.lens.labels:group_terms",
     "print-terms": "memlab.subjects.lens.labels:list_lines",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
+    "select-person": "memlab.subjects.purge.selecting:select_person",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }
-"""Functions of memlab's own extensions that the kernel calls by name, so that it need not import them."""
+"""Functions of memlab's own extensions that are called by name, so that their callers need not import them."""
 
 
 def load_part(name: str) -> Callable[..., Any]:

@@ -64,7 +64,7 @@ class Registry(Mapping[str, D], Displayed):
     about
         Attribute of a declaration that describes it in one sentence.
     known
-        Function that returns the details of a declaration for a notebook; by default all its attributes.
+        Function that returns the details of a declaration for display in a notebook. The default is all attributes.
     check
         Function that returns the reason to refuse a declaration of an extension, or None.
     """
@@ -81,7 +81,7 @@ class Registry(Mapping[str, D], Displayed):
     ) -> None:
         self.noun, self.kind = noun, kind
         self.changes = 0
-        """Number of changes to the registry. Values derived from its declarations are cached under this number."""
+        """A counter of changes to the registry. Caches of values derived from declarations are keyed by this number."""
         self._items: dict[str, D] = {item.name: item for item in declared}
         self._about, self._known, self._check = about, known, check
         if kind:
@@ -114,8 +114,7 @@ class Registry(Mapping[str, D], Displayed):
     def refusal(self, item: D) -> str | None:
         """Return the reason why `item` cannot be declared, or None.
 
-        An extension may declare a name of its own again, in another version. A name of memlab or of another extension is
-        taken.
+        An extension may declare one of its own names again. It may not use a name of memlab or of another extension.
 
         Parameters
         ----------
@@ -136,7 +135,7 @@ class Registry(Mapping[str, D], Displayed):
         return f"The {self.noun} {item.name} is declared by {declarer}. Choose another name."
 
     def register(self, items: Iterable[D]) -> None:
-        """Register the declarations of an extension, replacing its earlier namesakes.
+        """Add declarations, replacing earlier ones of the same extension and name.
 
         Parameters
         ----------
@@ -208,7 +207,7 @@ class Registry(Mapping[str, D], Displayed):
 
 
 def split_owner(owner: str) -> tuple[str, str]:
-    """Return name and version of the extension that owns a declaration."""
+    """Split an owner such as "chess 1.0" into the extension's name and version."""
     name, _, version = owner.rpartition(" ")
     return name, version
 
@@ -218,7 +217,7 @@ def _name_of(owner: str) -> str:
 
 
 def _fields(details: Mapping[str, object]) -> list[str]:
-    """Return one line for each field that has a value."""
+    """Format each detail that has a value as a line "name: value"."""
     lines = []
     for name, value in details.items():
         if name == "name" or value in ("", None) or value is False or callable(value):

@@ -1,7 +1,7 @@
 """The columns that every package shares, declared once with type, unit and default.
 
-`MEMORY` and `EDGE` are the columns of ``lab.memories`` and ``lab.edges``. A caller may pass the fields of a memory to
-``lab.remember``; the engine maintains the others.
+`MEMORY` and `EDGE` declare the columns of ``lab.memories`` and ``lab.edges``. A caller may pass the columns in `FIELDS`
+to ``lab.remember``. The engine maintains all others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 Storage = Literal["num", "bool", "time", "word", "name", "text", "note", "list"]
 
 NEVER = -(2**63)
-"""The instant of an event that has not happened."""
+"""The value, in microseconds, of a time that is missing."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Column:
     doc
         Description of the column.
     default
-        Value of a row without one. A number or time without a default is null, stored as NaN or as `NEVER`. A column in
-        which every row has the default takes no memory.
+        Value of a row for which the caller gives none. Without a default, a missing number is stored as NaN, and a
+        missing time as `NEVER`. A column in which every row has the default takes no memory.
     unit
         Unit of a number.
     low, high
@@ -128,7 +128,7 @@ KINDS = (
 )
 OF_THE_USER = ("personal", "preference", "goal", "trait")
 """Kinds of facts about the user, whichever agent stores them."""
-# Where a memory is valid, how it was obtained, and from which type of source.
+# The places where a memory is valid, the ways in which it was obtained, and the types of its source.
 SCOPES = ("global", "project", "session")
 PROVENANCES = ("user-stated", "user-corrected", "observed", "inferred", "extracted")
 SOURCES = ("conversation", "system", "file", "user-edit")
@@ -141,7 +141,7 @@ STATUSES = (
     "confirmed",
     "superseded",
     "retracted",
-    # marked as wrong; expired after its time to live; deleted and restorable for 30 days; purged, only the row remains
+    # marked as wrong; expired after its time to live; deleted and restorable for 30 days; purged, with an empty row left
     "deprecated",
     "expired",
     "deleted",
@@ -153,11 +153,11 @@ STATUSES = (
 )
 RECALLABLE = ("active", "staged", "confirmed")
 """Statuses of memories that take part in recall."""
-# Roles of the author of a text, and of a speaker, who may also be a person with a name.
+# Roles of the author of a text. A speaker may also have another role, as a person with a name.
 ROLES = ("user", "assistant", "system", "tool")
 SPEAKER_ROLES = (*ROLES, "other")
 USES = 8
-"""Number of latest uses of a memory whose times are stored."""
+"""The number of most recent uses whose times are stored for each memory."""
 # Groups of viewers, outcomes of feedback, and relations of edges.
 VISIBILITIES = ("private", "team", "project")
 OUTCOMES = ("success", "fail")
@@ -380,7 +380,7 @@ FIELDS: tuple[str, ...] = tuple(
 """Fields that ``lab.remember`` takes in addition to ``at``: docs/reference/memories.md#fields-of-a-memory."""
 
 FIXED = ("text", "ref", "speaker", "project", "session", "created")
-"""Fields that never change: they are embedded, indexed or chained, so another value would be another memory."""
+"""Fields that never change, because they are embedded, indexed or linked. Another value would make another memory."""
 
 # Every column of an edge, in the order of ``lab.edges``.
 EDGE: dict[str, Column] = {
@@ -427,11 +427,11 @@ def is_open_word(word: object) -> bool:
 
 
 _SYNONYMS = {"related-to": "relates-to"}
-"""Words of published designs and their equivalents here: workbench calls its relation ``related-to``."""
+"""Words of published designs with memlab's equivalents."""
 
 
 def normalise_word(word: str, words: Collection[str]) -> str:
-    """Return `word` as spelled in a vocabulary, or unchanged if it is unknown.
+    """Return `word` as a vocabulary spells it, or unchanged if it is unknown.
 
     An underscore counts as a hyphen, and a synonym of a published design is replaced: ``related-to`` by ``relates-to``.
 
@@ -456,7 +456,7 @@ def is_single_valued(predicate: str, declared: str) -> bool:
     )
 
 
-# Names of speakers that mean a role, in chats and exports of common tools.
+# Names of speakers that common tools use for a role in their chats and exports.
 _ROLE_NAMES = {
     **{role: role for role in ROLES},
     **dict.fromkeys(("human", "me"), "user"),
@@ -466,7 +466,7 @@ _ROLE_NAMES = {
 
 
 def infer_role(speaker: str | None, creator: str | None) -> str:
-    """Infer a speaker's role from the name, or from the creator without a speaker.
+    """Infer a speaker's role from the speaker's name, or from the creator if unnamed.
 
     >>> infer_role("Assistant", None), infer_role("Ida", "user"), infer_role(None, "agent:coder")
     ('assistant', 'other', 'assistant')

@@ -1,5 +1,5 @@
-"""The version of memlab, equal to the one in pyproject.toml."""
+"""The version of memlab, equal to those in pyproject.toml and .core/pyproject.toml."""
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -10,11 +10,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from memlab.errors import InputError
+from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import Taken, describe_value
 
 if TYPE_CHECKING:
@@ -47,7 +49,8 @@ Draw = Callable[["Axes"], None]
 
 def _check_axes(value: Any) -> Any:
     """Return matplotlib axes; raise InputError for anything else."""
-    from matplotlib.axes import Axes
+    with require_extra("plots", "A figure"):
+        from matplotlib.axes import Axes
 
     if not isinstance(value, Axes):
         raise InputError(
@@ -114,11 +117,17 @@ STYLE: dict[Any, Any] = {
 """Settings of matplotlib for all figures."""
 
 
-def draw_figure(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
-    """Draw on the given axes or on a new figure of this size in inches; return the figure."""
-    from matplotlib import rc_context
+def _style(settings: Mapping[Any, Any] = MappingProxyType({})) -> AbstractContextManager[None]:
+    """Return a context in which matplotlib has the settings of memlab."""
+    with require_extra("plots", "A figure"):
+        from matplotlib import rc_context
 
-    with rc_context(STYLE):
+    return rc_context({**STYLE, **settings})
+
+
+def draw_figure(draw: Draw, *, width: float, height: float, axes: Axes | None = None) -> Figure:
+    """Draw on ``axes``, or on a new figure sized in inches, and return the figure."""
+    with _style():
         if axes is None:
             axes = _new_figure(figsize=(width, height)).add_subplot()
         draw(axes)
@@ -141,9 +150,7 @@ def draw_panels(
     ``subplots``; sizes are inches. Raises InputError for another number of axes, and for axes of
     several figures.
     """
-    from matplotlib import rc_context
-
-    with rc_context(STYLE):
+    with _style():
         if axes is None:
             figure = _new_figure(figsize=(width, height))
             panels = list(figure.subplots(*shape, squeeze=False, **layout).flat)
@@ -217,9 +224,7 @@ def draw_svg(draw: Draw, *, name: str, width: float, height: float) -> str:
 
 def render_svg(figure: Figure, *, name: str) -> str:
     """Return a figure as an SVG element for HTML; ``name`` makes its ids unique in the page."""
-    from matplotlib import rc_context
-
-    with rc_context({**STYLE, "svg.hashsalt": name}):
+    with _style({"svg.hashsalt": name}):
         out = io.StringIO()
         figure.savefig(
             out, format="svg", transparent=True, metadata={"Date": None, "Creator": None}
@@ -253,9 +258,9 @@ def draw_ranks(
 ) -> Draw:
     """Return a drawing of rank changes: one line per row (left rank, right rank, text).
 
-    Orange lines rise, blue lines fall. A row with a rank on one side only ends at the bottom, which
-    is labelled ``below``. The width of the texts relative to the lines is ``margin``, and their
-    font size in points is ``size``.
+    Orange lines rise, blue lines fall. The line of a row with only one rank ends at the bottom,
+    which is labelled ``below``. The width of the texts relative to the lines is ``margin``, and
+    their font size in points is ``size``.
     """
     # Lines of rows on both sides are drawn above the thin ones that end at the bottom.
     foot = maximum + 1.1

@@ -1,8 +1,8 @@
 """Facts: memories that state an object (an entity) or a value of a subject and predicate.
 
 A fact has two times. It is *valid* from ``valid_from`` (or its creation) until just before
-``valid_until``. It is *known* since ``created``. Queries about an instant use validity, and all
-that is known now.
+``valid_until``. It is *known* since ``created``. Queries about an instant use the validity of all
+facts that are known now.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ _PARTS = re.compile(r"[-_\s]+")
 
 
 class FactTimes(Projection):
-    """Instants at which a fact was stated again, and gaps in which another value was valid.
+    """The instants at which a fact was stated again, and gaps in its validity.
 
-    A ``link`` event with ``fact_times`` replaces both for some memories. Times are microseconds.
+    A ``link`` event with ``fact_times`` replaces instants and gaps of some facts. A gap is a time
+    in which another value was valid. Times are microseconds.
     """
 
     name: ClassVar[str] = "fact-times"
@@ -97,7 +98,7 @@ class FactTimes(Projection):
 
 
 def get_fact_times(state: State) -> FactTimes:
-    """Return the register of repeated facts."""
+    """Return the register of facts that were stated again."""
     return state.projection(FactTimes)
 
 
@@ -118,7 +119,8 @@ def split_validity(start: int, stop: int, gaps: list[tuple[int, int]]) -> list[t
 def phrase_fact(predicate: str, value: str) -> tuple[bool, str]:
     """Return whether a predicate is a verb, and predicate and value as a phrase.
 
-    A verb precedes its value, a property its name. The part after a colon is a qualifier.
+    The words of the predicate precede the value. The text after a colon is a qualifier, which
+    follows the value in brackets.
 
     >>> phrase_fact("lives-in", "Oslo"), phrase_fact("prefers:theme", "dark"), phrase_fact("status", "done")
     ((True, 'lives in Oslo'), (True, 'prefers dark (theme)'), (False, 'status done'))
@@ -249,7 +251,7 @@ def build_facts_frame(state: State, pack: Pack, rows: Rows, now: int) -> pl.Data
 
 
 def retract(state: State, row: int, now: int, reason: str | None) -> Change:
-    """Return the change that retracts a memory, which must be an undeleted fact."""
+    """Return the change that retracts a fact; raise InputError for other memories."""
     names = state.names
     if names["subject"].value_at(row) is None or names["predicate"].value_at(row) is None:
         raise InputError(

@@ -26,7 +26,6 @@ Role = Literal["reader", "member", "owner"]
 
 ROLES: tuple[str, ...] = get_args(Role)
 """The roles, from the fewest permissions to the most."""
-"""The roles, from the fewest permissions to the most."""
 
 _MAX_LENGTH = 1000
 """Maximum characters of a name, a project or a session, as for names of agents."""
@@ -42,8 +41,8 @@ class Identity:
     Attributes
     ----------
     name
-        The creator of its memories and the viewer of its recalls ("agent:tutor", "user"). None is
-        nobody, who sees all memories.
+        The creator of its memories and the viewer of its recalls ("agent:tutor", "user"). None
+        means no name: memories get no creator, and recalls see every memory.
     project
         The only project that it reads and writes; it also reads memories without a project.
     session
@@ -183,5 +182,5 @@ def is_fact(fields: Mapping[str, Any]) -> bool:
 
 
 def _default_visibility(pack: Pack) -> str | None:
-    """Return the default visibility of a memory, or None for the pack's default."""
+    """Return "private" if the pack has the default visibility, otherwise None."""
     return "private" if pack.settings["visibility"] == MEMORY["visibility"].default else None

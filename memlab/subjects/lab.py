@@ -158,7 +158,7 @@ class Lab(Displayed):
             raise
 
     def _compose(self, store: Store, seed: int) -> None:
-        """Build the lab's verbs on ``store`` and wake its background workers."""
+        """Build the lab's verbs on ``store`` and wake the background workers with work."""
         core = self._core = Core(store, seed)
         self._questions, self._judgements = Questions(core), Judgements(core)
         self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
@@ -172,7 +172,7 @@ class Lab(Displayed):
     def _component(self, name: str) -> Any:
         """Return a component of one of memlab's own extensions by name.
 
-        Components that live as long as the lab (``KEPT``) are made once.
+        Components that live as long as the lab (``LASTING_COMPONENTS``) are made once.
         """
         # A kept component gets the core without an owner: a reference to the lab would keep it
         # alive.
@@ -201,37 +201,37 @@ class Lab(Displayed):
 
     @property
     def policies(self) -> LabPolicies:
-        """Choose a pack; install, roll back, pin, compare, watch and attribute policies."""
+        """The accessor for packs and policies: choose, install, pin, compare, watch."""
         return LabPolicies(self._owned_core)
 
     @property
     def features(self) -> LabFeatures:
-        """Define features for any policy, from an expression or a function."""
+        """The accessor for features: define one from an expression or a function."""
         return LabFeatures()
 
     @property
     def facts(self) -> LabFacts:
-        """Read facts as rows and as text, and the entities they are about."""
+        """The accessor for facts as rows and as text, and for their entities."""
         return self._component("facts")
 
     @property
     def graph(self) -> LabGraph:
-        """Link, activate and trace memories; find similar ones, clusters and statistics."""
+        """The accessor for edges, activation, similar memories, clusters and statistics."""
         return self._component("graph")
 
     @property
     def upkeep(self) -> LabUpkeep:
-        """Apply decay, schedule upkeep, forecast, consolidate, review, run operations."""
+        """The accessor for decay, schedules, forecasts, consolidation and review."""
         return self._component("upkeep")
 
     @property
     def agents(self) -> LabAgents:
-        """Agents by name, ``lab.agents("tutor")``; observe, extract, verify, credit."""
+        """The accessor for agents: ``lab.agents("tutor")`` is the agent of this name."""
         return self._component("agents")
 
     @property
     def io(self) -> LabIO:
-        """Export, mirror, back up, check and re-embed the lab."""
+        """The accessor for exports, mirrors, backups, checks and re-embedding."""
         return self._component("io")
 
     @property
@@ -245,7 +245,7 @@ class Lab(Displayed):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return what the accessor of an extension makes, or a renamed attribute."""
+            """Return an extension's accessor, or the replacement of a renamed attribute."""
             if name in RENAMED:
                 return renamed(self, "lab", name, RENAMED)
             if name.startswith("_") or name not in ACCESSORS:
@@ -569,9 +569,9 @@ class Lab(Displayed):
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget.
 
-        It has the memories that every prompt gets, those that a trigger, a file or an entity of the
-        task calls for, and the best results of a recall. The pack's policy ``inject`` selects them.
-        A session receives no memory twice. The context is logged as a recall is.
+        The context has the memories that every prompt gets, memories that match a trigger, a file
+        or an entity of the task, and the best results of a recall. The pack's policy ``inject``
+        selects them. A session receives no memory twice. The context is logged as a recall is.
 
         Parameters
         ----------
@@ -741,8 +741,8 @@ class Lab(Displayed):
         Parameters
         ----------
         memory
-            A memory, a hit or an id; or a frame with the column ``id``. Of a frame, the values that
-            differ from the lab's are written, all or none.
+            A memory, a hit or an id; or a frame with the column ``id``. The values of a frame that
+            differ from the lab's are written together, or not at all.
         text
             The corrected text. Secrets in it are redacted.
         **fields
@@ -773,9 +773,9 @@ class Lab(Displayed):
         nothing.
 
         A correction also reaches derived values: summary, fact, inferred tags, edges of linking,
-        steps, triggers, extracted facts and observations, and summaries of consolidation. What can
-        be derived again is rebuilt, the rest is dropped. The old text stays in the history
-        (``lab.at``) and in rows with the status "superseded".
+        steps, triggers, extracted facts and observations, and summaries of consolidation. Values
+        that can be derived again are rebuilt; all others are dropped. The old text stays in the
+        history (``lab.at``) and in rows with the status "superseded".
 
         Examples
         --------
@@ -982,7 +982,8 @@ class Lab(Displayed):
     ) -> Purged:
         """Delete memories permanently, and return a receipt.
 
-        Names narrow each other: ``project="web", session="monday"`` purges the memories of both.
+        Several names select the memories that match all of them: ``project="web",
+        session="monday"``.
 
         Parameters
         ----------
@@ -1132,7 +1133,8 @@ class Lab(Displayed):
         -------
         Lab
             A lab without writes. In the past, the pack that was active then decides and the clock
-            stands still; for a viewer alone, the lab follows this one.
+            stands still. With ``viewer`` alone, the lab shows every later change of this one: its
+            memories, pack and clock.
 
         Raises
         ------
@@ -1394,7 +1396,7 @@ RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
 
 
 def _find_refusal(accessor: Accessor) -> str | None:
-    """Return why an extension's accessor is refused, or None."""
+    """Return why an extension's accessor is refused, or None if it is accepted."""
     if not accessor.name.isidentifier() or accessor.name.startswith("_"):
         return f"The accessor {accessor.name!r} is not a valid attribute name."
     return (

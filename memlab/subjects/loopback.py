@@ -58,7 +58,7 @@ def open_socket(port: int, host: str = HOST) -> socket.socket:
 def own_host_names(port: int, host: str = HOST) -> set[str]:
     """Return the accepted values of the ``Host`` header of a request.
 
-    Other names are refused, because an attacker may let a name of his own point to this machine.
+    Other names are refused, because an attacker may let a host name resolve to this machine.
     """
     return {f"{f'[{name}]' if ':' in name else name}:{port}" for name in (host, HOST, "localhost")}
 

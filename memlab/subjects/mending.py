@@ -1,8 +1,8 @@
 """Repair of events that an earlier version committed and that cannot be applied.
 
-They lack a name or skip ids. A purge of that version removed purged texts from the names that a
-person had declared, too: "Adele Quuxley" became "" when "Adele Quuxley likes cheese" was purged.
-Names are taken from other parts of the same event. A name that no event contains gets a
+Such an event lacks a name or skips ids. A purge of that version removed purged texts from the names
+that a person had declared, too: "Adele Quuxley" became "" when "Adele Quuxley likes cheese" was
+purged. Names are taken from other parts of the same event. A name that no event contains gets a
 placeholder: the entity is unknown then, and memories that name it keep its name.
 """
 
@@ -61,7 +61,7 @@ def fill_gap(event: Event, following: int) -> dict[str, Any] | None:
 
 
 def repair_names(event: Event) -> dict[str, Any] | None:
-    """Return an event's body with names where a purge left none, None if it is intact.
+    """Return an event's body with missing names filled in, or None if none is missing.
 
     >>> repair_names(Event(9, 0, "entity", {"name": "", "type": "person", "aliases": ["", "Della"]}))
     {'name': 'Della', 'type': 'person', 'aliases': []}
@@ -94,7 +94,7 @@ def _repair_declared(event: Event, body: dict[str, Any]) -> dict[str, Any]:
                 "", event, number
             )
     if event.kind == "merge-entity" and entity_key(body["entity"]) == entity_key(body["into"]):
-        body["entity"] = _name_or_placeholder("", event, 2)  # both were cut to the same rest
+        body["entity"] = _name_or_placeholder("", event, 2)  # the purge left both alike
     return body
 
 
@@ -111,7 +111,7 @@ def _name_or_placeholder(name: str, event: Event, number: int) -> str:
 
 
 def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Return the dumped register of entities with valid names."""
+    """Replace invalid names in a dumped register of entities by placeholders."""
     entries = [
         [_name_or_placeholder(name, event, number), *rest]
         for number, (name, *rest) in enumerate(dumped["entries"])
@@ -124,7 +124,7 @@ def _repair_entities(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
 
 
 def _repair_centroids(dumped: dict[str, Any], event: Event) -> dict[str, Any]:
-    """Return the dumped register of clusters with valid names."""
+    """Replace invalid names in a dumped register of clusters by placeholders."""
     return {
         **dumped,
         "clusters": [
@@ -149,7 +149,8 @@ _REPAIRS: dict[str, Callable[[Any, Event], Any]] = {
 def _find_name_in_event(event: Event, field: str, body: dict[str, Any]) -> str | None:
     """Return the name that other parts of an event have for an entity, or None.
 
-    It is the target of the event's edges or columns, or else the first alias.
+    For a declaration, this is the first alias, which is removed from ``body``. For a merge or a
+    split, it is a name in the event's edges or changed columns.
     """
     if event.kind == "entity" and body["aliases"]:
         return str(body["aliases"].pop(0))

@@ -54,15 +54,15 @@ MAX_BYTES = 1 << 20
 
 
 class Unreached(NoAnswer):
-    """No connection was made, so nothing was sent."""
+    """A failure to connect: the request was not sent."""
 
 
 class Broken(NoAnswer):
-    """The connection ended before the reply did; a retry may succeed."""
+    """A connection that ended before the reply was complete; a retry may succeed."""
 
 
 class Reply(NamedTuple):
-    """A reply of a server: status, body, and the seconds to wait before a retry (0: none)."""
+    """A server's reply: status, body, and seconds to wait before a retry (0: none)."""
 
     status: int
     body: bytes
@@ -77,7 +77,7 @@ def post(
     *,
     max_bytes: int = MAX_BYTES,
 ) -> Reply:
-    """Return the reply of a server to a POST, without redirections and proxies.
+    """Send a POST request and return the reply; follow no redirect and use no proxy.
 
     Raises Unreached if no connection is made. Raises another NoAnswer if the reply is incomplete
     after ``seconds`` or longer than ``max_bytes``; the server may have processed the request then.
@@ -175,7 +175,7 @@ T = TypeVar("T")
 
 
 def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
-    """Return an answer in JSON, which may follow a chain of thought or be in a code fence.
+    """Decode a JSON answer; skip a chain of thought before it and a code fence.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
         raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.") from None
 
 
-# -- answers by request: in memory, and in a folder if there is one
+# -- the cache of answers, by request: in memory, and in a folder if there is one
 
 
 class Answers:
@@ -251,8 +251,8 @@ def _answer_file(request: bytes) -> str:
 Otherwise = Literal["raise", "rules", "skip"]
 """Handling of a message that the model fails to read: raise, use the rules, or skip it."""
 
-# Default length of an answer (facts of one message fit), bytes per token of English text, and the
-# options of the API that limit an answer.
+# The default maximum of tokens in an answer, which the facts of one message fit into; the bytes per
+# token of English text; and the options of the API that limit an answer.
 _ANSWER_TOKENS = 1_000
 _BYTES_A_TOKEN = 4
 _LENGTH_OPTIONS = ("max_completion_tokens", "max_tokens")
@@ -265,12 +265,12 @@ _FIRST_WAIT, _MAX_WAIT = 0.25, 10.0
 
 @dataclass(frozen=True)
 class Usage:
-    """The use of a language model so far.
+    """The calls and tokens that a language model has used so far.
 
     Attributes
     ----------
     calls
-        The number of requests to its server.
+        The number of requests to the model's server.
     tokens
         The number of tokens of prompts and answers.
     kept
@@ -294,13 +294,13 @@ class Usage:
 
 
 class _Message(msgspec.Struct):
-    """The message of an answer."""
+    """The message of one answer in a reply of the chat completions API."""
 
     content: str | None = None
 
 
 class _Choice(msgspec.Struct):
-    """One answer of a reply."""
+    """One answer in a reply of the chat completions API, and why it ended."""
 
     message: _Message
     finish_reason: Any = None
@@ -455,7 +455,7 @@ class LanguageModel:
         request = _encode_request(fields, self._options)
         with self._lock:
             if (cached := self._answers.get(request)) is not None:
-                with suppress(ModelError):  # another `read` accepted it
+                with suppress(ModelError):  # a different `read` accepted the answer
                     result = read(cached)
                     self._usage = replace(self._usage, kept=self._usage.kept + 1)
                     return result
@@ -465,7 +465,7 @@ class LanguageModel:
         return result
 
     def _fetch_answer(self, request: bytes) -> str:
-        """Return the text of a new answer, without secrets."""
+        """Request a new answer and return its text with secrets redacted."""
         reply = self._fetch_reply(request)
         try:
             completion = msgspec.json.decode(reply.body, type=_Completion)
@@ -511,7 +511,7 @@ class LanguageModel:
             msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
         ):
             detail = msgspec.json.decode(reply.body)["error"]["message"]
-        detail = clip(screen(self._remove_key(str(detail))[:2_000]).text, 200) or "no word"
+        detail = clip(screen(self._remove_key(str(detail))[:2_000]).text, 200) or "no details"
         advice = (
             " Redirections are not followed: give the final address."
             if 300 <= reply.status < 400
@@ -520,7 +520,7 @@ class LanguageModel:
         return f"{self._post.netloc} answers {reply.status} for the model {self.name}: {detail}.{advice}"
 
     def _remove_key(self, text: str) -> str:
-        """Return a text without the key."""
+        """Return a text with the bearer token redacted."""
         return text if self._secret is None else text.replace(self._secret, "[REDACTED: key]")
 
     def _check_budget(self, request: bytes) -> None:
@@ -560,7 +560,7 @@ class LanguageModel:
 
 
 def _estimate_tokens(data: bytes) -> int:
-    """Return an estimate of the tokens of some bytes."""
+    """Estimate the number of tokens in some bytes."""
     return -(-len(data) // _BYTES_A_TOKEN)
 
 
@@ -572,7 +572,7 @@ def _count_tokens(request: bytes, reply: bytes, usage: object) -> int:
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return checked options of a request."""
+    """Return request options as a dict; raise InputError for reserved or non-JSON ones."""
     for name in ("messages", "model", "stream"):
         if name in options:
             raise InputError(f"LanguageModel(options=...): {name} is set by memlab: leave it out.")

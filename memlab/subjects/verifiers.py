@@ -22,10 +22,10 @@ __all__ = ["Verdict", "Verifier", "local", "overlap"]
 _CLOSE = 0.5
 """Minimum closeness at which ``local`` accepts a hit that shares few words with the query.
 
-Measured on recalls of 300 LoCoMo questions, in brackets under the default pack. Of the evidence
-among the hits, .93 is accepted with it and .90 without (.82 and .77). Of the accepted hits, .12
-and .13 are evidence (.15 and .16). Where evidence was among the hits, nothing is accepted for .01
-and .04 of the questions (.02 and .04).
+Measured on recalls of 300 LoCoMo questions; figures in brackets are those of the default pack. Of
+the evidence among the hits, .93 is accepted with this rule and .90 without (.82 and .77). Of the
+accepted hits, .12 and .13 are evidence (.15 and .16). Of the questions with evidence among the
+hits, .01 and .04 have no accepted hit (.02 and .04).
 """
 
 _COMPARED = 10
@@ -65,9 +65,9 @@ Verifier = Callable[[Hits], "Verdict | Iterable[Memory | Hit | int]"]
 def overlap(hits: Hits) -> Verdict:
     """Accept the hits that contain enough words of the query.
 
-    Enough is the share ``verify-coverage`` (a setting) of the query's words, weighted by how rare
-    each is among the candidates (the feature ``coverage``). Stems count, stop words do not. A hit
-    that one of its triggers called for is accepted too.
+    The setting ``verify-coverage`` is the share of the query's words that a hit must contain. Each
+    word is weighted by its rarity among the candidates (the feature ``coverage``). Stems count,
+    stop words do not. A hit that one of its triggers retrieved is accepted too.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ def overlap(hits: Hits) -> Verdict:
 def local(hits: Hits) -> Verdict:
     """Accept hits by shared words or similarity, and infer relations by rules.
 
-    This is the default verifier of turns. It accepts the hits that ``overlap`` accepts and those
+    This is the default verifier of turns. It accepts the hits that ``overlap`` accepts, and hits
     with a closeness to the query of at least 0.5. Of two accepted hits, the later ``contradicts``
     the earlier if short statements exclude each other, and ``updates`` it if it reports a change.
-    Relations are found in plain English only, and retire no memory.
+    Relations are found in plain English only, and no memory changes its status.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def local(hits: Hits) -> Verdict:
 
     Notes
     -----
-    It reads the slate and the texts, uses no model, and takes some milliseconds.
+    The verifier reads the slate and the texts, uses no model, and takes some milliseconds.
 
     Examples
     --------

@@ -156,7 +156,7 @@ def test_a_log_of_shown_items_alone_has_unknown_support():
     ev = evaluate(FEW.slates(candidates=candidates), ["good", "far"])
     assert np.isnan(row(ev, "good").measured.unsupported)
     assert ev.frame.filter(pl.col("policy") == "good")["unsupported"].to_list() == [None]
-    assert "unsupported is unknown" in repr(ev)
+    assert "unsupported items is unknown" in repr(ev)
 
 
 def test_propensities_that_are_not_those_of_the_draws_are_found_out():
@@ -275,7 +275,8 @@ def heard(share, seed=5):
 @pytest.mark.long
 def test_silence_is_not_a_no_unless_said():
     with pytest.raises(
-        InputError, match="30% of what was shown has no reward: set what missing feedback counts as"
+        InputError,
+        match="30% of the items shown have no reward: set what missing feedback counts as",
     ):
         evaluate(MANY.slates(**heard(0.7)), ["good"])
     censored = evaluate(MANY.slates(**heard(0.7)), ["good"], missing="censor")
@@ -363,12 +364,12 @@ def test_frames_diagnostics_and_settings():
     [
         ({"missing": "drop"}, UnknownName, "There is no missing of evaluate"),
         ({"estimator": "dr"}, UnknownName, "There is no estimator"),
-        ({"level": 95}, InputError, "level is a probability"),
+        ({"level": 95}, InputError, "level must be a probability"),
         ({"level": True}, InputError, "level is a "),
-        ({"reward_range": (1, 0)}, InputError, "reward_range is the minimum"),
+        ({"reward_range": (1, 0)}, InputError, "reward_range must be the minimum"),
         ({"reward_range": (0, float("inf"))}, InputError, r"reward_range\[1\] is a finite number"),
         ({"reward_range": 1}, InputError, "reward_range is a tuple of 2"),
-        ({"horizon": "soon"}, InputError, "horizon is a number"),
+        ({"horizon": "soon"}, InputError, "horizon must be a number"),
         ({"cluster": 3}, InputError, "cluster is "),
     ],
 )

@@ -177,7 +177,7 @@ def test_labels_that_say_nothing_are_refused(agent, clock):
         memlab.failures(agent, pl.DataFrame({"question": ["tea"]}))
     with pytest.raises(InputError, match="matches a recall of the log"):
         memlab.failures(agent, wanted(("milk?", "t1")))
-    with pytest.raises(InputError, match="Nothing is known to be wanted"):
+    with pytest.raises(InputError, match="No wanted memory is known"):
         memlab.failures(agent, wanted(("tea", None)))
     with pytest.raises(InputError, match="decision is String in the labels"):
         memlab.failures(agent, pl.DataFrame({"decision": ["tea"], "memory_id": [1]}))

@@ -59,7 +59,7 @@ def test_intervals_of_five_clusters_have_their_nominal_coverage():
 
 
 def test_a_mean_of_rounding_errors_is_not_told_from_zero():
-    interval = cluster_interval([1e-17, 2e-17, 3e-17], "abc")
+    interval = cluster_interval([1e-17, 2e-17, 3e-17], list("abc"))
     assert interval is not None
     assert interval.p == 1.0
 

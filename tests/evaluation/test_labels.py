@@ -103,7 +103,7 @@ def test_a_single_cluster_gives_no_ranking():
         (labels().clear(), "The labels are empty"),
         (
             labels().with_columns(pl.lit(2).alias("relevance")),
-            "Row 0 of the labels has relevance 2.0; it is 1 or 0",
+            "Row 0 of the labels has relevance 2.0. Set it to 1",
         ),
         (labels().with_columns(pl.lit(None).alias("relevance")), "relevance None"),
         (

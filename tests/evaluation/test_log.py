@@ -116,14 +116,14 @@ def test_a_recall_without_candidates_is_reported():
     [
         (
             altered("exposures", 3, propensity=0.0),
-            r"Row 3 of exposures \(recall .*, memory .*\) was shown with prop",
+            r"Row 3 of exposures \(recall .*, memory .*\) has the propensity",
         ),
         (altered("exposures", 3, propensity=1.01), "Row 3 of exposures .* propensity 1.01"),
         (altered("exposures", 3, propensity=-0.1), "Row 3 of exposures .* propensity -0.1"),
         (altered("exposures", 3, propensity=float("nan")), "Row 3 of exposures .* propensity nan"),
         (
             altered("candidates", 5, propensity=1.5),
-            r"Row 5 of candidates .* propensity 1.5; a probability lies in 0",
+            r"Row 5 of candidates .* propensity 1.5. Log a probability between 0 and 1",
         ),
         (
             altered("candidates", 5, propensity=float("nan")),
@@ -131,20 +131,20 @@ def test_a_recall_without_candidates_is_reported():
         ),
         (
             altered("decisions", 1, decision=1),
-            "Row 0 of decisions has the id 1; ids are present and unique",
+            "Row 0 of decisions has the id 1, which is null or not unique",
         ),
         (altered("decisions", 1, decision=None), "Row 1 of decisions has the id None"),
         (altered("decisions", 1, limit=0), "Recall 2 has the limit 0"),
         (altered("decisions", 1, limit=None), "Recall 2 has the limit None"),
         (altered("candidates", 1, memory_id=1), "Memory 1 is a candidate of recall 1 twice"),
-        (altered("candidates", 1, memory_id=None), "A candidate of recall 1 has no id"),
+        (altered("candidates", 1, memory_id=None), "A candidate of recall 1 has no memory_id"),
         (
             altered("candidates", 0, decision=99),
-            "candidates names recall 99, which decisions does not hold",
+            "candidates has the recall 99, and decisions does not",
         ),
         (
             altered("exposures", 0, decision=99),
-            "exposures names recall 99, which decisions does not hold",
+            "exposures has the recall 99, and decisions does not",
         ),
         (
             altered("exposures", 0, memory_id=99),
@@ -171,14 +171,14 @@ def test_shown_items_must_have_been_candidates():
     candidates = frames["candidates"].with_columns(
         propensity=pl.when(hit).then(0.0).otherwise("propensity")
     )
-    with pytest.raises(InputError, match="to which candidates gives propensity 0"):
+    with pytest.raises(InputError, match="whose propensity in candidates is 0"):
         read(exposures=exposures, candidates=candidates)
 
 
 @pytest.mark.parametrize(
     ("table", "reason"),
     [
-        ("decisions", "The log holds no recalls"),
+        ("decisions", "The log has no recalls"),
         ("exposures", "The table exposures is empty"),
         ("candidates", "not among its cand"),
     ],

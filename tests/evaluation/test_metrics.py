@@ -108,7 +108,7 @@ def test_an_unknown_metric_is_refused(name):
 
 def test_a_cut_below_what_was_judged_is_refused():
     with pytest.raises(
-        InputError, match="recall@10 needs 10 ranks; these rankings were judged to depth 3"
+        InputError, match="recall@10 needs 10 ranks, and these rankings were judged to depth 3"
     ):
         measure(judge([["a"]], [{"a"}], depth=3), "recall@10")
 
@@ -118,5 +118,5 @@ def test_rankings_and_evidence_must_pair():
         InputError, match="2 rankings cannot be judged by the evidence of 1 questions"
     ):
         judge([["a"], ["b"]], [{"a"}], depth=3)
-    with pytest.raises(InputError, match="depth of a judgement is at least 1"):
+    with pytest.raises(InputError, match="depth is a whole number of at least 1, not 0"):
         judge([["a"]], [{"a"}], depth=0)

@@ -190,7 +190,7 @@ def test_clusters_and_horizons(lived):
     assert by_recall.live.blocks == 11
     late = compare_periods(lived, hashes(lived), missing="censor", horizon="5d")
     assert late.live.recalls < 11
-    assert any("with an open horizon left out" in note for note in late.notes)
+    assert any("time for feedback (horizon) is not over" in note for note in late.notes)
     with pytest.raises(InputError, match="no column nothing"):
         compare_periods(lived, hashes(lived), missing="censor", cluster="nothing")
 

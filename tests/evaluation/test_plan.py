@@ -75,5 +75,5 @@ def test_a_plan_renders_and_names_its_reference(plan):
 def test_without_rewards_there_is_nothing_to_plan_by():
     frames = WORLD.frames()
     few = {"feedback": frames["feedback"].head(5)}
-    with pytest.raises(InputError, match="nothing to plan by"):
+    with pytest.raises(InputError, match="no experiment can be planned"):
         memlab.plan(WORLD.slates(**few), ["good"], missing="censor")

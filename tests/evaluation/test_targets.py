@@ -136,7 +136,7 @@ def test_an_invalid_policy_is_refused(policies, error, reason):
 
 def test_a_column_with_the_name_of_a_pack_is_ambiguous():
     log = slates(companion=np.arange(96.0))
-    with pytest.raises(InputError, match="is a pack and a column"):
+    with pytest.raises(InputError, match="is the name of both a pack and a column"):
         evaluate(log, ["companion"])
     assert set(kinds(evaluate(log, [pl.col("companion")]))) == {"logged", "companion"}
 
@@ -253,7 +253,7 @@ def test_fingerprints_that_cannot_be_read_are_refused(text):
         log.exposures,
         log.feedback,
     )
-    with pytest.raises(InputError, match="is no JSON object"):
+    with pytest.raises(InputError, match=r"is not valid JSON|is a JSON"):
         evaluate(broken, ["good"])
 
 
@@ -331,11 +331,9 @@ def test_scores_that_are_no_numbers_are_reported_and_never_shown():
 
 
 def test_words_are_no_scores():
-    with pytest.raises(
-        InputError, match="Column kind of the candidates holds String; scores are numbers"
-    ):
+    with pytest.raises(InputError, match="Column kind of the candidates has the type String"):
         evaluate(slates(kind=["fact"] * 96), ["kind"])
-    with pytest.raises(InputError, match="gives String; a score is a number"):
+    with pytest.raises(InputError, match="gives values of type String"):
         evaluate(slates(kind=["fact"] * 96), [pl.col("kind").str.to_uppercase()])
 
 

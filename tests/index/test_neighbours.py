@@ -163,7 +163,7 @@ class TestBuilding:
         neighbours.background = False
         neighbours.refresh()
         assert (neighbours.base, neighbours.building) == (None, False)
-        assert "ended with -9" in neighbours.failure
+        assert "exit code -9" in neighbours.failure
         build_base(folder, vectors)
         neighbours.refresh()
         assert neighbours.failure is None
@@ -337,7 +337,9 @@ class TestDamage:
         neighbours = self.after(folder, silently)
         if neighbours.base is not None:  # not within one of the 64 pieces
             name = neighbours.base.path.name
-            assert neighbours.verify() == (f"The index {name} is damaged.",)
+            assert neighbours.verify() == (
+                f"The index {name} is damaged. It is removed and rebuilt.",
+            )
         assert neighbours.base is None
         assert neighbours.is_due
 
@@ -418,7 +420,7 @@ class TestDamage:
         self.flip(tmp_path / "vectors", -100 * DIM - 7)
         neighbours = quiet(folder, Vectors.load(tmp_path / "vectors"))
         assert neighbours.verify() == (
-            "The file of vectors is damaged: its digest does not match.",
+            "The file of vectors is damaged: its digest does not match. Restore it from the journal.",
         )
         assert quiet(folder, vectors).verify() == ()
 

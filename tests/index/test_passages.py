@@ -172,5 +172,5 @@ class TestKept:
             values["passages_of"][::-1],
         ):
             np.savez(path, **{**values, "passages_of": wrong})
-            with pytest.raises(DamagedLab, match="do not belong to these rows"):
+            with pytest.raises(DamagedLab, match="do not match the rows"):
                 Words.load(path)

@@ -343,7 +343,7 @@ def test_rewards_of_another_range_need_it_and_break_nothing(run, tmp_path, clock
             lab.upkeep.operations.check_fall()
         assert lab.upkeep.operations.check_fall(reward_range=(1, 5)).after == good
         assert lab.upkeep.operations.adapt_policy(reward_range=(1, 5)).after == good
-    assert "Set the range of your rewards" in run("upkeep", "stats", "agent.memlab").stdout
+    assert "Pass the range of your rewards" in run("upkeep", "stats", "agent.memlab").stdout
     assert "roll back" in run("policy", "adapt", "agent.memlab", "--reward-range", "1", "5").stdout
 
 

@@ -604,4 +604,4 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ, check=True
     )
-    assert "pip install 'memlab[mcp]'" in done.stdout
+    assert "pip install 'memlab-core[mcp]'" in done.stdout

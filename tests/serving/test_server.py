@@ -607,7 +607,7 @@ def test_without_the_package_the_way_to_install_it_is_told(lab, monkeypatch):
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(memlab.MemlabError, match=r"pip install 'memlab\[mcp\]'"):
+    with pytest.raises(memlab.MemlabError, match=r"pip install 'memlab-core\[mcp\]'"):
         lab_server(lab)
 
 

@@ -117,7 +117,7 @@ class TestShown:
                 [1, 2, -1, 2, 0, 1],
                 r"frame, row 2 \(query_id 'a', memory_id 9\): rank is -1, below 0",
             ),
-            ([1.0, 2.5, 0, 2, 0, 1], r"frame, row 1 .*rank is 2\.5, which is no whole number"),
+            ([1.0, 2.5, 0, 2, 0, 1], r"frame, row 1 .*rank is 2\.5, which is not a whole number"),
             ([1.0, math.nan, 0, 2, 0, 1], r"frame, row 1 .*rank is NaN"),
             ([1, 1, 0, 2, 0, 1], r"frame, row 1 .*rank 1 occurs twice"),
             ([1, 2, 0, 0, 0, 0], r"frame, row 3 \(query_id 'b'\): nothing was shown"),
@@ -159,7 +159,7 @@ class TestPropensity:
         [
             (
                 [1, 0.0, 0.8, 0.5, 0.5, 1],
-                r"frame, row 1 \(query_id 'a', memory_id 8\): it was shown with p 0",
+                r"frame, row 1 \(query_id 'a', memory_id 8\): the item was shown with p 0",
             ),
             ([1, -0.2, 0.8, 0.5, 0.5, 1], r"frame, row 1 .*p is -0\.2, below 0"),
             ([1, 0.2, 0.8, 1.5, 0.5, 1], r"frame, row 3 .*p is 1\.5, above 1"),
@@ -216,7 +216,7 @@ class TestReward:
         [
             (
                 [1, 0, 1, 0, 0, 1],
-                r"frame, row 2 \(query_id 'a', memory_id 9\): it has feedback but was not shown",
+                r"frame, row 2 \(query_id 'a', memory_id 9\): the memory has feedback but was not shown",
             ),
             ([1, math.inf, 0, 0, 0, 1], r"frame, row 1 .*clicked is infinite"),
             ([1, 0, 0, 0, 0, 2], r"frame, row 5 .*clicked is 2, outside the range 0\.\.1"),
@@ -260,14 +260,15 @@ class TestColumns:
         assert table["limit"].to_list() == [1, 1]
         assert table["at"].dt.day().to_list() == [1, 2]
         with pytest.raises(
-            DatasetError, match=r"frame, row 4 .*user is 'w', and the decision began with another"
+            DatasetError,
+            match=r"frame, row 4 .*user is 'w', which differs from the first row of the decision",
         ):
             read(frame.with_columns(user=pl.Series(list("uuuvwv"))), cluster="user")
 
     def test_a_candidate_occurs_once(self):
         with pytest.raises(
             DatasetError,
-            match=r"frame, row 1 \(query_id 'a', memory_id 7\): it is a candidate twice",
+            match=r"frame, row 1 \(query_id 'a', memory_id 7\): the memory is a candidate twice",
         ):
             read(log(memory_id=[7, 7, 9, 7, 8, 9]))
 

@@ -183,7 +183,7 @@ class TestParts:
             ({"share": 0}, "share"),
             ({"share": 1.0}, "share"),
             ({"by": "clusters"}, "Did you mean cluster"),
-            ({"by": "cluster", "at": "2026-01-01"}, "splits by time"),
+            ({"by": "cluster", "at": "2026-01-01"}, "split by time"),
         ],
     )
     def test_logs_that_cannot_be_split(self, how, error):

@@ -54,7 +54,7 @@ _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def encode_value(value: Any, what: str) -> str:
-    """Return ``value`` as ASCII JSON, which ``decode_value`` restores.
+    """Encode a value as ASCII JSON, from which ``decode_value`` restores it.
 
     A tuple becomes a list. Raises InputError for values that JSON cannot express: other types, keys that are not
     strings, NaN, infinities, lone surrogates.
@@ -67,7 +67,7 @@ def encode_value(value: Any, what: str) -> str:
 
 
 def decode_value(text: str) -> Any:
-    """Return the value of a text of ``encode_value``."""
+    """Return the value that ``encode_value`` wrote as a text."""
     return json.loads(text)
 
 
@@ -105,7 +105,7 @@ def _check_value(value: Any, where: str, depth: int) -> None:
 
 
 def iter_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each text or number in a value, with the key it belongs to, in order."""
+    """Yield the key and the text of each scalar in a nested value, in order."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from iter_texts(part, key)
@@ -117,9 +117,10 @@ def iter_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def join_texts(value: Any) -> str:
-    """Return the searchable text of a value.
+    """Join the texts of a nested value into one searchable text.
 
-    It is the only text alone, or a line ``key: text`` for each; "" without any.
+    A single text is returned as it is. Several texts become lines ``key: text``. A value without
+    texts gives "".
 
     >>> join_texts({"food": "pizza", "since": 2020}).splitlines()
     ['food: pizza', 'since: 2020']
@@ -131,7 +132,7 @@ def join_texts(value: Any) -> str:
 
 
 def clean_text(text: str, instead: str) -> str:
-    """Return a text that a memory can hold; ``instead`` if it is blank.
+    """Replace lone surrogates and cut a text; return ``instead`` if it is blank.
 
     Lone surrogates are replaced, and a long text is cut.
     """
@@ -162,7 +163,7 @@ def _compare_like(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], b
     """Wrap a comparison so that operands of different types compare as false."""
 
     def compare_values(value: Any, operand: Any) -> bool:
-        """Compare two values of the same type."""
+        """Compare two numbers or two texts; other operands compare as false."""
         numbers = all(
             isinstance(item, int | float) and not isinstance(item, bool)
             for item in (value, operand)
@@ -236,7 +237,7 @@ def matches_filter(value: Any, condition: Any, operators: tuple[str, ...], sign:
 
 
 def _is_operator(name: object, operators: tuple[str, ...], sign: str) -> bool:
-    """Return whether a key of a filter names an operator."""
+    """Return whether a key of a filter is an operator and not a field."""
     if not isinstance(name, str):
         return False
     return name.startswith(sign) if sign else name in operators
@@ -256,7 +257,7 @@ UNSEARCHED = "unsearched"
 
 @dataclass(frozen=True)
 class Record:
-    """A memory under a path.
+    """A memory that is stored under a path, with its value and times.
 
     Attributes
     ----------
@@ -273,7 +274,7 @@ class Record:
     searched
         Whether recalls can return it.
     created, changed
-        When the first version was written, and when it last changed.
+        The times of the first version and of the last change.
     """
 
     id: int
@@ -288,7 +289,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Write:
-    """A record to be written.
+    """The path, text, value and fields of a record to be written.
 
     Attributes
     ----------
@@ -324,16 +325,16 @@ def build_write(
 
 
 def select_records(records: Iterable[Record]) -> pl.Expr:
-    """Return the expression that selects these records."""
+    """Return a Polars expression that selects the memories of some records."""
     return pl.col("id").is_in([record.id for record in records])
 
 
 class Records:
-    """The records of one ``name`` in a lab, which is the first element of each path.
+    """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``. If two processes write the same new path at once, both memories stay. The newer one counts, and the
-    next change of the path deletes the other.
+    ``lock``. If two processes write the same new path at once, both memories stay. The newer memory
+    counts, and the next change of the path deletes the older one.
     """
 
     def __init__(
@@ -382,12 +383,12 @@ class Records:
             return sorted(records, key=lambda record: record.first)
 
     def paths(self) -> list[Path]:
-        """Return the path of each record."""
+        """Return the path of every record that is in use."""
         with self._reading() as state:
             return [tuple(json.loads(ref))[1:] for ref in self._rows if self._in_use(state, ref)]
 
     def find_path(self, name: str) -> Path | None:
-        """Find the path whose last name is ``name``, including deleted records."""
+        """Find the path of the record called ``name``, even if it is deleted, or None."""
         end = "," + json.dumps(name) + "]"
         with self._reading():
             ref = next((ref for ref in self._rows if ref.endswith(end)), None)
@@ -408,13 +409,13 @@ class Records:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """Yield the state of the lab, with the index of paths up to date."""
+        """Lock the records and yield the lab's state, with the path index up to date."""
         with self.lock, self.lab.io.store.reading() as state:
             self._index_rows(state)
             yield state
 
     def _index_rows(self, state: State) -> None:
-        """Add new rows to the index of paths."""
+        """Add the rows that are new in the state to the index of paths."""
         if state.rows < self._upto:
             self._rows, self._upto = {}, 0
         start = self._prefix(())
@@ -425,7 +426,7 @@ class Records:
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
-        """Return the rows under a path that take part in recall and are visible."""
+        """Return the recallable, visible rows with a ref, oldest first."""
         status, hidden = (
             state.names["status"],
             state.hidden if isinstance(state, ViewerState) else None,
@@ -439,7 +440,7 @@ class Records:
         ]
 
     def _record(self, state: State, ref: str, row: int) -> Record:
-        """Return the record of a row."""
+        """Build the record of a memory row, with the creation time of its first version."""
         created, changed = state.numbers["created"].values, state.numbers["changed"].values
         rows = self._rows[ref]
         position, first, successors = rows.index(row), row, state.numbers["superseded_by"].values
@@ -471,13 +472,13 @@ class Records:
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:
-        """Return the prefix that the refs of all paths below ``prefix`` share."""
+        """Return the text with which the ref of every path below ``prefix`` begins."""
         return self._ref(prefix)[:-1] + ","
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def put(self, writes: Sequence[Write]) -> None:
-        """Write records: add new paths in one transaction, edit existing ones."""
+        """Write records to the lab: remember new paths together, edit existing ones."""
         with self.lock:
             new = []
             for write in writes:
@@ -492,7 +493,8 @@ class Records:
                     write.searched,
                 ):
                     self._check_personal(write)
-                    # without a source, so that it counts as a user's edit, which may edit a version of another process
+                    # the edit has no source, so it counts as a user's edit, which may also change a
+                    # version of another process
                     fields = {
                         name: value
                         for name, value in self._build_fields(write).items()
@@ -502,7 +504,7 @@ class Records:
             self.append(new)
 
     def move(self, moves: Iterable[tuple[Record, Path]], **fields: Any) -> None:
-        """Give each record another path, as an edit."""
+        """Give each record another path, by an edit of its memory."""
         with self.lock:
             for record, path in moves:
                 self.lab.edit(record.id, ref=self._ref(path), **fields)
@@ -520,7 +522,7 @@ class Records:
         return self.lab.remember(rows, linking="off", chain=chain)
 
     def _build_fields(self, write: Write) -> dict[str, Any]:
-        """Return the fields of the memory to be written."""
+        """Return the fields of the memory to write for a record."""
         season = None if write.searched else UNSEARCHED
         return {**self.fields, **write.fields, "context": write.value, "season": season}
 
@@ -555,14 +557,15 @@ class Records:
     # -- recall -------------------------------------------------------------------------------------------------------
 
     def select_below(self, prefix: Iterable[str]) -> pl.Expr:
-        """Return the expression that selects memories below a prefix."""
+        """Return a Polars expression that selects the memories below a prefix."""
         return pl.col("ref").str.starts_with(self._prefix(prefix))
 
     def recall(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
-        There are at most ``limit``. If the pack explores, the last ranks are reserved for exploration items, so
-        that the log says exactly what was returned. With a limit of one, an exploration item is dropped.
+        At most ``limit`` records are returned. If the pack explores, the last ranks are reserved
+        for exploration items, so that the log says exactly what was returned. With a limit of one,
+        an exploration item is dropped.
         """
         pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0

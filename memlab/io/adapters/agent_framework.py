@@ -20,16 +20,12 @@ from typing import Any
 
 import polars as pl
 
-from memlab.errors import InputError, MissingExtra
+from memlab.errors import InputError, require_extra
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
-try:
+with require_extra("agent-framework", "memlab.io.adapters.agent_framework"):
     from agent_framework import ContextProvider, Message
-except ImportError as error:
-    raise MissingExtra(
-        "memlab.io.adapters.agent_framework", "agent-framework-core", "agent-framework"
-    ) from error
 
 __all__ = ["LabContext"]
 
@@ -51,7 +47,7 @@ class LabContext(ContextProvider):
     project
         Project of recalls and stored turns.
     remember
-        Store the turns of each run.
+        Whether to store the turns of each run.
 
     Examples
     --------
@@ -120,7 +116,7 @@ class LabContext(ContextProvider):
         await asyncio.to_thread(self._store_run, queries, answers, decision, context.session_id)
 
     def _recall(self, query: str, session: str | None) -> Hits:
-        """Recall memories of other sessions."""
+        """Recall memories for a query, except those of the current session."""
         other_sessions = (
             None
             if session is None
@@ -131,7 +127,7 @@ class LabContext(ContextProvider):
     def _store_run(
         self, queries: list[str], answers: list[str], decision: int | None, session: str | None
     ) -> None:
-        """Attribute the answers and store the turns."""
+        """Attribute the answers to the recalled memories, and store the turns."""
         if answers and decision is not None:
             self.lab.agents.credits.answer("\n".join(answers), decision)
         if self.remember:

@@ -13,9 +13,9 @@
 | ``rename`` | ``edit`` of the path, for each file in a folder |
 | ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused before any lookup.
-Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of ``memlab.adapters.claude_tool`` is the same as a
-tool of the ``anthropic`` package.
+There is no file system: a path is a name in the lab, and a path outside of ``/memories`` is refused
+before any lookup. Secrets in a file are redacted, as in every text. ``LabMemoryTool`` of
+``memlab.adapters.claude_tool`` offers the commands as a tool of the ``anthropic`` package.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _QUERY_CHARACTERS = 500
 
 
 class MemoryFiles:
-    """The files of one agent in a lab.
+    """The memory files of one agent, stored as memories of a lab.
 
     Every command returns the sentence that the model reads. Errors are written for the model, too: UnknownName for
     a path that does not exist, InputError for an invalid path or operation. A refused command changes nothing.
@@ -107,7 +107,7 @@ class MemoryFiles:
 
     @checked
     def run(self, command: Mapping[str, Any]) -> str:
-        """Carry out a command of the model.
+        """Carry out a command of the model, and return the reply for the model.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class MemoryFiles:
 
     @checked
     def create(self, path: str, file_text: str) -> str:
-        """Create a file.
+        """Create a file, whose text becomes a memory.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ def _split_file_path(path: str) -> tuple[str, ...]:
 
 
 def _build_file(parts: tuple[str, ...], content: str) -> Write:
-    """Return the record of a file."""
+    """Build the record to write for a file of the memory tool."""
     if not is_blank(content):
         return build_write(parts, content, provenance="inferred", source="file")
     # a memory needs a text, so that a blank file has its path as text and its content as value
@@ -480,20 +480,20 @@ def _build_file(parts: tuple[str, ...], content: str) -> Write:
 
 
 def _read_content(record: Record) -> str:
-    """Return the text of a file."""
+    """Return the text of a memory file from its record."""
     content: str = record.text if record.value is None else decode_value(record.value)
     return content
 
 
 def _number_lines(lines: list[str], first: int, last: int) -> str:
-    """Prefix each line with its line number."""
+    """Return the lines ``first`` to ``last``, each after its line number."""
     return "\n".join(
         f"{number:6}\t{line}" for number, line in enumerate(lines[first - 1 : last], first)
     )
 
 
 def _format_size(size: int) -> str:
-    """Return a size such as 1.5K."""
+    """Format a number of bytes, such as 1.5K."""
     if size < 1024:
         return f"{size}B"
     return f"{size / 1024:.1f}K" if size < 1024**2 else f"{size / 1024**2:.1f}M"

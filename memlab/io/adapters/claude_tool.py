@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from memlab.errors import MemlabError, MissingExtra
+from memlab.errors import MemlabError, require_extra
 from memlab.io.adapters.claude import MemoryFiles
 
-try:
+with require_extra("claude", "memlab.io.adapters.claude_tool"):
     from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
-except ImportError as error:
-    raise MissingExtra("memlab.io.adapters.claude_tool", "anthropic", "claude") from error
 
 __all__ = ["LabMemoryTool"]
 
 
 class LabMemoryTool(BetaAbstractMemoryTool):
-    """Files in a lab as a memory tool of the SDK.
+    """Claude's memory tool of the ``anthropic`` SDK, which stores files in a lab.
 
     Refused commands raise ToolError, which the model reads.
 
@@ -31,7 +29,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
     files
         The files.
     cache_control
-        Passed to the SDK.
+        The value that is passed on to the SDK.
 
     Examples
     --------
@@ -43,7 +41,7 @@ class LabMemoryTool(BetaAbstractMemoryTool):
         self.files = files
 
     def _run(self, command: Any) -> str:
-        """Carry out a command of the model."""
+        """Carry out a command of the model; raise ToolError for a refused command."""
         try:
             return self.files.run(command.model_dump(exclude_none=True))
         except MemlabError as error:
@@ -52,5 +50,5 @@ class LabMemoryTool(BetaAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = _run
 
     def clear_all_memory(self) -> str:
-        """Delete all files."""
+        """Delete all memory files."""
         return self.files.clear()

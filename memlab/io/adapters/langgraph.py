@@ -24,7 +24,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from memlab.errors import InputError, MissingExtra
+from memlab.errors import InputError, require_extra
 from memlab.io.adapters._records import (
     Record,
     Records,
@@ -41,7 +41,7 @@ from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
 from memlab.subjects.lab import Lab
 
-try:
+with require_extra("langgraph", "memlab.io.adapters.langgraph"):
     from langgraph.store.base import (
         NOT_PROVIDED,
         BaseStore,
@@ -59,8 +59,6 @@ try:
         tokenize_path,
         validate_op_namespace,
     )
-except ImportError as error:
-    raise MissingExtra("memlab.io.adapters.langgraph", "langgraph", "langgraph") from error
 
 __all__ = ["LabStore"]
 
@@ -116,7 +114,7 @@ class LabStore(BaseStore):
         return self._records.hits
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations: reads first, then writes.
+        """Carry out operations of LangGraph: first the reads, then the writes.
 
         Parameters
         ----------
@@ -156,7 +154,7 @@ class LabStore(BaseStore):
         *,
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
-        """Store or replace an item.
+        """Store an item, replacing the item with the same key.
 
         Parameters
         ----------
@@ -190,7 +188,7 @@ class LabStore(BaseStore):
         *,
         ttl: float | NotProvided | None = NOT_PROVIDED,
     ) -> None:
-        """Store or replace an item, in a thread.
+        """Store or replace an item without blocking the event loop.
 
         Parameters
         ----------
@@ -206,7 +204,7 @@ class LabStore(BaseStore):
         await super().aput(namespace, key, value, index, ttl=ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Execute store operations without blocking the event loop.
+        """Carry out operations without blocking the event loop.
 
         Parameters
         ----------
@@ -234,7 +232,7 @@ class LabStore(BaseStore):
         raise InputError(f"{type(op).__name__} is not an operation of a store.")
 
     def _build_item(self, path: tuple[str, ...], op: PutOp) -> Write:
-        """Return the record of an item."""
+        """Build the record to write for a put operation."""
         _refuse_ttl(op.ttl)
         where = "/".join(path)
         if not isinstance(op.value, dict):
@@ -256,7 +254,7 @@ class LabStore(BaseStore):
         return build_write(path, text, value, searched=searched, provenance="inferred")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        """Execute a search operation and return its items."""
+        """Return the items that a search operation selects."""
         _check_counts(limit=op.limit, offset=op.offset)
         if not isinstance(op.query, str | None):
             raise InputError(f"query must be a text, not {describe_value(op.query)}.")
@@ -285,7 +283,7 @@ class LabStore(BaseStore):
         return [SearchItem(**_item(record), score=score) for record, score in results[op.offset :]]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        """Return the namespaces that satisfy the conditions, sorted."""
+        """Return the sorted namespaces that satisfy the conditions of an operation."""
         _check_counts(
             limit=op.limit, offset=op.offset, max_depth=0 if op.max_depth is None else op.max_depth
         )
@@ -321,7 +319,7 @@ def _refuse_ttl(ttl: object) -> None:
 
 
 def _item(record: Record) -> dict[str, Any]:
-    """Return a record as the fields of a LangGraph item."""
+    """Convert a record to the fields of a LangGraph item."""
     return {
         "namespace": record.path[:-1],
         "key": record.path[-1],
@@ -342,7 +340,7 @@ def _is_wanted(record: Record, conditions: dict[str, Any] | None) -> bool:
 
 
 def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
-    """Return whether a namespace satisfies a condition."""
+    """Return whether a namespace has the prefix or suffix of a condition."""
     path = condition.path
     if condition.match_type not in ("prefix", "suffix"):
         raise InputError(

@@ -116,9 +116,9 @@ class Mem0Memory:
         metadata
             Other values by name.
         expiration_date
-            Last day on which searches return them.
+            The last day on which searches return the memories.
         infer
-            Store only messages that the pack's ``admit`` accepts.
+            Whether to store only the messages that the pack's ``admit`` accepts.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Mem0Memory:
 
     @checked
     def get(self, memory_id: str) -> dict[str, Any] | None:
-        """Return one memory, or None.
+        """Return the memory with an id, or None if there is none.
 
         Parameters
         ----------
@@ -408,7 +408,7 @@ class Mem0Memory:
         return record
 
     def _select(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
-        """Return the records that the filters select."""
+        """Return the records that filters select, with expired ones if ``show_expired``."""
         conditions = dict(filters or {})
         encode_value(conditions, "filters")
         if not any(name in _SCOPES for name in _list_required(conditions)):
@@ -421,7 +421,7 @@ class Mem0Memory:
         return selected if show_expired else self._unexpired(selected)
 
     def _unexpired(self, records: list[Record]) -> list[Record]:
-        """Return the records that have not expired."""
+        """Return the records whose expiration date has not passed."""
         today = from_micros(self._records.lab.io.store.clock()).date().isoformat()
         return [
             record
@@ -451,7 +451,7 @@ def _name_owners(scope: Mapping[str, Any]) -> list[str]:
 
 
 def _read_messages(messages: Any) -> list[tuple[str, str | None, str]]:
-    """Return role, name and text of each message."""
+    """Return the role, the speaker's name and the text of each message."""
     if isinstance(messages, str):
         return [("user", None, messages)]
     items = [messages] if isinstance(messages, Mapping) else messages
@@ -484,7 +484,7 @@ def _is_text(part: Mapping[str, Any]) -> bool:
 
 
 def _choose_role(role: str) -> str:
-    """Return a role of memlab for a role of mem0."""
+    """Map a role of mem0 to a role of memlab; unknown roles become "user"."""
     return role if role in ("user", "assistant", "system", "tool") else "user"
 
 
@@ -501,7 +501,7 @@ def _format_day(value: Any) -> str:
 
 
 def _build_memory(path: Path, text: str, about: dict[str, Any]) -> Write:
-    """Return the record of a memory."""
+    """Build the record to write for a memory of mem0."""
     user = about["role"] == "user"
     return build_write(
         path,

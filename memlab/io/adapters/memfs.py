@@ -53,7 +53,7 @@ _NAME = re.compile(r"[^\\/:*?\"<>|\x00-\x1f\x7f]{1,200}")
 
 @dataclass(frozen=True)
 class Synced:
-    """Result of ``read_memfs`` or ``write_memfs``: paths in the folder, in order.
+    """The files or memories that ``read_memfs`` or ``write_memfs`` processed.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def read_memfs(
     project
         Project of each memory.
     delete
-        Delete memories whose file is missing.
+        Whether to delete memories whose file is missing.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def read_memfs(
         raise InputError(f"{root} is not a folder.")
     records = Records(lab, name, project=project)
     with records.lock:
-        # what remains in it at the end has no file any more
+        # at the end, `stored` has the records whose file is missing
         stored = {record.path: record for record in records.get_below()}
         writes: list[Write] = []
         paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
@@ -217,7 +217,7 @@ def write_memfs(
 
 
 def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[str, ...], str]:
-    """Return the content of each file by its path."""
+    """Return the Markdown content of each file to write, by path."""
     own = Records(lab, name).get_below()
     pages = {record.path: _format_file(record) for record in own}
     written = {record.id for record in own}
@@ -238,7 +238,7 @@ def _build_pages(lab: Lab, name: str, memories: list[MemoryLike]) -> dict[tuple[
 
 
 def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> Synced:
-    """Write each file and register it as an export."""
+    """Write each page to a file, and register the file as an export."""
     paths: dict[str, list[str]] = {"added": [], "changed": [], "same": []}
     skipped = []
     for path, content in pages.items():
@@ -247,7 +247,8 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
             skipped.append((label, "the name is not valid on every system"))
             continue
         file = root.joinpath(*path)
-        # before the file, because the process may be killed in between
+        # the export is registered before the file is written, because the process may be killed in
+        # between
         copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_write_page(root, path, content)].append(label)
@@ -333,7 +334,7 @@ def _split_front_matter(content: str) -> tuple[str, str]:
 
 
 def _build_file(path: tuple[str, ...], front: str, body: str) -> Write:
-    """Return the record of a file."""
+    """Build the record to write for a file: body as text, description as summary."""
     description = _DESCRIPTION.search(front)
     summary = _parse_scalar(description[1].strip()) if description else ""
     value = encode_value({"front": front}, "front matter") if front else None
@@ -355,7 +356,7 @@ def _parse_scalar(text: str) -> str:
 
 
 def _format_file(record: Record) -> str:
-    """Return the content of a file that was read."""
+    """Return the file content of a record: its front matter and its text."""
     front = decode_value(record.value).get("front", "") if record.value else ""
     return f"{front}{record.text}"
 

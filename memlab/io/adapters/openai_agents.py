@@ -147,23 +147,23 @@ class LabSession:
         return await asyncio.to_thread(self._pop)
 
     async def clear_session(self) -> None:
-        """Remove all items."""
+        """Delete all items of the session."""
         await asyncio.to_thread(self._clear)
 
     def _clear(self) -> None:
-        """Remove all items."""
+        """Delete all items of the session."""
         with self._records.lock:
             self._records.drop(self._records.get_all((self.session_id,)))
 
     def _pop(self) -> Any:
-        """Remove and return the last item."""
+        """Delete the last item of the session, and return it."""
         with self._records.lock:
             last = self._records.get_all((self.session_id,))[-1:]
             self._records.drop(last)
         return decode_value(last[0].value or "null") if last else None
 
     def _build_item(self, item: Any, index: int, personal: frozenset[str]) -> Write:
-        """Return the record of an item."""
+        """Build the record to write for an item, with secrets redacted."""
         if not isinstance(item, dict):
             raise InputError(f"Item {index} must be a dict of the SDK, not {describe_value(item)}.")
         encode_value(
@@ -202,6 +202,6 @@ def _split_item(item: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _find_text(part: Any) -> str | None:
-    """Return the text of a part of a message, or None."""
+    """Return the text or the refusal in a part of a message, or None."""
     text = part.get("text", part.get("refusal")) if isinstance(part, Mapping) else None
     return text if isinstance(text, str) else None

@@ -5,9 +5,10 @@ BEAM ("Beyond a Million Tokens", ICLR 2026) is a folder for each chat of a user 
     1/chat.json                                     batches of turns; a turn is a few messages with role, id, content
     1/probing_questions/probing_questions.json      ten abilities, each with questions and ``source_chat_ids``
 
-A batch is a session. A message's ``time_anchor`` ("March-15-2024") dates it and what follows; a chat without one begins
-at the start of 2024. Messages end with a mark of the plan that generated them ("->-> 1,15"), which is removed. Evidence
-is a list of message ids, or lists under names such as ``original_info``; questions of abstention have none.
+A batch is a session. A ``time_anchor`` ("March-15-2024") dates its message and the messages that
+follow; a chat without anchors begins at the start of 2024. Messages end with a mark of the plan
+that generated them ("->-> 1,15"), which is removed. Evidence is a list of message ids, or lists
+under names such as ``original_info``; questions of abstention have none.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def _chat_order(chat: Path) -> tuple[int, str]:
 
 
 def _read_chat(chat: Path) -> LabelledConversation:
-    """Read one chat with its questions."""
+    """Read the chat and the questions of a folder as a labelled conversation."""
     turns = _read_turns(Location(chat / _CHAT))
     order = {turn.ref: position for position, turn in enumerate(turns)}
     name = f"beam-{chat.resolve().name}"
@@ -106,7 +107,7 @@ _MARK = re.compile(r"\s*->->\s*[\w/]+,[\w/]+\)?\s*\Z")
 
 
 def _read_turns(location: Location) -> tuple[Turn, ...]:
-    """Read the messages of a chat as turns."""
+    """Read the messages of a BEAM chat as turns."""
     turns: list[Turn] = []
     at: datetime | None = None
     batches = location.records(load_json(location.path, "a chat of BEAM"), "(itself)", "batches")
@@ -131,7 +132,7 @@ def _read_turns(location: Location) -> tuple[Turn, ...]:
 def _list_messages(
     batch: dict[str, Any], field: str, location: Location
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each message of a batch with its field name."""
+    """Yield the field name and the record of each message of a batch."""
     for number, turn in enumerate(location.items(batch.get("turns"), f"{field}.turns", "turns")):
         yield from location.records(turn, f"{field}.turns[{number}]", "messages")
 
@@ -144,7 +145,7 @@ def _check_ref(value: object, field: str, location: Location) -> str:
 
 
 def _list_refs(value: object, field: str, location: Location) -> Iterator[str]:
-    """Yield the ids in nested lists."""
+    """Yield the message ids in nested lists of evidence, as refs."""
     if value is None:
         return
     if not isinstance(value, list):
@@ -159,7 +160,7 @@ _ANCHOR = re.compile(r"(?P<month>[A-Za-z]{3,9})[-\s]+(?P<day>\d{1,2}),?[-\s]+(?P
 
 
 def _read_anchor(record: dict[str, Any], field: str, location: Location) -> datetime | None:
-    """Return the time of a batch or message; None without an anchor."""
+    """Return the time in a record's ``time_anchor``, or None without an anchor."""
     anchor = location.text(record, "time_anchor", field, required=False)
     return (
         location.time(anchor, f"{field}.time_anchor", "March-15-2024", _ANCHOR) if anchor else None
@@ -167,7 +168,7 @@ def _read_anchor(record: dict[str, Any], field: str, location: Location) -> date
 
 
 def _read_questions(location: Location, order: Mapping[str, int]) -> Iterator[Question]:
-    """Yield the questions of a chat, by ability."""
+    """Yield the questions of a BEAM chat, ability by ability."""
     abilities = location.record(
         load_json(location.path, "BEAM's questions"),
         "(itself)",
@@ -201,7 +202,7 @@ _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary")
 def _build_question(
     item: dict[str, Any], ability: str, order: Mapping[str, int], field: str, location: Location
 ) -> Question:
-    """Return a question with the evidence that exists."""
+    """Build a question; evidence that names no message of the chat is in ``dropped``."""
     source_ids = item.get("source_chat_ids")
     lists = source_ids if isinstance(source_ids, dict) else {"": source_ids}
     parts: list[tuple[str, tuple[str, ...]]] = []
@@ -238,8 +239,9 @@ def _build_question(
 def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     """Read the instances of a LongMemEval file.
 
-    An instance is a conversation with one question, asked at its date. Evidence are the turns marked ``has_answer``. The
-    category is the question's type, or "abstention". A ref is ``session:number``, with numbers from 1.
+    An instance is a conversation with one question, asked at its date. The evidence is the turns
+    that are marked ``has_answer``. The category is the question's type, or "abstention". A ref is
+    ``session:number``, with numbers from 1.
 
     Parameters
     ----------
@@ -279,7 +281,7 @@ def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _read_instance(value: object, location: Location) -> LabelledConversation:
-    """Read one instance of LongMemEval."""
+    """Read one instance of LongMemEval as a labelled conversation."""
     item = location.record(value, "(itself)")
     name = location.text(item, "question_id", "")
     location = Location(location.path, f"{location.within} ({name[:40]})")
@@ -344,7 +346,7 @@ def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool
 
 
 def _format_answer(answer: object, location: Location) -> str:
-    """Return an answer as text."""
+    """Return an answer as text; DatasetError unless it is text or a number."""
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
@@ -360,7 +362,7 @@ _DATE = re.compile(
 
 
 def _parse_time(value: object, field: str, location: Location) -> datetime:
-    """Return a date of LongMemEval."""
+    """Parse a date of LongMemEval, such as "2023/05/20 (Sat) 02:21"."""
     return location.time(value, field, "2023/05/20 (Sat) 02:21", _DATE)
 
 
@@ -373,7 +375,7 @@ def _parse_time(value: object, field: str, location: Location) -> datetime:
 # The corpus and the candidates are next to the queries or in a folder above. A query's scene is its id, or its id up to
 # the second "_"; without candidates all documents belong to one scene.
 
-# The texts have no time, so that all get the same one.
+# The texts have no time, so all get the same time.
 _AT = datetime(2024, 1, 1, tzinfo=UTC)
 _ABOVE = 2
 """Maximum number of folders between queries and corpus in the published data."""
@@ -443,7 +445,7 @@ def _find_above(task: Path, name: str) -> Path | None:
 
 
 def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield id and text of each document."""
+    """Yield the id of each document of an LMEB corpus, and its title and text."""
     for number, value in read_json_lines(path, "LMEB's corpus"):
         location = Location(path, f"line {number}")
         item = location.record(value, "(itself)")
@@ -457,7 +459,7 @@ def _read_corpus(path: Path) -> Iterator[tuple[str, str]]:
 def _read_task(
     task: Path, category: str, corpus: Mapping[str, str]
 ) -> Iterator[tuple[tuple[str, ...], Question]]:
-    """Yield the questions of a task, each with its candidates."""
+    """Yield each question of an LMEB task with its candidate documents."""
     candidates = _read_candidates(task, corpus)
     relevant_by_query = _read_qrels(task / "qrels.tsv")
     for number, value in read_json_lines(task / "queries.jsonl", "LMEB's queries"):
@@ -484,7 +486,7 @@ def _read_task(
 
 
 def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the candidates of each scene."""
+    """Read the candidate documents of each scene; empty without candidates.jsonl."""
     path = _find_above(task, "candidates.jsonl")
     scenes: dict[str, tuple[str, ...]] = {}
     for number, value in read_json_lines(path, "LMEB's candidates") if path else ():
@@ -506,7 +508,7 @@ def _read_candidates(task: Path, corpus: Mapping[str, str]) -> dict[str, tuple[s
 
 
 def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the relevant documents of each query."""
+    """Read the documents that have a positive score, for each query."""
     relevant: dict[str, list[str]] = {}
     with open_text(path, "LMEB's qrels") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
@@ -524,7 +526,7 @@ def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
 def _build_conversation(
     name: str, candidates: Sequence[str], corpus: Mapping[str, str]
 ) -> Conversation:
-    """Return the candidates of a scene as a conversation."""
+    """Build a conversation whose turns are the candidates of a scene."""
     if not candidates:
         raise DatasetError(f"{name} has no candidates, so nothing can be retrieved.")
     return Conversation(

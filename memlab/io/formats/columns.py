@@ -17,7 +17,8 @@ from memlab.kernel.schema import FIELDS, KINDS, MEMORY, normalise_word
 
 __all__ = ["TARGETS", "Rows", "parse_instant"]
 
-# Upper bound of a number in each unit, and its microseconds: the ranges of a factor 1,000 cannot overlap after 1973.
+# The upper bound of a time in each unit, and the microseconds per unit. Bounds are a factor of
+# 1,000 apart, so times after 1973 fit one unit only.
 _UNITS = (
     (1e11, 1e6, "seconds"),
     (1e14, 1e3, "milliseconds"),
@@ -29,7 +30,7 @@ _LEAST = 1e8
 
 
 def parse_instant(value: object) -> tuple[int, str]:
-    """Return a time as microseconds since 1970, and the name of its form.
+    """Parse a time of a known form; return microseconds since 1970 and the form.
 
     A time without a zone is UTC. Raises InputError for a value that is not a time or is ambiguous: 03/04/2026, a small
     number.
@@ -57,7 +58,7 @@ def parse_instant(value: object) -> tuple[int, str]:
 
 
 def _parse_text(text: str) -> tuple[int, str]:
-    """Return the time of a text in ISO 8601 or the form of e-mails."""
+    """Parse a time in ISO 8601 or in the format of e-mails."""
     try:
         at = datetime.fromisoformat(text.removesuffix(" UTC"))
         form = "ISO 8601"
@@ -69,7 +70,7 @@ def _parse_text(text: str) -> tuple[int, str]:
 
 
 def _parse_number(value: float) -> tuple[int, str]:
-    """Return the time of a number; its magnitude decides the unit."""
+    """Parse a numeric time; its magnitude decides the unit, seconds to nanoseconds."""
     if not math.isfinite(value) or value < _LEAST:
         raise InputError(f"{value:g} is not a time since 1970 in seconds or a smaller unit")
     for limit, factor, unit in _UNITS:
@@ -134,9 +135,9 @@ _PROSE = 20
 
 
 class Rows:
-    """Conversion of a source's entries to rows for ``lab.remember``.
+    """A converter of a source's entries to rows for ``lab.remember``.
 
-    ``settle`` must see a sample of the entries first.
+    Call ``settle`` with a sample of the entries before the first conversion.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ class Rows:
         self.columns: dict[str, str] = {}
 
     def settle(self, sample: Sequence[Mapping[str, Any]]) -> None:
-        """Decide which column provides which field.
+        """Decide from a sample of entries which column provides which field.
 
         Raises DatasetError if no column is a text, UnknownName for a column that does not exist.
         """
@@ -277,7 +278,7 @@ class Rows:
         return self._rows_of_words(entry, row)
 
     def _rows_of_words(self, entry: Mapping[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return a row for the text of an entry, and one for each tool call."""
+        """Return a row for the words of an entry, and one for each tool call or result."""
         # words of all parts are one row; results and calls of tools are rows of their own, said by "tool"
         content = entry.get(self._text_column)
         if self.messages and not content:
@@ -311,9 +312,10 @@ class Rows:
         return rows
 
     def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
-        """Return the speaker of an entry.
+        """Return the name or the role of an entry's speaker, or None.
 
-        Next to a role only a proper name counts; without a role, whatever names the speaker.
+        In an entry with a role, only a proper name counts as the speaker. Without a role, any text
+        in the column of speakers or of roles counts.
         """
         column = self.columns.get("speaker")
         name = entry.get(column) if column is not None else None
@@ -328,8 +330,8 @@ class Rows:
     # -- guesses ----------------------------------------------------------------------------------------------
 
     def _guess(self, field: str, values: Mapping[str, list[Any]]) -> str | None:
-        """Return the column that provides a field, or None."""
-        # a name alone is no proof: its values must fit, too
+        """Guess which column provides a field; None if no column fits."""
+        # the name of a column alone is no proof: its values must fit, too
         if field == "text":
             return self._guess_text(values)
         used = set(self.columns.values())
@@ -376,7 +378,7 @@ class Rows:
         return longest if longest is not None and lengths[longest] >= _PROSE else None
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
-        """Record the guesses in the notes."""
+        """Record in the notes which column was taken for each field."""
         for field, column in self.columns.items():
             description = column
             if field == "at":
@@ -424,7 +426,7 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
 
 
 def _is_kind(value: object) -> bool:
-    """Return whether a value names a kind, with hyphens or underscores."""
+    """Return whether a value is a kind of memory, with hyphens or underscores."""
     return isinstance(value, str) and normalise_word(value, KINDS) in KINDS
 
 

@@ -33,7 +33,8 @@ __all__ = [
 
 Entries = Iterator[tuple[int, Mapping[str, Any]]]
 
-# Entries that decide what a source is: enough to see each column, and few enough to hold.
+# The number of entries that decide the kind of a source: enough to see each column, and few enough
+# to hold.
 _SAMPLE = 64
 # Fields of a message's content in the protocols.
 _CONTENTS = ("content", "text", "parts", "value")
@@ -59,7 +60,7 @@ def parse_json_lines(read: Lines) -> Entries:
 
 
 def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
-    """Return the number of bytes of a JSON document, and its entries.
+    """Read a JSON document; return its size in bytes and its entries.
 
     Entries of a list are decoded one at a time, so that a large file is never held as objects. Raises DatasetError with
     line and column of the first error.
@@ -77,7 +78,7 @@ def parse_document(path: Path, notes: Notes) -> tuple[int, Entries]:
 
 
 def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
-    """Decode the entries of a JSON list, skipping all but objects and texts."""
+    """Yield the objects and texts in a JSON list as entries; skip other items."""
     for number, raw in enumerate(raws, 1):
         try:
             value = msgspec.json.decode(raw)
@@ -93,9 +94,10 @@ def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
 
 
 def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
-    """Yield the entries of an object.
+    """Yield the entries in a JSON object.
 
-    They are the object itself if it is a conversation or a message, otherwise the items of the list in it.
+    If the object is a conversation or a message, it is the only entry. Otherwise the entries are
+    the items of the list in the object.
     """
     if find_conversation(document, notes) is None and not is_message(unwrap_message(document)):
         listed = next(
@@ -115,7 +117,7 @@ def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
 
 
 def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[str, Any]] | None:
-    """Return the messages of a conversation in one object, in order, or None."""
+    """Return the messages of a conversation object in order; None for other objects."""
     tree = entry.get("mapping")
     if isinstance(tree, Mapping):
         return _read_branch(entry, tree, notes)
@@ -147,7 +149,7 @@ def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[st
 def _read_branch(
     entry: Mapping[str, Any], tree: Mapping[str, Any], notes: Notes
 ) -> list[Mapping[str, Any]]:
-    """Return the messages of a tree's current branch, from the root on."""
+    """Return the messages on a conversation tree's current branch, from the root."""
     nodes = {str(other): node for other, node in tree.items() if isinstance(node, Mapping)}
     current = entry.get("current_node")
     name = current if isinstance(current, str) and current in nodes else next(reversed(nodes), None)
@@ -172,7 +174,7 @@ def _read_branch(
 def _name_session(
     entry: Mapping[str, Any], messages: Iterable[Mapping[str, Any]], default_session: str
 ) -> str:
-    """Return the name of a conversation: its id, its title, or its opening."""
+    """Name a conversation by its id or title, or by its first messages."""
     names = (
         entry.get(name)
         for name in ("id", "uuid", "conversation_id", "thread_id", "session_id", "title", "name")
@@ -184,9 +186,9 @@ def _name_session(
 
 
 def _name_by_opening(messages: Iterable[Mapping[str, Any]], default_session: str) -> str:
-    """Return a name that depends on the messages up to the first of the user.
+    """Name a conversation by a hash of its messages up to the first user message.
 
-    A conversation keeps this name as it grows, and another one almost never has it.
+    A conversation keeps this name as it grows, and two conversations almost never share one.
     """
     digest = hashlib.blake2b(digest_size=4)
     for message in messages:
@@ -267,10 +269,11 @@ _SLICE = 5_000
 
 
 def parse_sheet(read: Lines, head: str) -> Entries:
-    """Yield the rows of a file of separated values, by name of the first line.
+    """Yield the rows of a CSV or TSV file; the first line names the columns.
 
     The separator is the most frequent one in the first line. A row with more cells than names, or with a cell of more than
-    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are texts and never formulas.
+    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are read as texts;
+    formulas are never evaluated.
     """
     first = head.partition("\n")[0]
     counts = Counter(letter for letter in first if letter in _DELIMITERS)
@@ -280,7 +283,7 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     current = [0]
 
     def texts() -> Iterator[str]:
-        """Yield the lines as text, and keep the current line number."""
+        """Yield decoded lines, and record the number of the current line."""
         for number, line in read:
             current[0] = number
             yield decode_line(line, read.notes) + "\n"
@@ -350,7 +353,7 @@ def read_pandas(frame: Any) -> Entries:
 
 
 def _clean_cell(cell: Any) -> Any:
-    """Convert a missing pandas value to None."""
+    """Return a pandas cell, or None for a missing value."""
     return (
         None
         if cell is None or type(cell).__name__ in ("NaTType", "NAType") or cell != cell

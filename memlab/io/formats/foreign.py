@@ -49,7 +49,7 @@ _LANGGRAPH = {"created": ("created_at", "createdAt"), "changed": ("updated_at", 
 
 
 class _Row:
-    """One entry of a file while it becomes a memory."""
+    """An entry of another tool's export, and the memory columns made from it."""
 
     def __init__(self, entry: Mapping[str, Any], left_out: Counter[str]) -> None:
         self.entry, self.left_out = dict(entry), left_out
@@ -62,7 +62,7 @@ class _Row:
         return next((value for value in values if value is not None), None)
 
     def put(self, column: str, *names: str) -> None:
-        """Set a column to the first value of these fields."""
+        """Set a column to the first non-null value of some fields, and remove the fields."""
         self.set(column, self.take(*names), names[0])
 
     def set(self, column: str, value: Any, field: str) -> None:
@@ -93,14 +93,14 @@ class _Row:
                 self.memory["kind"] = normalise_word(fields.pop(name), KINDS)
 
     def leave_out(self, fields: Mapping[str, Any], prefix: str = "") -> None:
-        """Count fields that a memory cannot hold."""
+        """Count the fields that a memory cannot hold, by name."""
         self.left_out.update(
             f"{prefix}{name}" for name, value in fields.items() if value not in (None, {}, [])
         )
 
 
 def _fill_from_mem0(row: _Row) -> None:
-    """Fill a memory's columns from a mem0 memory."""
+    """Fill the columns of a memory from an entry of mem0."""
     text, id, metadata = row.take("memory", "data"), row.take("id"), row.take("metadata")
     row.set("text", "" if text is None else text, "memory")
     if not isinstance(id, str | int) or isinstance(id, bool) or not str(id):
@@ -117,12 +117,12 @@ def _fill_from_mem0(row: _Row) -> None:
                 row.set("tags", rest.pop(name), f"metadata.{name}")
         row.set_kind(rest)
         row.leave_out(rest, "metadata.")
-    row.take("hash", "score")  # values of their index, which mean nothing elsewhere
+    row.take("hash", "score")  # values of mem0's own index, which mean nothing in a lab
     row.leave_out(row.entry)
 
 
 def _fill_from_langgraph(row: _Row) -> None:
-    """Fill a memory's columns from a LangGraph store item."""
+    """Fill the columns of a memory from an item of a LangGraph store."""
     key, namespace, value = row.take("key"), row.take("namespace"), row.take("value")
     if not isinstance(key, str) or not key:
         raise Wrong(f"An item must have a key, a text, not {key!r:.60}.", "key")
@@ -162,7 +162,7 @@ def is_mem0(path: Path, start: str) -> bool:
 
 
 def is_langgraph(path: Path, start: str) -> bool:
-    """Return whether a JSON file is a LangGraph export, judged by its first entry."""
+    """Return whether the first entry of a JSON file is an item of a LangGraph store."""
     return _first_entry(path, start, "namespace").keys() >= _ITEM
 
 

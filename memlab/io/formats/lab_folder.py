@@ -39,13 +39,14 @@ __all__ = [
 ]
 
 _UNNUMBERED = 2
-"""Vocabulary of an export that names none. The first two differ by one slot only, so either reads the other."""
+"""Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:
-    """Return the policies of a lab for an export.
+    """Return the active pack, installed policies and version history for an export.
 
-    They are the texts of the active pack, policies installed over it, and the history of every slot.
+    The result has the texts of the active pack, policies installed over it, and the history of
+    every slot.
     """
     pack = versions.pack
     unchanged = pack_from_sources(pack.sources)
@@ -98,7 +99,8 @@ def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
 def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
     """Compile the pack of an export.
 
-    Raises DatasetError if there is none, NewerLab if it needs a later vocabulary.
+    Raises DatasetError if the export has no valid pack, and NewerLab if the pack needs a later
+    version of memlab.
     """
     texts, installed = policies.get("sources"), policies.get("installed", {})
     if not _is_texts(texts) or not texts or not isinstance(installed, dict):
@@ -124,7 +126,7 @@ def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
 
 
 def _read_parts(record: Any, location: str) -> tuple[tuple[str, ...], dict[str, float]]:
-    """Return helpers and parameters of an installed policy."""
+    """Check the record of an installed policy; return its helpers and parameters."""
     whole = (
         isinstance(record, dict)
         and isinstance(record.get("source"), str)
@@ -153,7 +155,7 @@ def _is_texts(value: object) -> bool:
 
 
 class Chronicle(Protocol):
-    """A journal, or the part of a journal that a past lab shows."""
+    """The events of a journal, or of the part that a past lab shows."""
 
     @property
     def head(self) -> int:
@@ -161,7 +163,7 @@ class Chronicle(Protocol):
         ...
 
     def events(self, after: int = 0, *, upto: int | None = None) -> Iterator[Event]:
-        """Yield the events ``after < seq <= upto``."""
+        """Yield the events with numbers above ``after``, up to ``upto``."""
         ...
 
 
@@ -173,9 +175,11 @@ def is_lab(path: Path, start: str) -> bool:
 def compute_lab_id(journal: Chronicle) -> str:
     """Return the fingerprint of a lab, from the first two events of its journal.
 
-    Those say when the lab was created and with what. A read-only lab has a fingerprint too, because none is stored. A copy
-    has the same one, and so may labs that were created at the same instant. An import therefore also compares text and
-    time before it treats two memories as one. Version numbers are excluded, because they distinguish versions of memlab.
+    These events contain the time of creation and the embedder. A fingerprint is computed, so a
+    read-only lab has one too. Copies of a lab have the same fingerprint, and so may labs that were
+    created at the same instant. An import therefore also compares text and time before it treats
+    two memories as one. The fingerprint excludes version numbers, which depend on the version of
+    memlab.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):
@@ -199,7 +203,7 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
 
 
 def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
-    """Return the contents of the lab at ``folder``, folded into a new ``state``.
+    """Fold the lab in a folder into ``state``, and return its contents as a bundle.
 
     Raises NotALab, NewerLab or DamagedLab.
     """

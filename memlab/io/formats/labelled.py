@@ -45,7 +45,7 @@ LARGEST = 4 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A location in a file, and checks of the values found there.
+    """A location in a file, with checks whose errors name the location.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Location:
     within: str = ""
 
     def error(self, field: str, problem: str) -> DatasetError:
-        """Return the error for a field."""
+        """Build a DatasetError that names the file, the field and the problem."""
         return DatasetError(
             f"{self.path}: {f'{self.within}, ' if self.within else ''}field {field}: {problem}"
         )
@@ -81,13 +81,13 @@ class Location:
         return value.strip()
 
     def items(self, value: object, field: str, what: str) -> list[Any]:
-        """Return ``value`` if it is a list."""
+        """Return ``value`` if it is a list; raise DatasetError otherwise."""
         if not isinstance(value, list):
             raise self.error(field, f"expected a list of {what}, found {describe_json(value)}.")
         return value
 
     def records(self, value: object, field: str, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each object of a list with its field name."""
+        """Yield the field name and the value of each object in a list."""
         begins = "" if field == "(itself)" else field
         for index, item in enumerate(self.items(value, field, what)):
             yield f"{begins}[{index}]", self.record(item, f"{begins}[{index}]")
@@ -95,9 +95,10 @@ class Location:
     def time(
         self, value: object, field: str, example: str, pattern: re.Pattern[str] | None = None
     ) -> datetime:
-        """Return a time as UTC.
+        """Return the UTC time that a text states; DatasetError if it states none.
 
-        It is in the form of ``pattern``, whose groups name the parts (months in English), or in ISO 8601.
+        The text has the form of ``pattern``, whose groups name the parts (months in English), or is
+        in ISO 8601.
         """
         match = (
             pattern.match(value.strip()) if pattern is not None and isinstance(value, str) else None
@@ -113,7 +114,7 @@ class Location:
             ) from None
 
     def record(self, value: object, field: str, what: str = "an object") -> dict[str, Any]:
-        """Return ``value`` if it is an object."""
+        """Return ``value`` if it is an object; raise DatasetError otherwise."""
         if not isinstance(value, dict):
             raise self.error(field, f"expected {what}, found {describe_json(value)}.")
         return value
@@ -190,8 +191,8 @@ def _read_lines(file: TextIO, path: Path, kind: str) -> Iterator[str]:
 def digest(path: str | Path) -> str:
     """Compute the SHA-256 of a file or of a folder's data files.
 
-    For a folder it is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints,
-    with paths sorted by bytes and without "./".
+    For a folder, it is the digest that ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs
+    sha256sum | sha256sum`` prints, with paths sorted by bytes and without "./".
 
     Parameters
     ----------
@@ -234,7 +235,7 @@ def digest(path: str | Path) -> str:
 
 @checked
 def check_digest(path: str | Path, expected: str) -> str:
-    """Return the SHA-256 of a file or folder, and check it.
+    """Compute the SHA-256 of a file or folder; raise DatasetError if it differs.
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ def check_digest(path: str | Path, expected: str) -> str:
 def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
     """Return a JSON value; DatasetError with line and column of a fault.
 
-    ``line`` is the number of the line for JSON Lines.
+    For JSON Lines, ``line`` is the number of the line in the file, for error messages.
     """
     check_values(text.count(","), path.name)
     try:
@@ -280,7 +281,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
         raise DatasetError(
             f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}."
         ) from error
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # Python refuses an integer of thousands of digits
         raise DatasetError(f"{path} is not {kind}: {error}.") from error
     except RecursionError as error:
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
@@ -303,7 +304,7 @@ def describe_json(value: object) -> str:
 
 
 def _join_field(field: str, key: str) -> str:
-    """Return the name of a field of a field."""
+    """Return the path of a key within a field, such as ``qa[0].question``."""
     return f"{field}.{key}" if field else key
 
 
@@ -330,7 +331,7 @@ class Turn:
     caption
         Description of a picture in the message.
     role
-        Role in a chat: user, assistant or tool; empty among people.
+        Role in a chat: user, assistant or tool; empty in a conversation between people.
 
     Examples
     --------
@@ -506,7 +507,7 @@ class Question:
     at
         When the question is asked, if the file says so.
     outdated
-        Evidence that the rest of the evidence corrects.
+        Evidence that other evidence of the question corrects or contradicts.
 
     Examples
     --------
@@ -528,7 +529,7 @@ class Question:
     def answerable(self) -> bool:
         """Whether the conversation contains an answer.
 
-        Category 5 of LoCoMo and questions of abstention have none.
+        Questions of LoCoMo's category 5 and questions of abstention have no answer.
 
         >>> Question("When did Ida climb K2?", 5, ("D1:1",)).answerable
         False
@@ -561,7 +562,7 @@ class LabelledConversation:
 
 # -- queries of a lab -------------------------------------------------------------------------------------------------
 
-# Columns of a file of queries; the first ones all name wanted memories.
+# Columns that name wanted memories, and all columns of a file of queries.
 _WANTED = ("wanted", "memory_id", "ref", "text")
 _COLUMNS = ("question", *_WANTED, "project", "at", "category")
 _MAX_ROWS = 1_000_000
@@ -686,7 +687,7 @@ def _check_columns(row: dict[str, Any], location: Location) -> None:
 
 
 def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
-    """Yield the ids, refs and texts in a row."""
+    """Yield the ids, refs and texts of the memories that a row names."""
     for field in _WANTED:
         value = row.get(field)
         for item in value if isinstance(value, list) else () if value is None else (value,):
@@ -699,6 +700,6 @@ def _read_wanted(row: dict[str, Any], location: Location) -> Iterator[str]:
 
 
 def _read_time(row: dict[str, Any], location: Location) -> datetime | None:
-    """Return the time in a row, or None."""
+    """Return the time of the query in a row, or None."""
     text = location.text(row, "at", "", required=False)
     return location.time(text, "at", "2026-03-01T09:00") if text else None

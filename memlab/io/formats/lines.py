@@ -36,7 +36,7 @@ MAX_LOCATIONS = 1000
 
 @dataclass
 class Notes:
-    """Notes on the reading of one source.
+    """Guesses, omissions and skipped rows, noted while one source is read.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def check_table(path: Path) -> None:
 
 
 def decode_line(line: bytes, notes: Notes) -> str:
-    """Return a line as text.
+    """Decode a line as UTF-8, or as Windows-1252 if it is not UTF-8.
 
     A line that is not UTF-8 is read as Windows-1252, which older programs wrote, and counted, because this is a guess.
     """
@@ -232,7 +232,7 @@ class Lines:
                 yield number, line.rstrip("\r\n").encode()
 
     def _skip_long(self, number: int, size: int) -> None:
-        """Note that a line is too long."""
+        """Record that a line was skipped because it is too long."""
         self.notes.skip(number, f"line of more than {MAX_LINE_BYTES:,} bytes", f"{size:,}")
 
 
@@ -278,7 +278,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
-    """Return the value of a JSON text that begins at ``line``.
+    """Decode a JSON text that begins at ``line``; DatasetError if it is invalid.
 
     Raises DatasetError with line and column of the first error. ``type`` is a type of msgspec.
     """

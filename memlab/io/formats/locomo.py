@@ -89,7 +89,7 @@ def read_locomo(path: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _read_sample(item: object, location: Location, unnamed: str) -> LabelledConversation:
-    """Read one conversation with its questions."""
+    """Read one conversation of a LoCoMo file with its questions."""
     sample = location.record(item, "(itself)")
     name = location.text(sample, "sample_id", "(top)", required=False)
     if name:
@@ -108,7 +108,7 @@ _SESSION = re.compile(r"session_(\d{1,6})\Z")
 
 
 def _read_turns(value: object, location: Location) -> tuple[Turn, ...]:
-    """Read the turns of all sessions."""
+    """Read the turns in all sessions of a LoCoMo conversation."""
     record = location.record(value, "conversation", "an object with session_1, ...")
     numbered = sorted((int(match[1]), key) for key in record if (match := _SESSION.match(key)))
     turns: list[Turn] = []
@@ -154,7 +154,7 @@ def parse_ref(id: str) -> str | None:
 def _build_question(
     item: dict[str, Any], refs: Collection[str], field: str, location: Location
 ) -> Question:
-    """Return a question with the evidence that exists."""
+    """Build a question; evidence that names no turn is in ``dropped``."""
     category = item.get("category")
     if isinstance(category, bool) or not isinstance(category, int) or not 1 <= category <= 5:
         raise location.error(f"{field}.category", f"expected 1, 2, 3, 4 or 5, found {category!r}.")
@@ -171,7 +171,7 @@ def _build_question(
 def _split_evidence(
     value: object, refs: Collection[str], field: str, location: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the refs of existing turns, and the other ids."""
+    """Split evidence into refs of existing turns and ids that no turn has."""
     entries = [] if value is None else [value] if isinstance(value, str) else value
     entries = location.items(entries, f"{field}.evidence", "turn ids")
     evidence: dict[str, None] = {}
@@ -192,7 +192,7 @@ def _split_evidence(
 
 
 def _format_answer(item: dict[str, Any], field: str, location: Location) -> str:
-    """Return an answer as text."""
+    """Return an answer as text, with the items of a list joined by commas."""
     answer = item.get("answer", item.get("adversarial_answer"))
     match answer:
         case None:
@@ -277,7 +277,7 @@ def correct_evidence(
 def _check_number(
     item: dict[str, Any], field: str, questions: Sequence[Question], location: Location
 ) -> int:
-    """Return the question index of a correction; raise an error if out of range."""
+    """Check that a correction names an existing question; return its index."""
     number = item.get("qa")
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(questions):
         raise location.error(
@@ -296,7 +296,7 @@ def _check_number(
 def _check_refs(
     item: dict[str, Any], field: str, existing: frozenset[str], location: Location
 ) -> tuple[str, ...]:
-    """Return the refs of a correction."""
+    """Check that a correction names existing turns; return their refs."""
     refs = location.items(item.get("correct"), f"{field}.correct", "turn ids")
     for ref in refs:
         if not isinstance(ref, str) or ref not in existing:

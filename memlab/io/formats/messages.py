@@ -26,7 +26,7 @@ __all__ = [
     "unwrap_message",
 ]
 
-# Words of the protocols for roles: OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
+# The words for roles in the protocols of OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
 _ROLES = {
     "user": "user",
     "human": "user",
@@ -54,13 +54,13 @@ OBJECT = (dict, Mapping)
 _DEEPEST = 8
 _CALLING = frozenset(("tool_calls", "additional_kwargs", "function_call"))
 """Fields with tool calls, next to the content."""
-# Types of parts that are tool calls, and that are thoughts of a model.
+# Types of parts that are calls of tools, and types of parts that are thoughts of a model.
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
 
 
 class Piece(NamedTuple):
-    """A part of a message: words, a call of a tool, or the result of one.
+    """A part of a message: words, a tool call, or a tool result.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Piece(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The text of the content part."""
+        """The text of the part; for a call, the name of the tool with the arguments."""
         return f"{self.name or 'tool'}({self.text})" if self.kind == "call" else self.text
 
 
@@ -100,9 +100,10 @@ def parse_role(value: object) -> str | None:
 
 
 def to_mapping(message: object) -> Mapping[str, Any] | None:
-    """Return an object of a client library as a mapping, or None.
+    """Convert a message object of a client library to a mapping; None if unknown.
 
-    It has ``model_dump``, or ``content`` with ``type`` or ``role``.
+    A known object has a method ``model_dump``, or the attribute ``content`` with ``type`` or
+    ``role``.
     """
     dump = getattr(message, "model_dump", None)
     if callable(dump):
@@ -119,7 +120,7 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 
 
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the message contained in an envelope object.
+    """Return the message inside an envelope, or the entry itself without one.
 
     Known envelopes are the two forms of LangChain, a line of a transcript, and an author with a role.
     """
@@ -158,7 +159,7 @@ def is_message(entry: Mapping[str, Any]) -> bool:
 
 
 def split_message(message: Mapping[str, Any], content: object, notes: Notes) -> Iterator[Piece]:
-    """Yield the parts of a message, then the tools that it calls."""
+    """Yield the parts of a message's content, then its other tool calls."""
     yield from _split_content(content, notes, 0)
     if _CALLING.isdisjoint(message):
         return
@@ -215,7 +216,7 @@ def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[P
 
 
 def _build_call(call: Mapping[str, Any]) -> Piece:
-    """Return a call of a tool with its name and arguments."""
+    """Build the part for a tool call, with the tool's name and the arguments."""
     function = call.get("function")
     target = function if isinstance(function, OBJECT) else call
     arguments = next(
@@ -230,7 +231,7 @@ def _build_call(call: Mapping[str, Any]) -> Piece:
 
 # -- messages of a caller ----------------------------------------------------------------------------------------------
 
-# For a quick test whether a message has any field of its role.
+# All fields of these roles, for a quick test whether a message has any of them.
 _NAMES = frozenset(ROLES)
 _SILENT = frozenset(("content", "tool_calls", "function_call"))
 """Fields that a message without words may have."""
@@ -259,7 +260,8 @@ class Message:
     speaker
         Name of a person among several; "I" in the text is this person.
     index
-        Index of the caller's message. Several messages may share one, because each result of a tool is a message.
+        Index of the caller's message. Several messages may share an index, because each result of a
+        tool becomes a message of its own.
     """
 
     role: str
@@ -274,7 +276,7 @@ class Message:
 
 
 def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
-    """Return a text, a protocol's message, or several of either, as messages.
+    """Convert a text, a message of a protocol, or several of them, to messages.
 
     ``role`` is the role of messages that have none. Raises InputError with the number of a message that cannot be read or
     has no role, UnknownName for an unknown role.
@@ -350,7 +352,7 @@ def _parse_message(item: object, index: int, role: str | None, notes: Notes) -> 
 
 
 def _find_role(entry: Mapping[str, Any], index: int, default: str | None) -> str:
-    """Return the role of a message, or the default."""
+    """Return the role that a message names, or the default role."""
     if "role" in entry:
         if (word := parse_role(entry["role"])) is None:
             raise UnknownName(f"role of message {index}", describe_value(entry["role"]), WORDS)

@@ -44,7 +44,7 @@ _STAMP = pl.Datetime("us", "UTC")
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
-    """Write a bundle as one file per table and a manifest."""
+    """Write a bundle to a folder: a Parquet file for each table, and a manifest."""
     about = _encode_manifest(bundle)
     for kind, frame in _build_frames(bundle).items():
         frame.write_parquet(folder / f"{_TABLES[kind]}.parquet", metadata={_KEY: about})
@@ -52,7 +52,7 @@ def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
 
 
 def write_parquet_file(bundle: Bundle, file: BinaryIO) -> None:
-    """Write a bundle as one file.
+    """Write a bundle as a single Parquet file.
 
     A column ``table`` names the table of a row; each table is a struct that is null in rows of the others.
     """
@@ -78,7 +78,7 @@ def _build_frames(bundle: Bundle) -> dict[str, pl.DataFrame]:
 
 
 def _encode_manifest(bundle: Bundle) -> str:
-    """Return the records that are not rows of a table, as JSON."""
+    """Return the header, nodes, registers and policies of a bundle as JSON."""
     records = [
         {record.kind: record.fields}
         for record in export_records(bundle)
@@ -147,7 +147,7 @@ def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
 
 
 def _read_manifest(path: Path, source: str) -> list[Any]:
-    """Return the records in a file's metadata."""
+    """Return the records of the manifest in a Parquet file's metadata."""
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
         raise DatasetError(
@@ -182,7 +182,7 @@ def _build_records(
 
 
 def _merge_ends(fields: dict[str, Any]) -> dict[str, Any]:
-    """Merge the id and name columns of an edge's source and target."""
+    """Replace the id and name columns of each end of an edge by one value."""
     for end in ("source", "target"):
         node = fields.pop(f"{end}_node", None)
         if node is not None:

@@ -24,7 +24,7 @@ UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 # Errors of a footer with other types, or with an end before that of its values.
 _MALFORMED = (IndexError, KeyError, TypeError, AttributeError, RecursionError, MemoryError)
-# A small compressed file may claim billions of equal rows.
+# Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
 # Polars takes a second for each 4,000 columns.
 _MAX_COLUMNS = 5_000

@@ -40,7 +40,7 @@ _TITLE = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*\Z")
 def find_speakers(start: str) -> frozenset[str]:
     """Find the speakers in the beginning of a conversation log.
 
-    They are words for roles, and names that begin several lines the way speakers do.
+    Speakers are words for roles, and names that begin several lines in the form of a speaker.
     """
     bold: Counter[str] = Counter()
     plain: Counter[str] = Counter()
@@ -86,7 +86,7 @@ def parse_log(
     project: str | None,
     default_session: str,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the turns of a log.
+    """Yield the turns of a conversation log as memory rows.
 
     A turn begins at the line that names its speaker; lines in a code fence never do. Without a session, one is named by
     ``default_session`` and the first turn.
@@ -140,7 +140,7 @@ def _start_turn(number: int, line: str, speakers: frozenset[str]) -> _Turn | Non
 
 
 def _finish_turn(turn: _Turn | None, notes: Notes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield a complete turn as a row, unless it is empty or too long."""
+    """Yield the row of a finished turn; skip an empty or too long turn."""
     if turn is None:
         return
     text = "\n".join(turn.lines).strip()
@@ -217,7 +217,7 @@ def parse_notes(
 
 
 def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) -> None:
-    """Add a field of the front matter to the common fields."""
+    """Read a line of front matter: tags or a time for all memories of the file."""
     name, _, value = line.partition(":")
     name, value = name.strip(), value.strip().strip("\"'")
     if not value:
@@ -239,7 +239,7 @@ def _read_field(line: str, number: int, common: dict[str, Any], notes: Notes) ->
 def _finish_paragraph(
     paragraph: _Turn, common: Mapping[str, Any], titles: list[tuple[int, str]], notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield a complete paragraph as a row, unless it is empty or too long."""
+    """Yield the row of a finished paragraph; skip an empty or too long paragraph."""
     text = "\n".join(paragraph.lines).strip()
     if paragraph.size > _LONGEST:
         notes.skip(

@@ -81,7 +81,7 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 @dataclass
 class Source:
-    """Rows of one file or object, to be read once.
+    """The memory rows of one file or object, which can be read once.
 
     Attributes
     ----------
@@ -100,14 +100,14 @@ class Source:
     notes: Notes
     rows: Rows
     size: int
-    """What ``done`` ends with: bytes of a file, rows of an object, 0 where nobody knows."""
+    """The final value of ``done``: bytes of a file, rows of an object, 0 if unknown."""
     done: Callable[[], int] = lambda: 0
     unit: str = "B"
 
 
 @dataclass(frozen=True)
 class File:
-    """A file that is read as rows.
+    """A file to be read as rows, with its beginning and the notes to fill.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ def find_fault(reader: Reader) -> str | None:
 
 
 def read_entries(reader: Reader, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each message of a file with its number.
+    """Yield each message that an extension's reader returns, with its number.
 
     Raises ExtensionError if the reader fails, DatasetError if it returns something else.
     """
@@ -229,7 +229,7 @@ _SAMPLE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of ``Lab.load`` that concern reading; see there."""
+    """The arguments of ``Lab.load`` that concern the reading of files."""
 
     format: str | None = None
     columns: Mapping[str, str | None] = field(default_factory=dict)
@@ -251,17 +251,17 @@ class Options:
 
 
 def _read_locomo(file: File, options: Options) -> Source:
-    """Return the conversations of a LoCoMo file as rows."""
+    """Read the conversations of a LoCoMo file as memory rows."""
     return _build_labelled_source(file.notes, read_locomo(file.path), options, "locomo")
 
 
 def read_beam_folder(file: File, options: Options) -> Source:
-    """Return the chats of a BEAM folder as rows."""
+    """Read the chats of a BEAM folder as memory rows."""
     return _build_labelled_source(file.notes, read_beam(file.path), options, "beam")
 
 
 def _read_sheet(file: File, options: Options) -> Source:
-    """Return the rows of a CSV or TSV file."""
+    """Read the rows of a CSV or TSV file as memory rows."""
     lines = Lines(file.path, file.notes)
     return build_source(
         file.notes,
@@ -274,14 +274,14 @@ def _read_sheet(file: File, options: Options) -> Source:
 
 
 def _read_notes(file: File, options: Options) -> Source:
-    """Return the paragraphs of a Markdown file as rows."""
+    """Read the paragraphs of a Markdown file as memory rows."""
     lines = Lines(file.path, file.notes)
     rows = parse_notes(lines, session=options.session, project=options.project)
     return Source(file.notes, rows, lines.size, lines.count_done)
 
 
 def _read_log(file: File, options: Options) -> Source:
-    """Return the turns of a log of conversations as rows."""
+    """Read the turns of a conversation log as memory rows."""
     speakers = find_speakers(file.start)
     if not speakers:
         raise DatasetError(
@@ -302,7 +302,7 @@ def _read_log(file: File, options: Options) -> Source:
 def _read_entries(file: File, options: Options) -> Source:
     """Read JSON, JSON Lines or a table as messages, conversations or records.
 
-    The first entries decide which of the three it is.
+    The first entries decide between messages, conversations and records.
     """
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":
@@ -336,7 +336,7 @@ def is_beam(folder: Path, start: str) -> bool:
 
 
 def _is_notes(path: Path, start: str) -> bool:
-    """Return whether a file is Markdown without speakers."""
+    """Return whether a file is Markdown in which no line names a speaker."""
     return path.suffix.lower() in _MARKDOWN and not find_speakers(start)
 
 
@@ -359,7 +359,7 @@ def _first_character(start: str) -> str:
 
 
 def _is_json_lines(start: str) -> bool:
-    """Return whether a text has several lines, each a JSON object."""
+    """Return whether the first two lines of a text are JSON objects."""
     first, _, rest = start.strip().partition("\n")
     if not first.startswith("{") or not rest.lstrip().startswith("{"):
         return False
@@ -479,7 +479,8 @@ def find_reader(
 ) -> Reader | None:
     """Return the reader of the file or folder at ``path``; None if no format matches.
 
-    ``format`` names a reader directly. With ``start``, the beginning of the file, only formats of rows are considered.
+    ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
+    formats that contain rows are considered.
     """
     if format is not None:
         return READERS[format]
@@ -518,7 +519,7 @@ def build_source(
     read: Lines | None = None,
     size: int = 0,
 ) -> Source:
-    """Return entries as a source of rows for ``lab.remember``."""
+    """Convert entries to a source of memory rows."""
     notes.unit = unit
     rows = convert_entries(
         entries,
@@ -540,7 +541,7 @@ def build_source(
 def _build_labelled_source(
     notes: Notes, labelled: Iterable[LabelledConversation], options: Options, reader: str
 ) -> Source:
-    """Return the turns of benchmark conversations as a source of rows."""
+    """Convert the turns of benchmark conversations to a source of memory rows."""
     notes.unit = "turn"
     notes.guessed |= {
         "reader": reader,

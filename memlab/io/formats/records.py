@@ -50,7 +50,8 @@ _FIRST, _LAST = (
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
 # Bound of 64-bit integers, the type of ids and instants.
 _INT64 = 2**63
-# Bounds the memory that a hostile file can claim; a lab of a million memories has a quarter of it.
+# Maximum records of a file, which bounds the memory that a hostile file can claim. A lab of a
+# million memories has a quarter of this number.
 MAX_RECORDS = 20_000_000
 
 
@@ -73,7 +74,7 @@ class Record(NamedTuple):
 
 
 def format_time(micros: int) -> str:
-    """Return an instant as text, without loss.
+    """Format an instant as ISO 8601, or as microseconds outside the years 1-9999.
 
     >>> format_time(-1), format_time(2**62)
     ('1969-12-31T23:59:59.999999+00:00', '4611686018427387904us')
@@ -82,7 +83,7 @@ def format_time(micros: int) -> str:
 
 
 def parse_time(value: object) -> int:
-    """Return the instant of a text or integer; InputError if it is invalid."""
+    """Parse an instant from a text or an integer; InputError if it is invalid."""
     if isinstance(value, str) and _MICROS.fullmatch(value):
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
@@ -110,9 +111,10 @@ def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def export_records(bundle: Bundle) -> Iterator[Record]:
-    """Yield the records of a bundle.
+    """Yield the records of a bundle in the order of an export.
 
-    Their order is header, memories, nodes, edges, registers, policies: a reader knows a node before an edge names it.
+    Their order is header, memories, nodes, edges, registers, queries, policies: a reader knows a node before an edge
+    names it.
     """
     yield Record(
         "memlab",
@@ -143,6 +145,8 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
         )
     for name, dumped in bundle.registers.items():
         yield Record("register", {"name": name, **_dump_fields(dumped)})
+    for query in bundle.queries:
+        yield Record("query", {**query, "at": format_time(query["at"])})
     if bundle.policies is not None:
         yield Record("policies", dict(bundle.policies))
 
@@ -168,9 +172,10 @@ def _round_trip_json(value: Any) -> Any:
 
 
 class Wrong(InputError):
-    """Invalid value of a record's field.
+    """An invalid value in a record; ``at`` adds the location in the file.
 
-    The caller that knows the location turns it into a DatasetError, by ``at``.
+    A caller that knows the location of the record converts this error into a DatasetError by
+    ``at``.
     """
 
     def __init__(self, problem: str, field: str = "") -> None:
@@ -178,7 +183,7 @@ class Wrong(InputError):
         self.field = field
 
     def at(self, source: str, location: str) -> DatasetError:
-        """Return the error with source and location."""
+        """Build a DatasetError with the source and the location of the value."""
         where = f", {location}" if location else ""
         return DatasetError(
             f"{source}{where}{f', field {self.field}' if self.field else ''}: {self}"
@@ -186,14 +191,14 @@ class Wrong(InputError):
 
 
 def _expect(fits: bool, expected: str, value: object, field: str) -> None:
-    """Raise Wrong with the value unless ``fits``."""
+    """Raise Wrong with the expected and the actual value unless ``fits``."""
     if not fits:
         raise Wrong(f"{expected}, not {value!r:.60}.", field)
 
 
 def check_column_value(name: str, value: Any) -> Any:
-    """Check and convert a value for a column of memories."""
-    # id and uses are columns of an export without a declaration in the schema
+    """Convert a value to the type of a memory column; raise Wrong if it is invalid."""
+    # an export also has the columns id and uses, which the schema does not declare
     if value is None:
         return [] if name in _LISTS else None
     if name == "id":
@@ -224,7 +229,7 @@ def check_column_value(name: str, value: Any) -> Any:
 
 
 def _check_integer(field: str, value: Any) -> int:
-    """Return an integer of 64 bits; raise Wrong for other values."""
+    """Check an integer of 64 bits and return it; raise Wrong for other values."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)
     whole = isinstance(value, int) and not isinstance(value, bool)
@@ -233,7 +238,7 @@ def _check_integer(field: str, value: Any) -> int:
 
 
 def _check_time(field: str, value: Any) -> int:
-    """Return an instant in microseconds; raise Wrong for other values."""
+    """Parse an instant to microseconds; raise Wrong for an invalid value."""
     try:
         return parse_time(value)
     except InputError as problem:
@@ -247,7 +252,7 @@ def _check_node_name(field: str, name: Any) -> None:
 
 
 class _Records:
-    """The records of one file, collected by column."""
+    """The records of one export while they are read, collected by column."""
 
     def __init__(self) -> None:
         self.header: Record | None = None
@@ -274,13 +279,14 @@ class _Records:
             "nodes": self._add_nodes,
             "register": self._add_register,
             "policies": self._add_policies,
+            "query": self._skip_query,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
         kinds[record.kind](record.fields, record.location)
 
     def _add_memory(self, fields: dict[str, Any], location: str) -> None:
-        """Add a memory."""
+        """Add a record of a memory; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in MEMORIES:
                 raise Wrong(f'A memory has no column "{name}". {did_you_mean(name, MEMORIES)}')
@@ -295,7 +301,7 @@ class _Records:
         self.locations.append(location)
 
     def _add_nodes(self, fields: dict[str, Any], location: str) -> None:
-        """Add the names of nodes of one kind."""
+        """Add a record that lists the names of one kind of node."""
         kind, names = fields.get("kind"), fields.get("names")
         _expect(
             kind in NODE_KINDS[1:], f"Expected one of {', '.join(NODE_KINDS[1:])}", kind, "kind"
@@ -309,7 +315,7 @@ class _Records:
             existing[name] = None
 
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
-        """Add an edge."""
+        """Add a record of an edge; raise Wrong if a field is invalid."""
         for name in fields:
             if name not in EDGES:
                 raise Wrong(f'An edge has no column "{name}". {did_you_mean(name, EDGES)}')
@@ -323,7 +329,8 @@ class _Records:
         relation = normalise_word(relation, RELATIONS) if isinstance(relation, str) else relation
         if not is_open_word(relation):
             raise Wrong(
-                f"{did_you_mean(str(relation), RELATIONS)} Not {relation!r:.60}.", "relation"
+                f"Expected a relation, not {relation!r:.60}. {did_you_mean(str(relation), RELATIONS)}",
+                "relation",
             )
         weight = fields.get("weight", 1.0)
         number = isinstance(weight, int | float) and not isinstance(weight, bool)
@@ -348,7 +355,7 @@ class _Records:
         return None, value
 
     def _add_register(self, fields: dict[str, Any], location: str) -> None:
-        """Add a register's state to the bundle."""
+        """Add a record of a register's state; raise Wrong if it cannot be decoded."""
         name = fields.get("name")
         if not isinstance(name, str):
             raise Wrong("A register must have a name.", "name")
@@ -363,14 +370,17 @@ class _Records:
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
+    def _skip_query(self, fields: dict[str, Any], location: str) -> None:
+        """Skip a logged query, which is exported for the person who asked it."""
+
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
-        """Set the policies."""
+        """Store the fields of the record of policies."""
         self.policies = fields
 
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
     """Check records and build a bundle; DatasetError if one is invalid."""
-    # counts and ends of edges are checked last, because an edge may precede its memories
+    # the counts, and the ends of edges, are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):
         try:

@@ -68,7 +68,7 @@ _MAX_UNKNOWN = 1_000
 
 
 def read_file(path: Path, options: Options, name: str | None = None) -> Source:
-    """Read a file as a source of rows; ``name`` identifies it in import notes.
+    """Read a file as memory rows; ``name`` identifies the file in notes.
 
     Raises InputError if there is no such file, DatasetError if its format is unknown.
 
@@ -96,8 +96,8 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
 def read_folder(folder: Path, options: Options) -> Iterator[Source]:
     """Yield each readable file of a folder by name; a BEAM folder is one source.
 
-    Links are not followed; hidden files and files of secrets are not read. These, and files of unknown format, are counted
-    in the notes of a last source without rows.
+    Links are not followed; hidden files and files of secrets are not read. The notes of a final
+    source without rows count these files and files of unknown format.
     """
     if options.format == "beam" or (options.format is None and is_beam(folder, "")):
         yield read_beam_folder(
@@ -153,7 +153,7 @@ def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
 
 
 def read_object(x: Any, options: Options) -> Source:
-    """Read messages, rows or a data frame from a Python object."""
+    """Convert messages, rows or a data frame to a source of memory rows."""
     notes = Notes("what was given", "row", options.strict)
     if isinstance(x, pl.DataFrame | pl.LazyFrame):
         return build_source(notes, read_frame(x), options, "frame", unit="row")
@@ -200,7 +200,7 @@ def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
 def write_bundle(
     bundle: Bundle, path: Path, format: str | None, *, overwrite: bool = False
 ) -> Path:
-    """Write a bundle to a temporary path and rename it.
+    """Write an export to a temporary path, then rename it to ``path``.
 
     After a failure, ``path`` is unchanged.
     """

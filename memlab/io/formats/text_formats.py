@@ -65,7 +65,7 @@ def read_jsonl(path: Path) -> Bundle:
 
 
 def _read_jsonl_records(path: Path) -> Iterator[Record]:
-    """Yield the record of each line."""
+    """Yield the record in each line of a JSON Lines export."""
     for number, line in read_lines(path):
         value = decode_json(line, path.name, number)
         if not isinstance(value, dict) or len(value) != 1:
@@ -103,7 +103,7 @@ def read_sexp(path: Path) -> Bundle:
 
 
 def _read_sexp_records(text: Text) -> Iterator[Record]:
-    """Yield the record of each form."""
+    """Yield the record in each form of an S-expression export."""
     line, position = 1, 0
     for form in read_forms(text, characters=_MAX_CHARACTERS, forms=_MAX_FORMS):
         line += text.source.count("\n", position, form.start)
@@ -148,7 +148,7 @@ _BREAKS = re.compile("[<\x7f-\x9f\u2028\u2029\ufeff]")
 _ACTIVE = re.compile("<(?=[A-Za-z/!?])|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _REFERENCE = re.compile("&#([0-9]{1,5});")
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~])")
-# Characters that a file name replaces by a hyphen, and characters of a heading.
+# Characters that a file name replaces by a hyphen, and the maximum characters of a heading.
 _WORDS = re.compile(r"[^a-z0-9]+")
 _SHOWN = 70
 
@@ -176,7 +176,7 @@ def write_markdown(bundle: Bundle, file: BinaryIO) -> None:
 
 
 def _format_section(fields: Mapping[str, Any]) -> str:
-    """Return the section of a memory: heading, fields and text."""
+    """Format a memory as a section: heading, fields and text."""
     about = {name: value for name, value in fields.items() if name != "text"}
     text = fields.get("text")
     parts = [
@@ -189,7 +189,7 @@ def _format_section(fields: Mapping[str, Any]) -> str:
 
 
 def format_heading(id: int, text: str | None) -> str:
-    """Return the heading of a memory, without active markup."""
+    """Return the heading of a memory: its id and the beginning of its text, escaped."""
     flat = " ".join((text or "").split())
     short = flat if len(flat) <= _SHOWN else flat[: _SHOWN - 1] + "…"
     escaped = _MARKS.sub(r"\\\1", html.escape(printable(short), quote=False))
@@ -197,7 +197,7 @@ def format_heading(id: int, text: str | None) -> str:
 
 
 def format_front_matter(fields: Mapping[str, Any]) -> str:
-    """Return fields as lines of ``name: value``."""
+    """Format fields as lines of ``name: value``, with values as JSON."""
     return "\n".join(f"{name}: {encode_json(value)}" for name, value in fields.items())
 
 
@@ -234,7 +234,7 @@ def _unescape(body: str) -> str:
 
 
 def format_fence(info: str, body: str) -> str:
-    """Return a fence that is longer than any run of backticks in ``body``."""
+    """Enclose a text in a code fence longer than any run of backticks in it."""
     longest = max((len(run) for run in _RUN.findall(body)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{info} memlab\n{body}\n{fence}"
@@ -328,7 +328,7 @@ def _read_markdown_records(path: Path) -> Iterator[Record]:
 
 
 def _read_fences(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield kind, content and first line of each fence of an export."""
+    """Yield the kind, the content and the line number of each fence of an export."""
     source = read_text(path)
     first, _, _ = source.partition("\n")
     if first.endswith("\r"):
@@ -352,7 +352,7 @@ def _read_fences(path: Path) -> Iterator[tuple[str, str, int]]:
 
 
 def _read_fields(body: str, source: str, line: int) -> dict[str, Any]:
-    """Return the fields in a fence of YAML."""
+    """Parse the lines ``name: value`` in a fence of YAML."""
     fields: dict[str, Any] = {}
     for offset, entry in enumerate(body.split("\n"), 1):
         if not entry.strip():

@@ -24,11 +24,11 @@ from memlab.ui.widgets.bundles import bundle
 
 __all__ = ["FIXED", "NAMED", "RECALL_APP", "Resource", "build_uri", "read_resource"]
 
-# Chosen by the server, as the protocol allows.
+# The scheme of all addresses, which the protocol lets the server choose.
 _SCHEME = "memlab://"
 # A resource and the name or number in it; a name may contain any character, also a line end.
 _NAMED_URI = re.compile(r"(memlab://[a-z]+)/(.+)", re.DOTALL)
-# Enough to know what a lab is about; a large one has thousands of entities.
+# Maximum names in the description of a lab: a large lab has thousands of projects and entities.
 _MAX_NAMES = 100
 # Assumptions about missing feedback that a verdict can be read under.
 _ASSUMPTIONS = ("zero", "censor", "inverse", "bounds")
@@ -36,7 +36,7 @@ _ASSUMPTIONS = ("zero", "censor", "inverse", "bounds")
 
 @dataclass(frozen=True)
 class Resource:
-    """A text that a client can read.
+    """A text of the server that a client can read by its address.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ def _dump_json(value: Any) -> str:
 
 
 def _describe_lab(connection: Connection, _: str) -> str:
-    """Describe the lab: counts, projects, entities, pack."""
+    """Return counts, projects, entities and the active pack of a lab as JSON."""
     lab, memories = connection.visible, connection.visible.memories
     used = memories.filter(pl.col("status").is_in(RECALLABLE))
     names = (
@@ -125,7 +125,7 @@ def _describe_lab(connection: Connection, _: str) -> str:
 
 
 def _describe_policies(connection: Connection, _: str) -> str:
-    """Describe the active pack: slots, hashes, settings."""
+    """Return the slots, hashes and settings of the active pack as JSON."""
     pack, pins = connection.visible.policies.pack, connection.visible.policies.pins
     slots = {
         name: {"hash": policy.hash, "pinned": name in pins, "decides": SLOTS[name].doc}
@@ -141,13 +141,13 @@ def _format_policy(connection: Connection, slot: str) -> str:
 
 
 def _format_profile(connection: Connection, entity: str) -> str:
-    """Return the profile of an entity."""
+    """Return the profile of an entity as an element of a prompt."""
     profile = connection.visible.facts.profile(entity, project=connection.project)
     return f"{NOTE}\n{format_element('profile', profile.text, {'of': entity})}"
 
 
 def _format_narrative(connection: Connection, entity: str) -> str:
-    """Return the facts about an entity in one line."""
+    """Return the current facts about an entity, in one line of a prompt element."""
     facts = connection.visible.facts.frame(subject=entity, status=RECALLABLE)["id"].to_list()
     in_project = [
         id
@@ -160,7 +160,7 @@ def _format_narrative(connection: Connection, entity: str) -> str:
 
 
 def _describe_memory(connection: Connection, id: str) -> str:
-    """Return all fields of a memory that have a value."""
+    """Return the fields of a memory that have a value, as JSON."""
     memory = connection.get_memory(_parse_number(id, "memory"))
     row = connection.visible.memories.row(memory.id - 1, named=True)
     return _dump_json(
@@ -172,7 +172,7 @@ def _describe_memory(connection: Connection, id: str) -> str:
 
 
 def _explain_recall(connection: Connection, number: str) -> str:
-    """Explain each score of a logged recall."""
+    """Return the results of a logged recall, with an explanation of each score."""
     decision = _parse_number(number, "recall")
     connection.get_slate(decision)
     hits = read_hits(connection.visible.io.store, decision)
@@ -180,7 +180,7 @@ def _explain_recall(connection: Connection, number: str) -> str:
 
 
 def _describe_terms(connection: Connection, number: str) -> str:
-    """Return the terms of each score of a logged recall as data."""
+    """Return the terms of each score of a logged recall as JSON."""
     slate = connection.get_slate(_parse_number(number, "recall"))
     hits = read_hits(connection.visible.io.store, slate.decision)
     memories = [
@@ -199,7 +199,7 @@ def _describe_terms(connection: Connection, number: str) -> str:
 
 
 def _summarise_slates(connection: Connection, _: str) -> str:
-    """Summarise the log of recalls."""
+    """Return a summary of the log of recalls as text."""
     return repr(connection.visible.slates())
 
 
@@ -221,7 +221,7 @@ def _format_verdict(connection: Connection, missing: str) -> str:
 
 
 def _describe_language(connection: Connection, _: str) -> str:
-    """Describe the policy language: words, slots, settings."""
+    """Return the words, slots and settings of the policy language as JSON."""
     words = [
         {"name": word.name, "kind": word.kind, "shape": word.shape, "doc": word.doc}
         for word in vocabulary()
@@ -235,7 +235,7 @@ def _describe_language(connection: Connection, _: str) -> str:
 
 
 def _describe_slot(connection: Connection, name: str) -> str:
-    """Describe the inputs and results of a slot's policies."""
+    """Return the inputs and the results of a slot's policies as JSON."""
     slot = get_slot(name)
     signature = slot.signature
     inputs = {
@@ -264,7 +264,7 @@ def _parse_number(text: str, what: str) -> int:
 
 
 def _render_app(_: Connection, __: str) -> str:
-    """Return the page that explains a recall."""
+    """Return the HTML page of the MCP app that explains a recall."""
     page = (Path(__file__).parent / "app.html").read_text(encoding="utf-8")
     return page.replace("{script}", bundle("app"))
 

@@ -43,7 +43,8 @@ __all__ = [
 LONGEST_REQUEST = 4 << 20
 """Maximum bytes of a request: a memory of 1 MB takes up to three times as much when it is escaped."""
 
-# Enough to correct a call in one go; a list of 100 wrong items would fill the window of a model.
+# Maximum faults in one message: enough to correct a call at once. A list of 100 would fill the
+# window of a model.
 _MAX_FAULTS = 5
 # Turns come from transcripts and summaries from consolidation; a model writes neither.
 _KINDS = ", ".join(kind for kind in KINDS if kind not in ("turn", "summary"))
@@ -221,7 +222,7 @@ class MemoryAnswer(_Answer):
     def from_memory(
         cls, memory: Memory, *, score: float = 0.0, probe: bool = False
     ) -> MemoryAnswer:
-        """Return the answer that describes a memory."""
+        """Build the answer that describes a memory."""
         return cls(
             id=memory.id,
             text=memory.text,
@@ -312,7 +313,7 @@ class ContextAnswer(_Answer):
 
 
 class LoggedFeedback(_Answer):
-    """One judgement of a memory in the log."""
+    """One judgement of a memory, as it was logged."""
 
     memory: int
     outcome: str
@@ -343,11 +344,11 @@ class FeedbackAnswer(_Answer):
 
 
 def build_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON schema of a model, shortened.
+    """Return the JSON schema of a model without titles and references.
 
-    A language model reads it with every request.     Titles repeat names and are dropped. An argument that may be
-    omitted is not also declared nullable. Definitions are inlined, which saves a client 3 ms when it checks the
-    answer of a recall.
+    A language model reads the schema with every request. Titles repeat names and are dropped. An
+    argument that may be omitted is not also declared nullable. Definitions are inlined, which saves
+    a client 3 ms when it checks the answer of a recall.
     """
     schema = model.model_json_schema()
     compact: dict[str, Any] = _compact_schema(schema, schema.pop("$defs", {}))

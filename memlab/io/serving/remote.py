@@ -34,7 +34,7 @@ from memlab.io.serving.forms import (
     RememberForm,
     describe_faults,
 )
-from memlab.kernel.base.arguments import get_item
+from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import printable
 from memlab.subjects.loopback import is_loopback
@@ -57,13 +57,13 @@ Memories: TypeAlias = _MemoryLike | Iterable[_MemoryLike]
 
 
 class _Text(BaseModel):
-    """A part of a result for a reader."""
+    """A text in the result of a tool call."""
 
     text: str = ""
 
 
 class _Result(BaseModel):
-    """Result of a tool call."""
+    """The result of a tool call: texts, data, and whether the call was refused."""
 
     content: tuple[_Text, ...] = ()
     structured: dict[str, Any] | None = Field(None, alias="structuredContent")
@@ -72,7 +72,7 @@ class _Result(BaseModel):
 
 
 class _Fault(BaseModel):
-    """Error of the protocol, not of a tool."""
+    """An error of the JSON-RPC protocol, in contrast to the refusal of a tool."""
 
     message: str
 
@@ -88,7 +88,7 @@ class _Message(BaseModel):
 
 @dataclass(frozen=True, repr=False)
 class RemoteHits(Sequence[MemoryAnswer], Displayed):
-    """Hits of a recall over a connection, best first.
+    """The results of a recall on a remote lab, best first.
 
     They are a sequence that can be indexed and sliced. A hit has the attributes id, text, kind, created, score, status,
     ref, project, speaker, tags and probe.
@@ -193,7 +193,7 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
     """
 
     def decorate(verb: _Verb) -> _Verb:
-        """Set the signature of a method."""
+        """Give a method a signature that lists the arguments of the tool."""
         signature = inspect.signature(verb, eval_str=False)
         explicit = [
             parameter
@@ -254,6 +254,7 @@ class RemoteLab:
         return printable(f"<RemoteLab {self.url}>")
 
     @_add_options(RememberForm)
+    @checked
     def remember(self, text: str, **options: Any) -> RememberAnswer:
         """Store a text as a memory.
 
@@ -282,6 +283,7 @@ class RemoteLab:
         return self._call("remember", RememberForm, RememberAnswer, {"text": text, **options})
 
     @_add_options(RecallForm)
+    @checked
     def recall(self, query: str, **options: Any) -> RemoteHits:
         """Retrieve the memories that answer a query best.
 
@@ -312,6 +314,7 @@ class RemoteLab:
         )
 
     @_add_options(FeedbackForm)
+    @checked
     def feedback(
         self, memories: Memories = (), outcome: str | None = None, **options: Any
     ) -> FeedbackAnswer:
@@ -344,6 +347,7 @@ class RemoteLab:
         arguments = {"memories": _ids_of(memories), "outcome": outcome, **options}
         return self._call("feedback", FeedbackForm, FeedbackAnswer, arguments)
 
+    @checked
     def forget(self, memories: Memories) -> ForgetAnswer:
         """Exclude memories from recall.
 
@@ -372,6 +376,7 @@ class RemoteLab:
         return self._call("forget", ForgetForm, ForgetAnswer, {"memories": _ids_of(memories)})
 
     @_add_options(ContextForm)
+    @checked
     def context(self, task: str, **options: Any) -> ContextAnswer:
         """Build a prompt context for a task within a token budget.
 
@@ -429,7 +434,7 @@ class RemoteLab:
             raise self._unavailable(f"its answer is not one of {tool}", sent=True) from None
 
     def _post(self, body: bytes) -> Reply:
-        """Send a request and return the reply."""
+        """Send the body of a request to the server, and return the reply."""
         headers = {
             "Authorization": f"Bearer {self._token}",
             "Content-Type": "application/json",
@@ -500,7 +505,7 @@ def _split(url: str, *, insecure: bool) -> SplitResult:
 
 
 def _describe_status(status: int) -> str:
-    """Return what an HTTP status other than 200 says about the server."""
+    """Describe what an HTTP status other than 200 means for a call."""
     reasons = {
         404: "there is no memlab server under this path",
         413: "the request is too large for it",

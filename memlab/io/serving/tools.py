@@ -44,7 +44,7 @@ class Reply(NamedTuple):
 
 @dataclass(frozen=True)
 class Tool(Generic[_Arguments]):
-    """A tool of the server.
+    """A tool of the MCP server: its descriptions, models and function.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Tool(Generic[_Arguments]):
 
 
 def _remember(connection: Connection, arguments: RememberForm) -> Reply:
-    """Store a text, or replace the memory that ``replaces`` names."""
+    """Carry out ``remember``: store a text, or replace the memory in ``replaces``."""
     fields: dict[str, Any] = arguments.model_dump(
         exclude={"text", "replaces", "project", "session"}, exclude_defaults=True
     )
@@ -148,7 +148,7 @@ def _report_remembered(
 
 
 def _recall(connection: Connection, arguments: RecallForm) -> Reply:
-    """Recall memories for a query."""
+    """Carry out ``recall``: retrieve memories for a query."""
     hits = connection.lab.recall(
         arguments.query,
         limit=arguments.limit,
@@ -200,7 +200,7 @@ def _format_memory(memory: MemoryAnswer) -> str:
 
 
 def _forget(connection: Connection, arguments: ForgetForm) -> Reply:
-    """Take memories and their edits out of recall."""
+    """Carry out ``forget``: take memories and their edits out of recall."""
     memories = connection.get_memories(arguments.memories)
     versions = [connection.read_versions(memory) for memory in memories]
     connection.check_changes([version for chain in versions for version in chain])
@@ -214,7 +214,7 @@ def _forget(connection: Connection, arguments: ForgetForm) -> Reply:
 
 
 def _feedback(connection: Connection, arguments: FeedbackForm) -> Reply:
-    """Log an outcome of memories, and rewards that an answer implies."""
+    """Carry out ``feedback``: log an outcome, and rewards inferred from an answer."""
     connection.identity.check_writes()
     # a client may only name a recall of its own
     results = None if arguments.recall is None else connection.get_slate(arguments.recall).shown
@@ -278,7 +278,7 @@ def _check_feedback(arguments: FeedbackForm) -> None:
 
 
 def _context(connection: Connection, arguments: ContextForm) -> Reply:
-    """Build the prompt context of a task."""
+    """Carry out ``context``: build the prompt context of a task."""
     context = connection.lab.context(
         arguments.task,
         budget=arguments.budget,

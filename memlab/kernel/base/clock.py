@@ -49,7 +49,10 @@ Clock = Annotated[
 ]
 
 Span = Annotated[float, Within(-1e15, 1e15)]
-"""A duration that can be added to an instant without an overflow. The sum is checked against the calendar later."""
+"""A duration that can be added to an instant without an overflow.
+
+The sum is checked against the calendar later.
+"""
 
 # Durations in microseconds.
 HOUR: Micros = 3_600_000_000
@@ -83,7 +86,7 @@ class ManualClock:
     Parameters
     ----------
     start
-        First time of the clock.
+        The initial time of the clock.
 
     Examples
     --------
@@ -198,11 +201,10 @@ def to_micros(when: When) -> Micros:
 
 
 def check_instant(instant: Micros, name: str) -> Micros:
-    """Return `instant` if a calendar can represent it and the following year.
+    """Return `instant` after checking that it lies in the years 1 to 9998.
 
-    Then it can be written as a date.
-
-    Raises InputError for any other instant.
+    Such an instant, and the same date a year later, can be written as a date. Raises InputError for
+    any other instant.
 
     >>> check_instant(0, "at")
     0

@@ -93,7 +93,7 @@ def read_source(path: Path) -> str:
 def checksum_of(path: Path) -> int:
     """Return the CRC-32 of a file's bytes.
 
-    It takes 0.4 seconds per gigabyte.
+    Reading takes 0.4 seconds per gigabyte.
     """
     crc = 0
     with path.open("rb") as file:
@@ -154,9 +154,8 @@ def translate_error(what: str, error: Exception) -> LabError:
 def is_url(path: str | Path) -> bool:
     """Return True if a path looks like a URL, such as ``s3://bucket``.
 
-    It has a scheme of two letters or more, ``:`` and ``/``.
-
-    ``Path`` keeps only one of two slashes. A Windows drive has one letter and is not a scheme.
+    A URL has a scheme of two letters or more, ``:`` and ``/``. ``Path`` keeps only one of two
+    slashes. A Windows drive has one letter and is not a scheme.
 
     >>> is_url("postgresql://host/base"), is_url(Path("s3://bucket/key")), is_url("C:/labs/a")
     (True, True, False)

@@ -1,7 +1,7 @@
 """Display of results: one description of a result yields its text in a terminal and its HTML in a notebook.
 
-A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows the same parts as text.
-Only this module turns text into HTML, and it escapes it.
+A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows
+the same parts as text. Only this module turns text into HTML, and it escapes the text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BLUE, RED = "#4c78a8", "#e45756"
 # A cell that is a number, a share, an interval or empty, so that its column is aligned to the right.
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
 _INKED = "print-color-adjust:exact;-webkit-print-color-adjust:exact"
-"""Style without which browsers print no backgrounds."""
+"""CSS that makes browsers print backgrounds."""
 
 _NARROW = 8
 """Minimum number of characters of a clipped cell in a text table."""
@@ -54,7 +54,7 @@ _TALL = 30
 
 
 class Markup(str):
-    """Text that is HTML already, also in templates."""
+    """Text that is HTML already, so that it is not escaped again, in templates either."""
 
     __slots__ = ()
 
@@ -120,13 +120,16 @@ class Displayed:
 
 
 class Report(Displayed):
-    """A result whose text and HTML show the same parts. A class defines ``_display``."""
+    """A result whose text and HTML show the same parts.
+
+    A subclass defines ``_display``.
+    """
 
     __slots__ = ()
 
     @checked
     def text(self, width: Count | None = None) -> str:
-        """Return the finding and its tables as text.
+        """Return the displayed parts of the result as text.
 
         Parameters
         ----------
@@ -296,7 +299,7 @@ def clip(text: str | None, limit: int = 60) -> str:
 
 
 def paragraph(text: object) -> Markup:
-    """Return a paragraph. The angle brackets around a repr are removed."""
+    """Return a text as an HTML paragraph, without the angle brackets around a repr."""
     inside = text if isinstance(text, Markup) else str(text)
     if inside.startswith("<") and inside.endswith(">") and not isinstance(text, Markup):
         inside = inside[1:-1]
@@ -304,7 +307,7 @@ def paragraph(text: object) -> Markup:
 
 
 def code_block(text: object) -> Markup:
-    """Return text unchanged in a monospaced font."""
+    """Return a text as preformatted HTML in a monospaced font."""
     return Markup("<pre dir='auto' style='line-height:1.35;margin:.3em 0 0'>{}</pre>").format(text)
 
 

@@ -185,7 +185,7 @@ class Worker:
                 self._thread.start()
 
     def wake(self) -> None:
-        """Run the next step now."""
+        """Run the next step now, and start the thread if it was not started before."""
         self._work.set()
         self.start()
 

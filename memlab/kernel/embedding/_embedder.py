@@ -1,14 +1,15 @@
 """Embedders: a name, a fingerprint, and integer vectors.
 
-A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not depend on the scale, and
-products of integers are exact in any order. A zero vector (an empty text) remains zero.
+A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not
+depend on the scale, and sums of integer products are exact, whatever the order of addition. A zero
+vector (an empty text) remains zero.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+from msgspec import DecodeError
 from numpy.typing import ArrayLike, NDArray
 
-from memlab.errors import InputError
+from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import AsGiven, Called, checked
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.embedding._wordpiece import WordPiece
 from memlab.kernel.registry import Registry
 
 __all__ = [
@@ -37,29 +40,33 @@ __all__ = [
 ]
 
 
-# Models of model2vec: static token vectors, averaged.
+# Static token vectors, averaged: the shipped model, and models of model2vec.
 
 
-# Texts per call of the model: larger batches are not faster and take more memory.
+# Texts per call of a model: larger batches are not faster and take more memory.
 _BATCH = 1024
+# Texts whose token vectors the shipped model gathers at once: at most 32 MB, for 512 tokens of 256 bytes.
+_TEXTS = 256
 _SHORT = 4096
-"""Maximum characters of texts that are encoded one by one: a batch waits for other threads, up to 2 ms under load."""
+"""Maximum total characters of texts that are encoded one by one.
+
+A batch waits for other threads, up to 2 ms under load.
+"""
 
 
 class Model:
-    """A model in a folder of model2vec, which is loaded at the first text."""
+    """A model in a folder of model2vec. It is loaded when the first text is encoded."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = ThreadLock()
         self._static: Any = None
-        self._few: _Few | None = None
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
-        """Load the model from a folder or from the model hub.
+        """Return the loaded model of a folder or of the model hub.
 
-        Raises InputError if there is none.
+        Raises InputError if there is none, MissingExtra without model2vec.
         """
         folder = Path(spec)
         if not folder.is_dir():
@@ -68,12 +75,12 @@ class Model:
                     f"{folder} is a file; an embedder is the folder in which model2vec saved a model."
                 )
             folder = _from_hub(str(spec))
-        model = cls(folder)
+        model = ShippedModel(folder) if folder.samefile(_SHIPPED) else Model(folder)
         model._load()
         return model
 
     def digest(self) -> str:
-        """Return the SHA-256 of weights, tokeniser and settings."""
+        """Return the SHA-256 of the model's weights, tokeniser and settings."""
         digest = hashlib.sha256()
         for path in _files(self.folder):
             digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0")
@@ -82,22 +89,20 @@ class Model:
 
     def dim(self) -> int:
         """Return the number of components of a vector."""
-        return int(self._static.dim) if self._static is not None else _announced_dim(self.folder)
+        return int(self._load().dim)
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """Return the mean token vector of each text as a row.
 
-        It is zero for a text without a known token.
+        The row is zero for a text without a known token.
         """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
-            static = self._load() if self._static is None else self._static
-            few = self._few
-            if few is not None and len(texts) <= _BATCH and sum(map(len, texts)) <= _SHORT:
-                return few.encode(texts)
+            static = self._load()
             if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
                 return _of_few(static, texts).astype(np.float32, copy=False)
-            # The caller scales the vectors; without a normalisation here there is one rounding less that could differ.
+            # The caller scales the vectors. Without a normalisation here, one fewer rounding can
+            # differ.
             vectors: NDArray[Any] = static.encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
@@ -105,170 +110,77 @@ class Model:
 
     def _load(self) -> Any:
         """Return the loaded model."""
-        if self._static is not None:
-            return self._static
-        with self._lock:
-            if self._static is None:
-                from model2vec import StaticModel
-                from safetensors import SafetensorError
+        if self._static is None:
+            with self._lock:
+                if self._static is None:
+                    try:
+                        self._static = self._read()
+                    except (OSError, ValueError, KeyError, TypeError, DecodeError) as error:
+                        raise InputError(
+                            f"{self.folder} does not contain a model2vec model: {error}"
+                        ) from None
+        return self._static
 
-                try:
-                    # The tokeniser's own reader raises a bare Exception for invalid JSON.
-                    read = {
-                        path.name: json.loads(path.read_bytes())
-                        for path in self.folder.glob("*.json")
-                    }
-                    static = StaticModel.from_pretrained(self.folder, force_download=False)
-                except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-                    raise InputError(
-                        f"{self.folder} does not contain a model2vec model: {error}"
-                    ) from None
-                self._few = _Few.of(static, read.get("tokenizer.json", {}).get("model", {}))
-                self._static = static
-            return self._static
+    def _read(self) -> Any:
+        """Read the model of the folder."""
+        with require_extra("models", "An embedder of another model"):
+            from model2vec import StaticModel
+            from safetensors import SafetensorError
+
+        # The tokeniser's own reader raises a bare Exception for invalid JSON.
+        for path in self.folder.glob("*.json"):
+            json.loads(path.read_bytes())
+        try:
+            return StaticModel.from_pretrained(self.folder, force_download=False)
+        except SafetensorError as error:
+            raise ValueError(str(error)) from None
 
 
-@dataclass(frozen=True)
-class _Few:
-    """The parts of an int8 model that a few short texts need, at a quarter of the general cost.
+class ShippedModel(Model):
+    """The model that ships with memlab, which is read without model2vec.
 
-    At most `characters` characters and `maximum` tokens of a text are read. The field `pieces` has the tokens of words; it
-    is None if the tokeniser does not split a text into words first.
+    Its vectors are equal to those of model2vec: sums of whole numbers are exact in any order.
     """
 
-    tokenizer: Any
-    table: NDArray[np.int8]
-    characters: int | None
-    unknown: int | None
-    maximum: int | None
-    pieces: _Pieces | None
-
-    @classmethod
-    def of(cls, static: Any, described: dict[str, Any]) -> _Few | None:
-        """Build the fast encoder of a model, or return None if it is unsupported.
-
-        A model is unsupported if its sums depend on their order or if it pads to the longest text.
-
-        `described` is the model of the tokeniser as its file describes it.
-        """
-        padding = static.tokenizer.padding
-        pads = padding is not None and padding["length"] is None
-        plain = (
-            static.token_mapping is None
-            and static.weights is None
-            and static.embedding.dtype == np.int8
-        )
-        if pads or not plain:
-            return None
-        characters = (
-            None if static.max_length is None else static.max_length * static.median_token_length
-        )
-        pieces = _Pieces(described) if _reads_words(static.tokenizer) else None
-        return cls(
-            static.tokenizer,
-            static.embedding,
-            characters,
-            static.unk_token_id,
-            static.max_length,
-            pieces,
-        )
+    def dim(self) -> int:
+        """Return the number of components of a vector."""
+        return _read_header(self.folder)[1][1]
 
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """Encode texts exactly as ``static.encode(texts)``.
-
-        Sums of whole numbers are exact in any order.
-        """
-        vectors = np.zeros((len(texts), self.table.shape[1]), dtype=np.float32)
-        tokens = [self.tokens(text) for text in texts]
+        """Return the mean token vector of each text as a row."""
+        pieces, table = self._load()
+        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        # The tokeniser caches words, so threads take turns.
+        with self._lock:
+            tokens = [pieces.read(text) for text in texts]
         positions = [position for position, own in enumerate(tokens) if own]
-        if not positions:
-            return vectors
-        counts = [len(tokens[position]) for position in positions]
-        rows = self.table.take(list(chain.from_iterable(tokens)), axis=0)
-        if len(positions) == 1:
-            vectors[positions[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / counts[0]
-        else:
+        for start in range(0, len(positions), _TEXTS):
+            part = positions[start : start + _TEXTS]
+            own = [tokens[position] for position in part]
+            rows = table.take(list(chain.from_iterable(own)), axis=0)
+            if len(part) == 1:  # One query, for which the general case takes 4 us more.
+                vectors[part[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / len(own[0])
+                continue
+            counts = [len(row) for row in own]
             starts = list(accumulate(counts[:-1], initial=0))
             totals = np.add.reduceat(rows, starts, axis=0, dtype=np.int32)
-            vectors[positions] = totals / np.array(counts)[:, None]
+            vectors[part] = totals / np.array(counts)[:, None]
         return vectors
 
-    def tokens(self, text: str) -> list[int]:
-        """Return the tokens of a text that the model knows."""
-        text, pieces = text[: self.characters], self.pieces
-        # An opening bracket may start a special token, such as [PAD].
-        if pieces is not None and text.isascii() and text.isprintable() and "[" not in text:
-            words = _ASCII_WORD.findall(text.lower())
-            tokens = list(chain.from_iterable([pieces[word] for word in words]))[: self.maximum]
-        else:
-            tokens = self.tokenizer.encode(text, add_special_tokens=False).ids
-        return (
-            [token for token in tokens if token != self.unknown]
-            if self.unknown in tokens
-            else tokens
+    def _read(self) -> tuple[WordPiece, NDArray[np.int8]]:
+        """Read the tokeniser and the table of token vectors."""
+        config = json.loads((self.folder / "config.json").read_bytes())
+        offset, shape = _read_header(self.folder)
+        table = np.fromfile(
+            self.folder / _WEIGHTS, dtype=np.int8, count=math.prod(shape), offset=offset
         )
-
-
-class _Pieces(dict[str, list[int]]):
-    """The tokens of words by WordPiece, cached at the first lookup of a word.
-
-    The tokeniser's own call takes about 20 microseconds per word, ten times as long.
-    """
-
-    def __init__(self, described: dict[str, Any]) -> None:
-        super().__init__()
-        self._vocabulary: dict[str, int] = described["vocab"]
-        self._unknown = [self._vocabulary[described["unk_token"]]]
-        self._before: str = described["continuing_subword_prefix"]
-        self._longest: int = described["max_input_chars_per_word"]
-
-    def __missing__(self, word: str) -> list[int]:
-        """Return and cache the tokens of a word."""
-        if len(self) >= _WORDS:
-            self.clear()
-        tokens = self[word] = self._unknown
-        # From the start of the word, each token is the longest in the vocabulary.
-        vocabulary, pieces, start = self._vocabulary, [], 0
-        if len(word) > self._longest:
-            return tokens
-        while start < len(word):
-            rest = self._before + word[start:] if start else word
-            shortest = len(rest) - len(word) + start
-            for stop in range(len(rest), shortest, -1):
-                token = vocabulary.get(rest[:stop])
-                if token is not None:
-                    break
-            else:
-                return tokens
-            pieces.append(token)
-            start += stop - shortest
-        self[word] = pieces
-        return pieces
-
-
-_ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
-"""Words of a printable ASCII text in lower case by BERT's rule: letters and digits, and every other character alone."""
-
-_WORDS = 20_000
-"""Maximum number of words whose tokens are cached: about 4 MB."""
-
-
-def _reads_words(tokenizer: Any) -> bool:
-    """Return True if a text's tokens are those of its lower-case words."""
-    normalizer, added = tokenizer.normalizer, tokenizer.get_added_tokens_decoder().values()
-    return (
-        type(normalizer).__name__ == "BertNormalizer"
-        and bool(normalizer.lowercase)
-        and type(tokenizer.pre_tokenizer).__name__ == "BertPreTokenizer"
-        and type(tokenizer.model).__name__ == "WordPiece"
-        and all(token.content.startswith("[") for token in added)
-    )
+        return WordPiece(self.folder / "tokenizer.json", config["max_length"]), table.reshape(shape)
 
 
 def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
-    """Encode a few texts exactly as ``static.encode(texts)``, but faster.
+    """Encode a few texts with the same result as ``static.encode(texts)``, but faster.
 
-    It saves 50 to 150 microseconds of preparation.
+    The function saves 50 to 150 microseconds of preparation.
     """
     table = static.embedding
     characters = (
@@ -283,7 +195,7 @@ def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
         if own:
             of_length.setdefault(len(own), []).append(position)
     for positions in of_length.values():
-        # Summed in the same order and rounded to the same type as the model does.
+        # The values are summed in the same order and rounded to the same type as by the model.
         vectors[positions] = table[
             np.array([tokens[position] for position in positions], dtype=np.int64)
         ].mean(axis=1)
@@ -316,17 +228,27 @@ def _files(folder: Path) -> list[Path]:
     return sorted(wanted, key=lambda path: path.relative_to(folder).as_posix())
 
 
-def _announced_dim(folder: Path) -> int:
-    """Read the vector dimension from the header of the weights file."""
-    with (folder / "model.safetensors").open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return int(header["embeddings"]["shape"][1])
+def _read_header(folder: Path) -> tuple[int, tuple[int, int]]:
+    """Return the position and the shape of the table in the file of the shipped model.
+
+    A file of safetensors has the length of its header in 8 bytes, the header as JSON, and the arrays.
+    """
+    with (folder / _WEIGHTS).open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        table = json.loads(file.read(size))["embeddings"]
+    rows, dim = table["shape"]
+    return 8 + size + table["data_offsets"][0], (rows, dim)
 
 
 def _from_hub(name: str) -> Path:
     """Download a model from the model hub and return its folder."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    with require_extra("models", f'A model "{name}" of the hub'):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import (
+            HfHubHTTPError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+        )
 
     try:
         return Path(snapshot_download(name, allow_patterns=["*.safetensors", "*.json"]))
@@ -370,7 +292,7 @@ SHIPPED_KNOTS: Knots = (
     ),
     *((0.9107, 0.55), (0.9191, 0.60), (0.9273, 0.65), (0.9354, 0.70), (0.9441, 0.75), (1.0, 1.0)),
 )
-"""Cosine of the shipped model, and cosine of the teacher at the same quantile."""
+"""Cosine of the shipped model, and the teacher's cosine at the same quantile."""
 
 
 # Words of a typical turn without stop words, and the slope in its logarithm, both fitted by experiments/nearness.py.
@@ -382,9 +304,11 @@ def evened(
 ) -> NDArray[Any]:
     """Return the shipped model's closeness, corrected for length and common words.
 
-    Longer texts are nearer to any question. One in ten turns of 4 words is above .20 for a question of another conversation,
-    of 28 words above .43. The correction subtracts 0.126 of the logarithm of the length over that of a typical turn. The
-    length counts words without stop words. The share of the question's rare words in the text is added.
+    Longer texts are nearer to any question. One in ten turns is above a certain closeness to a
+    question of another conversation: .20 for turns of 4 words, .43 for turns of 28 words. The
+    correction subtracts 0.126 times the logarithm of a ratio: the length divided by that of a typical turn.
+    The length counts words without stop words. The share of the question's rare words in the text
+    is added.
 
     Measured on 705 questions of LoCoMo, each among ten turns (its evidence and nine others), and on ten turns of another
     conversation (``experiments/nearness.py``):
@@ -428,18 +352,21 @@ PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1120.0, (0.605, 0.741, 0.822, 0.879, 0.906, 0.914)),
     (2394.0, (0.654, 0.791, 0.896, 0.947, 0.971, 0.978)),
 )
-"""Length of a pair in characters (geometric mean), and the closeness of unrelated pairs of that length at the quantiles
-of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
+"""Length of a pair in characters, and the closeness of unrelated pairs.
+
+The length is the geometric mean of both texts. The closeness is given at the quantiles of
+``_PAIR_LEVELS``. Fitted by ``experiments/calibrate_pairs.py``.
+"""
 
 
 def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rescale the closeness of text pairs to be independent of text length.
 
-    The scale is that of short statements, by equal quantiles of unrelated pairs.
+    Equal quantiles of unrelated pairs map the closeness to the scale of short statements.
 
-    Long texts are near each other whatever they say. The median closeness of two unrelated messages is .02 at 40 to 60
-    characters and .75 above 1,000. `length` is the geometric mean of the characters of both texts. Up to 55 characters
-    nothing changes, and neither do -1 and 1.
+    Long texts are near each other whatever they say. The median closeness of two unrelated messages
+    is .02 at 40 to 60 characters and .75 above 1,000. `length` is the geometric mean of the
+    characters of both texts. Up to 55 characters nothing changes, and neither do -1 and 1.
     """
     lengths = np.log([knot for knot, _ in PAIR_KNOTS])
     table = np.array([(-1.0, *levels, 1.0) for _, levels in PAIR_KNOTS])
@@ -454,10 +381,13 @@ def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> 
 
 
 _RULE = b"largest component 127, rounded half to even: 1"
-"""Part of every fingerprint: vectors of another rounding rule count as those of another embedder."""
+"""Part of every fingerprint.
+
+Vectors of another rounding rule count as vectors of another embedder.
+"""
 
 # Folder of the shipped model.
-_SHIPPED = Path(__file__).parent / "model"
+_SHIPPED, _WEIGHTS = Path(__file__).parent / "model", "model.safetensors"
 
 # Texts that differ in length, case, topic and script. The fingerprints of callables depend on their vectors.
 _PROBES = (
@@ -512,7 +442,7 @@ class Embedder:
         Parameters
         ----------
         texts
-            The texts.
+            The texts to embed.
 
         Returns
         -------
@@ -537,7 +467,7 @@ class Embedder:
         Parameters
         ----------
         texts
-            Valid texts.
+            Texts that are valid Unicode.
 
         Returns
         -------
@@ -670,6 +600,7 @@ EmbedderSpec = Annotated[
 """
 
 
+@checked
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
     """Return the embedder for a specification.
 
@@ -729,7 +660,7 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 def _remote(spec: object) -> str | None:
     """Return the host to which an embedder declares that it sends texts.
 
-    Raises InputError if that is not a name.
+    Raises InputError if the declared host is not a printable name.
     """
     remote = getattr(spec, "remote", None)
     if remote is None:
@@ -750,7 +681,7 @@ def _remote(spec: object) -> str | None:
 @cache
 def _shipped() -> Embedder:
     """Return the embedder of the shipped model."""
-    model = Model(_SHIPPED)
+    model = ShippedModel(_SHIPPED)
     embedder = _of_model(model, json.loads((_SHIPPED / "config.json").read_bytes())["name"])
     return replace(embedder, _knots=SHIPPED_KNOTS)
 

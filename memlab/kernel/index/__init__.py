@@ -1,6 +1,6 @@
 """Search over rows 0..n-1 by integer vectors and by words.
 
-Nearest vectors are exact or from a verified index; words are ranked with BM25.
+The nearest vectors are found exactly, or among the candidates of a verified index. Matches of words are ranked with BM25.
 
 >>> words = Words()
 >>> words.append(["Tabs, not spaces", "Spaces", "Neither"])

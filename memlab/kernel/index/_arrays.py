@@ -1,6 +1,7 @@
 """Operations on arrays.
 
-They are top-k selection, distinct keys, membership, growing columns and exact products.
+The functions select the top k, find distinct keys, test membership and multiply matrices exactly. ``Grown`` is a set of
+growing columns.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def is_in_sorted(rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[
 def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
     """Return the positions of the ``n`` greatest scores in descending order.
 
-    Ties are broken by position. Partitioning keeps this linear: 0.2 ms for 100,000 scores, compared with 6 ms for
+    Ties are broken by position. Partitioning takes linear time: 0.2 ms for 100,000 scores, compared with 6 ms for
     sorting them.
 
     >>> best(np.array([0.2, 0.9, 0.9, 0.1]), 3).tolist()
@@ -50,9 +51,9 @@ def best(scores: NDArray[np.float64], n: int) -> NDArray[np.int64]:
 
 
 def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct keys, ascending, and each key's index among them.
+    """Return the distinct keys in ascending order, and each key's index among them.
 
-    Keys are at least 0, and below ``size`` if it is given.
+    Keys are at least 0, and below ``size`` unless it is 0.
     """
     top = size or int(np.maximum.reduce(keys, initial=-1)) + 1
     if len(keys) * 16 < top:
@@ -63,7 +64,7 @@ def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], 
         indices = np.empty(len(keys), dtype=np.int64)
         indices[order] = first.cumsum() - 1
         return ordered[first], indices
-    # For many keys marking is linear, while `unique` would sort them.
+    # Marking each key takes linear time for many keys, while `unique` would sort them.
     marked = np.zeros(top, dtype=np.bool_)
     marked[keys] = True
     (unique,) = marked.nonzero()
@@ -73,7 +74,7 @@ def compact(keys: NDArray[np.int64], size: int = 0) -> tuple[NDArray[np.int64], 
 
 
 def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate the ranges ``start .. start + count - 1``.
+    """Concatenate the ranges ``start .. start + count - 1`` of all starts and counts.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -85,9 +86,9 @@ def ranges(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.i
 
 
 class Grown:
-    """Columns that grow together, in buffers that double.
+    """Columns that grow together, in buffers that double in size.
 
-    Views that were returned never change.
+    Arrays that ``column`` has returned never change.
 
     >>> grown = Grown(np.empty(0), np.empty((0, 2)))
     >>> grown.append(np.ones(3), np.zeros((3, 2)))
@@ -101,7 +102,7 @@ class Grown:
 
     @property
     def columns(self) -> list[NDArray[Any]]:
-        """Read-only views of all columns."""
+        """All columns, as read-only views."""
         return [self.column(number) for number in range(len(self._buffers))]
 
     def column(self, number: int) -> NDArray[Any]:
@@ -113,7 +114,7 @@ class Grown:
     def append(self, *blocks: NDArray[Any]) -> None:
         """Append one block of rows to each column."""
         needed = self.size + len(blocks[0])
-        # the first block is taken as it comes: most views and bases never grow
+        # The first block is used without a copy, because most views and bases never grow.
         self._buffers = [enlarge(buffer, self.size, needed) for buffer in self._buffers]
         for buffer, block in zip(self._buffers, blocks, strict=True):
             buffer[self.size : needed] = block
@@ -128,7 +129,7 @@ F = TypeVar("F", np.float32, np.float64)
 _ALONE = 1 << 18
 """The maximum number of multiplications that OpenBLAS computes in the calling thread.
 
-For more it wakes other threads. They keep spinning when they are done, and the caller waits for them on a busy machine.
+A larger product wakes other threads, which keep spinning afterwards. On a busy machine, the caller waits for them.
 """
 
 # The block sizes of a product.
@@ -140,8 +141,9 @@ _STACKED = 64
 def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
     """Return ``left @ right.T`` in the dtype of ``right``, computed in blocks.
 
-    For small whole numbers the result equals that of one product, in whatever order sums are added. All pairs of a hundred
-    rows take .25 ms of processor time. One product takes 2.1 ms, and 10 ms of waiting on a busy machine.
+    For small whole numbers, the order of additions does not matter, so the result equals that of one undivided product.
+    All pairs of a hundred rows take 0.25 ms of processor time. An undivided product takes 2.1 ms, and 10 ms with
+    waiting on a busy machine.
 
     >>> products(np.array([[1, 2]], dtype=np.int8), np.array([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[11.0, 2.0]]
@@ -162,9 +164,10 @@ def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
 
 
 def products_below(matrix: NDArray[F], others: NDArray[F]) -> NDArray[F]:
-    """Return the products of each row with itself and earlier rows.
+    """Return the products of each row of ``matrix`` with the same and earlier rows.
 
-    Other elements are not computed. This is half the work of ``products``.
+    The earlier rows are those of ``others``. Elements above the diagonal are meaningless. The work is half that of
+    ``products``.
 
     >>> np.tril(products_below(np.eye(2), np.eye(2))).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -175,7 +178,8 @@ def products_below(matrix: NDArray[F], others: NDArray[F]) -> NDArray[F]:
     room = _ALONE // matrix.shape[1]
     start = 0
     while start < size:
-        # The most rows that one thread multiplies with all rows up to the last: step * (start + step) <= room.
+        # The maximum number of rows that one thread multiplies with all rows before ``stop``: step * (start + step) <=
+        # room.
         step = max(1, (isqrt(start * start + 4 * room) - start) // 2)
         stop = min(size, start + step)
         np.matmul(matrix[start:stop], columns[:, :stop], out=result[start:stop, :stop])

@@ -1,14 +1,13 @@
 """The file of an approximate index.
 
-It is published atomically, bound to its vectors, and verified before use.
+An index file is published atomically, belongs to certain vectors, and is verified before use.
 
-A base has two files: the index, and a JSON header that is renamed into place last. A base without a header does not
-exist. Damage is detected in three steps:
+A base consists of two files: the index, and a JSON header that is renamed into place last. Without its header, a base
+does not count as present. Damage is detected in three steps:
 
-- Opening takes a few milliseconds. It detects a changed header, another format or kind, other vectors (by digest),
-  another size, and damage in 64 evenly spaced pieces of 4 KB, including the first and last.
-- Then the checksum of the whole file is compared in the background, at 0.4 seconds per gigabyte. Searches are exact
-  until it is verified.
+- Opening takes a few milliseconds. It detects a changed header, and an index of another format, kind, size or of other
+vectors. It also detects damage in 64 evenly spaced pieces of 4 KB. - Then the checksum of the whole file is compared in
+the background, at 0.4 seconds per gigabyte. Searches are exact until the file is verified.
 - ``verify`` compares the whole file and the digests of the vectors.
 """
 
@@ -28,7 +27,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from memlab.errors import DamagedLab
+from memlab.errors import DamagedLab, require_extra
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed
 from memlab.kernel.index._vectors import BLOCK, Vectors
 from memlab.kernel.registry import Registry
@@ -54,8 +53,8 @@ __all__ = [
 
 # The interface of a kind of index: how a file is built, and how it is searched.
 #
-# memlab has one kind, Annoy. Life cycle, projection, exact scores, deleted rows and later rows are the same for every
-# kind, and are handled elsewhere.
+# memlab has one kind, Annoy. Code outside the kind handles the life cycle, the projection, exact scores, and deleted
+# and later rows.
 
 
 Points = Iterator[NDArray[np.float32]]
@@ -66,7 +65,7 @@ class Opened(Protocol):
     """An index file that is mapped or loaded and can be searched."""
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return ``n`` rows near ``point`` in any order.
+        """Return ``n`` rows near ``point``; their order has no meaning.
 
         ``effort`` multiplies the number of nodes that are searched.
         """
@@ -84,7 +83,7 @@ class Kind:
     name
         The name of the kind, as ``memlab.open(index=...)`` takes it.
     settings
-        A function from the number of rows to the settings of a file.
+        A function that returns the settings of an index file for a number of rows.
     build
         A function (points, dimensions, rows, settings, path) that writes the file. Equal input must give equal bytes.
     open
@@ -97,7 +96,7 @@ class Kind:
     Notes
     -----
     A separate process builds the index. An extension that declares a kind must therefore be an installed package with
-    an entry point; a kind that only a notebook registers is unknown there.
+    an entry point; that process does not know a kind that only a notebook registers.
     """
 
     name: str
@@ -110,18 +109,18 @@ class Kind:
 
 # Annoy: a forest of random splits, written once and memory-mapped, so that processes share its pages.
 #
-# One thread and a fixed seed give the same bytes each time; more threads draw other trees. Annoy's default ``search_k``
-# (trees times neighbours) finds 8-17% of the true neighbours among 100,000 rows and more, so it is set explicitly. Annoy
-# silently ignores rows added after ``build``, so none are added. It trusts the nodes of its file, so the file is
-# verified by checksum before it is opened.
+# One thread and a fixed seed always give the same bytes. More threads would draw other trees. Annoy's default
+# ``search_k`` (trees times neighbours) finds 8-17% of the true neighbours among 100,000 rows and more, so it is set
+# explicitly. Annoy silently ignores rows added after ``build``, so none are added. It trusts the nodes of its file, so
+# the file is verified by checksum before it is opened.
 
 
-# The table of measurements below is for 25 trees; any fixed seed would do.
+# The table of measurements below is for 25 trees. The value of the seed does not matter.
 _SEED = 20_260_101
 _TREES = 25
 
 _SEARCH_K = ((100_000, 40_000), (1_000_000, 90_000))
-"""Rows and ``search_k`` by measurement, interpolated between their logarithms. Recall@10 of questions against
+"""Pairs of rows and ``search_k``, interpolated between their logarithms. Measured recall@10 of questions against
 statements (``experiments/neighbours.py``: 25 trees, 96 principal directions, 400 candidates scored exactly) and
 processor time:
 
@@ -142,7 +141,7 @@ With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
 
 
 def search_k(rows: int) -> int:
-    """Return the number of Annoy nodes to inspect for an index of ``rows``.
+    """Return the number of Annoy nodes that a search inspects in an index of ``rows``.
 
     >>> search_k(100_000), search_k(1_000_000)
     (40000, 90000)
@@ -159,7 +158,7 @@ def search_k(rows: int) -> int:
 
 
 class Forest:
-    """A memory-mapped forest of Annoy."""
+    """An index file of Annoy: a memory-mapped forest of random splits."""
 
     def __init__(self, path: Path, dim: int, rows: int) -> None:
         self._index = _new_index(dim)
@@ -167,28 +166,29 @@ class Forest:
         self._rows, self._search_k = rows, search_k(rows)
 
     def near(self, point: NDArray[np.float32], n: int, effort: float) -> NDArray[np.int64]:
-        """Return more than ``n`` rows near ``point``, to be scored exactly."""
+        """Return about four times ``n`` rows near ``point``, to be scored exactly later."""
         nodes = max(round(self._search_k * effort), n)
-        # Four times as many candidates are scored exactly, because the projection misorders the last ones. It costs
-        # 0.1 ms.
+        # Four times as many candidates are scored exactly, because the projection misorders the most distant ones. This
+        # takes 0.1 ms more.
         wanted = min(max(4 * n, 400), self._rows)
         rows = self._index.get_nns_by_vector(point.tolist(), wanted, nodes)
         return np.array(rows, dtype=np.int64)
 
     def settings(self) -> Mapping[str, int]:
-        """Return the settings of a search."""
+        """Return the number of nodes that a search inspects, for reports."""
         return {"search_k": self._search_k}
 
 
 def _new_index(dim: int) -> Any:
     """Return an empty index of Annoy."""
-    from annoy import AnnoyIndex
+    with require_extra("annoy", "The index of more than 100,000 vectors"):
+        from annoy import AnnoyIndex
 
     return AnnoyIndex(dim, "angular")
 
 
 def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], path: Path) -> None:
-    """Write a forest of all points to a file."""
+    """Write an Annoy forest of all points to a file."""
     index = _new_index(dim)
     index.set_seed(settings["seed"])
     row = 0
@@ -212,15 +212,15 @@ ANNOY = Kind(
 
 # A projection to fewer dimensions for the index: the leading principal directions of the vectors, as integers.
 #
-# An index only proposes candidates, which are then scored exactly in all dimensions, so it may search coarser vectors.
-# Measured on 1,000,000 vectors of the shipped model: 96 of the 256 principal directions hold 97% of the squares. With
-# them a forest of 25 trees takes 725 MB and 77 s instead of 1,390 MB and about 110 s, at equal or better recall for the
-# same effort. Sums of integers are exact in float64, so the covariances have the same bits in any order of summation.
-# The directions are rounded to integers, and their signs are fixed.
+# An index only proposes candidates, which are then scored exactly in all dimensions. So the index may use coarser
+# vectors. Measured on 1,000,000 vectors of the shipped model: 96 of the 256 principal directions hold 97% of the
+# squares. With these directions, a forest of 25 trees takes 725 MB and 77 s instead of 1,390 MB and about 110 s. Recall
+# for the same effort is equal or better. Sums of integers are exact in float64, so the covariances have the same bits
+# in any order of summation. The directions are rounded to integers, and their signs are fixed.
 
 
-# Rows that the directions are computed from, the share of squares that they must hold, the multiple to which their
-# number is rounded, and the scale of their integers.
+# The number of rows from which the directions are computed, and the share of the sum of squares that they must
+# preserve. Their number is rounded up to a multiple of _STEP, and their components are scaled by _SCALE.
 _SAMPLE = 65_536
 _SHARE = 0.97
 _STEP = 32
@@ -230,7 +230,7 @@ _SCALE = 1000
 class Projection:
     """A projection of vectors to fewer components, or the identity.
 
-    ``kept`` is the number of components; the identity is used if most would be kept.
+    ``kept`` is the number of components. If more than three quarters would be kept, the projection is the identity.
     """
 
     def __init__(self, dim: int, directions: NDArray[np.int16] | None) -> None:
@@ -243,7 +243,8 @@ class Projection:
     def of(cls, vectors: Vectors) -> Projection:
         """Compute the projection of vectors.
 
-        It has the fewest directions, in steps of 32, that hold 97% of the squares of up to 65,536 evenly spaced rows.
+        It has the smallest number of directions, a multiple of 32, that preserve 97% of the sum of squares. The sample
+        has up to 65,536 evenly spaced rows.
         """
         dim, count = vectors.dim, min(len(vectors), _SAMPLE)
         sample = vectors.take(np.arange(count) * len(vectors) // max(count, 1)).astype(np.float64)
@@ -281,14 +282,16 @@ class Projection:
                 dim, -1
             )
         except ValueError as error:
-            raise DamagedLab(f"The projection of an index cannot be read: {error}") from None
+            raise DamagedLab(
+                f"The projection of an index cannot be read ({error}). The index must be rebuilt."
+            ) from None
         return cls(dim, directions.astype(np.int16))
 
 
 # Every kind of index by name.
 KINDS: Registry[Kind] = Registry("kind of index", (ANNOY,), kind="indexes", about="doc")
 
-# The format of a header, and the size and number of the pieces that are compared on opening.
+# The format of a header, and the size in bytes and the number of the pieces that are compared on opening.
 _FORMAT = 2
 _PIECE, _PIECES = 4096, 64
 _DRAFT = ".draft-"
@@ -299,7 +302,7 @@ _BLOCK = 8192
 
 
 class Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The header of an index file."""
+    """The header of an index file, stored as JSON next to the file."""
 
     format: int
     kind: str
@@ -321,7 +324,7 @@ class Base:
     def __init__(self, path: Path, header: Header, *, effort: float = 1.0) -> None:
         self.path, self.header, self.dim, self.effort = path, header, header.dim, effort
         self.broken: str | None = None
-        """The fault that a search has revealed, or None."""
+        """The fault that a search has detected in the file, or None."""
         self._projection = Projection.from_text(header.dim, header.projection)
         kind = KINDS[header.kind]
         self._opened: Opened = kind.open(path, header.kept, header.rows, header.settings)
@@ -330,17 +333,18 @@ class Base:
         return self.header.rows
 
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> NDArray[np.int64]:
-        """Return at least ``n`` rows near the query, unordered.
+        """Return at least ``n`` rows near the query, in no particular order.
 
-        There are fewer if the index has no more. The result is empty once the index has returned a row that it does
-        not have.
+        An index with fewer than ``n`` rows returns fewer. If the index returns a row that it does not have, it counts
+        as damaged and the result is empty.
         """
         if self.broken is not None:
             return np.empty(0, dtype=np.int64)
         rows = self._opened.near(self._projection(query), min(n, len(self)), effort * self.effort)
         if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
             self.broken = (
-                f"The index {self.path.name} is damaged: it returned rows beyond its {len(self):,}."
+                f"The index {self.path.name} is damaged: it returned rows beyond its {len(self):,}. "
+                "It is rebuilt."
             )
             return np.empty(0, dtype=np.int64)
         return rows
@@ -352,9 +356,9 @@ class Base:
 
 
 def build_base(vectors: Vectors, folder: Path, kind: Kind, *, seconds: Callable[[], float]) -> Path:
-    """Build and publish an index of vectors in whole blocks of 4,096.
+    """Build an index of vectors and publish it in ``folder``; return its path.
 
-    ``seconds`` returns the time since the build began.
+    The number of vectors must be a multiple of 4,096. ``seconds`` returns the time since the build began.
     """
     rows = len(vectors)
     digest = vectors.digest(rows)
@@ -399,9 +403,9 @@ def write_header(path: Path, header: Header) -> None:
 
 
 def draft_of(folder: Path, name: str) -> Path:
-    """Return the path of an unfinished index file.
+    """Return the path of an unfinished index file called ``name`` in a folder.
 
-    The next builder removes it.
+    The next builder removes all such files.
     """
     return folder / f"{_DRAFT}{name}"
 
@@ -413,7 +417,7 @@ def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
         try:
             header = msgspec.json.decode(read_sealed(header_path), type=Header)
         except (DamagedLab, msgspec.MsgspecError):
-            # Half-removed or of another version: ignored here, and removed by the next builder.
+            # The base was partly removed or has another format. It is ignored here, and the next builder removes it.
             continue
         is_current = header.format == _FORMAT and header.kind == kind
         if is_current and header.rows > 0 and header.rows % BLOCK == 0 and header.kept > 0:
@@ -422,16 +426,16 @@ def list_bases(folder: Path, kind: str) -> list[tuple[Path, Header]]:
 
 
 def remove(path: Path) -> None:
-    """Delete an index file and its header, header first.
+    """Delete the header of an index file, then the file.
 
-    Processes that have mapped the file keep it.
+    Processes that have mapped the file can still read it.
     """
     _header_path(path).unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 
 def sample_checksum(path: Path) -> str:
-    """Return the checksum of 64 evenly spaced pieces of 4 KB."""
+    """Return the checksum of 64 evenly spaced pieces of 4 KB of a file."""
     digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         last = max(0, path.stat().st_size - _PIECE)
@@ -442,7 +446,7 @@ def sample_checksum(path: Path) -> str:
 
 
 def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield every index in a folder with its fault, or "" if it is valid.
+    """Yield each index file in a folder with its fault, or "" if it is undamaged.
 
     Every file is read in full.
     """
@@ -452,7 +456,7 @@ def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
         if header is None:
             yield path, "its header is missing or cannot be read"
         else:
-            # A builder may have replaced the file meanwhile.
+            # Another process may have replaced the file in the meantime.
             with suppress(FileNotFoundError):
                 sound = path.stat().st_size == header.size and checksum_of(path) == header.checksum
                 yield path, "" if sound else "its checksum does not match"

@@ -1,10 +1,11 @@
 """The BM25 matches of a query.
 
-The best rows and the scores of given rows are computed without scoring every row.
+``Matches`` computes the best rows, and the scores of requested rows, without scoring every row.
 
-Among a million memories a common word occurs in tens of thousands, which cannot be among the best by this word alone.
-So the rarest words are read first, and the others only for rows that can still reach the top. Rows are excluded by
-bounds, as in MaxScore (Turtle & Flood 1995). All results are exact: equal to ``bm25`` and ``coverage`` to the bit.
+Among a million memories, a common word occurs in tens of thousands, and its rows cannot be among the best by this word
+alone. So the rarest words are read first, and the other words only for rows that can still reach the top. Rows are
+excluded by bounds, as in MaxScore (Turtle & Flood 1995). All results are exact: equal to ``bm25`` and ``coverage`` to
+the bit.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ __all__ = [
 # BM25 and coverage from the postings of a query. Only rows with a posting are read.
 #
 # Lucene's form: ``idf * tf / (tf + k1 * (1 - b + b * length / mean))`` with ``idf = log(1 + (N - df + .5) / (df +
-# .5))``. Document frequencies are counted from the hits, so a mask passed to ``Words.hits`` gives the scores of an index
-# of the masked rows alone; the caller passes their number and mean length. Sums run in the order of the query's terms,
-# whatever the layout of postings, so scores are equal to the bit.
+# .5))``. Document frequencies are counted from the hits. So a mask passed to ``Words.hits`` gives the scores of an
+# index of the masked rows alone. The caller passes the number and mean length of these rows. Sums run in the order of
+# the query's terms, whatever the layout of postings, so scores are equal to the bit.
 
 
 Ints = NDArray[np.int64]
@@ -59,7 +60,7 @@ K1, B = 0.9, 0.4
 
 
 def idf(frequency: Ints, count: int) -> Scores:
-    """Return Lucene's inverse document frequency of terms.
+    """Return Lucene's inverse document frequency (idf) of each term.
 
     ``frequency`` is the number of documents with each term, out of ``count``.
     """
@@ -79,7 +80,7 @@ def bm25(
     """Return the rows that match a query, ascending, and their BM25 scores.
 
     ``lengths`` are ``Words.lengths``. ``count`` and ``mean_length`` describe the eligible rows. ``weight`` is the idf
-    of the terms if it differs from that of these rows.
+    of the terms, by default computed from the hits.
     """
     rows, index = hits.posted
     if weight is None:
@@ -96,10 +97,10 @@ def bm25(
 
 
 def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tuple[Ints, Scores]:
-    """Return the matching rows and the share of the query's idf mass in each.
+    """Return the rows that match a query, and the share of its idf mass in each.
 
-    Rows ascend. A word that no eligible row contains counts in the mass, so a query is not covered by its known half.
-    The argument ``weight`` is the idf of the terms if it differs from that of these rows.
+    Rows ascend. The mass also includes words that no eligible row contains, so a row with all other words is not fully
+    covered. ``weight`` is the idf of the terms, by default computed from these rows.
     """
     rows, index = hits.posted
     if weight is None:
@@ -113,8 +114,8 @@ def coverage(hits: TermHits, *, count: int, weight: Scores | None = None) -> tup
 class GroupLengths:
     """The lengths of groups of rows, such as sessions.
 
-    ``total[code]`` is the number of words of a group, ``rows[code]`` the number of its rows. ``count`` groups have rows;
-    their mean length is ``mean``.
+    ``total[code]`` is the number of words of a group, and ``rows[code]`` the number of its rows. ``count`` is the
+    number of groups with rows, and ``mean`` their mean length.
     """
 
     total: Scores
@@ -123,7 +124,7 @@ class GroupLengths:
     mean: float
 
     def with_rows(self, groups: NDArray[np.integer], lengths: NDArray[np.integer]) -> GroupLengths:
-        """Return group lengths extended by rows with these groups and lengths."""
+        """Return the group lengths after adding rows with these groups and lengths."""
         inside = groups >= 0
         if not inside.any():
             return self
@@ -147,9 +148,9 @@ def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
 def group_lengths(
     groups: NDArray[np.integer], lengths: NDArray[np.integer], *, rows: Ints | None = None
 ) -> GroupLengths:
-    """Return the lengths of groups over all rows, or over the eligible ``rows``.
+    """Return the lengths of groups, over all rows or only the eligible ``rows``.
 
-    They can be reused for many queries.
+    The result can be reused for many queries.
     """
     if len(groups) != len(lengths):
         raise InputError(f"{len(groups)} group codes do not fit {len(lengths)} lengths.")
@@ -170,11 +171,11 @@ def group_bm25(
     k1: float = K1,
     b: float = B,
 ) -> tuple[Ints, Scores]:
-    """Score groups of rows as documents with BM25.
+    """Return the groups of rows that match a query, and their BM25 scores.
 
-    Codes ascend. ``groups`` has the code of each row, -1 for none; ``rows`` are the eligible rows (all by default).
-    Document frequencies count groups; term frequencies and lengths are summed. Passing the result of
-    ``group_lengths`` as ``lengths`` saves a pass over all rows.
+    Each group is scored as one document. The returned codes ascend. ``groups`` has the group code of each row, or -1.
+    ``rows`` are the eligible rows (all by default). Document frequencies count groups. Term frequencies and lengths are
+    summed over the rows of a group. Passing the result of ``group_lengths`` as ``lengths`` saves a pass over all rows.
     """
     check_statistics(k1, b, 0, 0.0)
     documents = (
@@ -201,8 +202,8 @@ def group_scores(
 ) -> Scores:
     """Return the ``group_bm25`` score of each requested group.
 
-    It is 0 for no group and for a group without a hit. There is one cell per pair of term and group: frequencies are
-    counted over all groups, scores computed for a few.
+    The score is 0 for the code -1 and for a group without a hit. Document frequencies are counted over all groups, and
+    scores are computed for the requested groups only.
     """
     width, size, count = len(documents.total) + 1, hits.size, len(hits.row)
     if size * width > 16 * count + _CELLS:
@@ -240,12 +241,12 @@ def group_scores(
 def _count_frequencies(
     codes: NDArray[np.integer], tf: NDArray[np.integer], selected: NDArray[np.integer], width: int
 ) -> tuple[int, NDArray[Any]]:
-    """Return the document frequency of a term, and its frequency per document.
+    """Return a term's document frequency, and its frequency in each selected group.
 
-    Documents are groups; frequencies are counted for ``selected`` groups.
+    Each group counts as one document. ``codes`` and ``tf`` have the group and the frequency of each posting.
     """
     if (codes[1:] >= codes[:-1]).all():
-        # Codes ascend if sessions follow one another; then no cell per group is needed.
+        # Codes ascend if sessions do not overlap in time. Then no array with one cell per group is needed.
         grouped = codes[np.searchsorted(codes, 0) :]
         start, stop = (
             np.searchsorted(codes, selected),
@@ -262,9 +263,10 @@ def _count_frequencies(
 
 
 def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the matching groups and one hit per group and term.
+    """Return the groups with a hit, and one hit per pair of group and term.
 
-    Hits are ordered by term. Each hit has the index of its group, its term and the summed frequency.
+    The result is the group codes, then three arrays with one element per hit, ordered by term. They have the index of
+    the group, the term and the summed frequency.
     """
     code = groups[hits.row].astype(np.int64)
     inside = code >= 0
@@ -272,7 +274,7 @@ def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints
     width = max(len(codes), 1)
     keys = hits.term[inside] * width + index
     if hits.size * width <= 4 * len(keys) + 1024:
-        # For few groups and many hits one cell per pair of term and group is faster than sorting the pairs.
+        # For few groups and many hits, counting into one cell per pair of term and group is faster than sorting the pairs.
         cells = np.bincount(keys, weights=hits.tf[inside], minlength=hits.size * width)
         pairs = np.flatnonzero(cells)
         tf = cells[pairs].astype(np.int64)
@@ -283,7 +285,7 @@ def _group_hits(hits: TermHits, groups: NDArray[np.integer]) -> tuple[Ints, Ints
 
 
 def _sum_by_index(index: Ints, values: Scores, size: int) -> Scores:
-    """Sum values by index in array order, so that results are reproducible."""
+    """Return the sum of the values of each index, added in array order."""
     return np.bincount(index, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
@@ -293,7 +295,7 @@ def _count_terms(term: Ints, size: int) -> Ints:
 
 
 def idf_mass(weight: Scores, unknown: int, count: int) -> float:
-    """Return the total idf of a query's known terms and of its unknown terms."""
+    """Return the total idf of all terms of a query, with terms that no text contains."""
     mass = float(weight.sum())
     return (
         mass + unknown * float(idf(np.zeros(1, dtype=np.int64), count)[0]) if unknown else mass
@@ -301,7 +303,7 @@ def idf_mass(weight: Scores, unknown: int, count: int) -> float:
 
 
 def check_statistics(k1: float, b: float, count: int, mean_length: float) -> None:
-    """Raise InputError for invalid parameters of BM25."""
+    """Raise InputError for invalid parameters or statistics of BM25."""
     if not (0 <= k1 < np.inf and 0 <= b <= 1):
         raise InputError(f"BM25 needs k1 >= 0 and b in 0..1, not k1 = {k1} and b = {b}.")
     if count < 0 or not 0 <= mean_length < np.inf:
@@ -311,7 +313,7 @@ def check_statistics(k1: float, b: float, count: int, mean_length: float) -> Non
 
 
 def check_count(count: int, posted: int, what: str) -> None:
-    """Raise InputError if more rows have a hit than are eligible."""
+    """Raise InputError if more rows contain a term than are eligible."""
     if count < posted:
         raise InputError(
             f"{posted} {what} contain a term of the query, more than the {count} eligible ones. Pass their number."
@@ -319,20 +321,20 @@ def check_count(count: int, posted: int, what: str) -> None:
 
 
 _FEW = 8192
-"""The number of postings up to which every matching row is scored: some 100 microseconds."""
+"""The number of postings up to which every matching row is scored, which takes about 100 microseconds."""
 
 _BOUND_FROM = 16_384
 """The number of postings of a word from which computing a bound is cheaper than reading them."""
 
 _LOOK_UP_RATIO = 16
-"""How many times more postings than rows a word needs before rows are looked up one by one, which is then faster."""
+"""Minimum ratio of a word's postings to the remaining rows from which looking up each row is faster."""
 
 _SAFE = 1.0 - 1e-9
-"""The factor on bounds: their sums are added in another order than scores and may differ in the last bits."""
+"""The factor on bounds. They are summed in another order than scores, so the last bits may differ."""
 
 Rows = NDArray[np.int64]
 
-# No rows.
+# An array without rows.
 _NONE: Rows = np.empty(0, dtype=np.int64)
 
 
@@ -340,7 +342,7 @@ _NONE: Rows = np.empty(0, dtype=np.int64)
 class InPassages:
     """The hits of the same query in the passages of eligible long rows.
 
-    ``mean_length`` is the mean over passages of long rows and all other rows.
+    ``mean_length`` is the mean length of documents, where each passage of a long row counts as a document.
     """
 
     passages: Passages
@@ -351,9 +353,9 @@ class InPassages:
 class Matches:
     """The matches of a query among the eligible rows.
 
-    ``count`` is the number of eligible rows and ``mean_length`` their mean length. ``lengths`` are ``Words.lengths``.
-    A row without a word of the query has score and coverage 0. A long row has the values of its best passage, with
-    the idf of rows. ``weight`` is that idf, passed for passages.
+    ``count`` is the number of eligible rows and ``mean_length`` their mean length. ``lengths`` are ``Words.lengths``. A
+    row without a word of the query has score and coverage 0. A long row has the score and coverage of its best passage,
+    computed with the idf of whole rows. For passages, the caller passes this idf as ``weight``.
     """
 
     def __init__(
@@ -382,7 +384,10 @@ class Matches:
         self._look_ups: tuple[Rows, Rows, NDArray[np.bool_]] | None = None
 
     def best(self, n: int) -> Rows:
-        """Return the ``n`` rows with the greatest scores, descending, ties by row."""
+        """Return the ``n`` rows with the greatest scores, in descending order.
+
+        Ties are broken by row.
+        """
         if self._few:
             return self.hits.posted[0][best(self._scored, n)]
         if n <= 0:
@@ -393,7 +398,7 @@ class Matches:
         return rows[best(self.scores(rows), n)]
 
     def scores(self, rows: Rows) -> Scores:
-        """Return the BM25 score of each row."""
+        """Return the BM25 score of each of ``rows``; 0 for a row that does not match."""
         if self._few:
             return self._look_up(self._scored, rows)
         frequencies, norm = self._frequencies_in(rows), self._norm(rows)
@@ -403,7 +408,7 @@ class Matches:
         return self._with_best_passages(rows, total, Matches.scores)
 
     def coverage(self, rows: Rows) -> Scores:
-        """Return the share of the query's idf mass that each row contains."""
+        """Return the share of the query's idf mass that each of ``rows`` contains."""
         if self._few:
             return self._look_up(self._covered, rows)
         total = np.zeros(len(rows))
@@ -413,9 +418,9 @@ class Matches:
         return self._with_best_passages(rows, total, Matches.coverage)
 
     def with_pair(self, rows: Rows, pairs: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-        """Return which rows contain both terms of some pair.
+        """Return which rows contain both terms of at least one of the pairs.
 
-        Terms are indices in the query.
+        A term is given by its index in the query.
         """
         if not pairs:
             return np.zeros(len(rows), dtype=np.bool_)
@@ -424,13 +429,14 @@ class Matches:
         return np.asarray((contains[first] & contains[second]).any(axis=0))
 
     def terms_of(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return bool[terms, rows]: which terms of the query each row contains."""
+        """Return which terms of the query each row contains, as bool[terms, rows]."""
         return np.asarray(self._frequencies_in(rows) > 0)
 
     def around(self, windows: Rows, terms: Rows, *, k1: float, b: float) -> Scores:
-        """Return the BM25 score of windows of rows, by some terms of the query.
+        """Return the BM25 score of each window of rows, by the given terms of the query.
 
-        Each column of ``windows`` is one document. The length of its first row counts; -1 stands for no row.
+        Each column of ``windows`` is one document, with -1 in empty cells. Its term frequencies are summed over its
+        rows, and its length is that of its first row.
         """
         if not windows.size or not len(terms):
             return np.zeros(windows.shape[1])
@@ -447,7 +453,7 @@ class Matches:
 
     @cached_property
     def _scored(self) -> Scores:
-        """Score of each row that matches the query."""
+        """The score of each row that matches the query."""
         rows, scores = bm25(
             self.hits,
             self._lengths,
@@ -461,12 +467,12 @@ class Matches:
 
     @cached_property
     def _covered(self) -> Scores:
-        """Coverage of each row that matches the query."""
+        """The coverage of each row that matches the query."""
         rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
         return self._with_best_passages(rows, shares, Matches.coverage)
 
     def _look_up(self, values: Scores, rows: Rows) -> Scores:
-        """Return the values of rows, 0 for rows that do not match.
+        """Return the value of each of ``rows``; 0 for rows that do not match the query.
 
         The positions are cached, because several features read the same rows in sequence.
         """
@@ -474,7 +480,7 @@ class Matches:
         if not len(keys):
             return np.zeros(len(rows))
         if self._look_ups is None or self._look_ups[0] is not rows:
-            # Rows beyond the last key get its position.
+            # Rows after the last key get the position of the last key.
             index = keys[:-1].searchsorted(rows)
             self._look_ups = rows, index, keys[index] == rows
         _, index, is_posted = self._look_ups
@@ -482,7 +488,7 @@ class Matches:
 
     @cached_property
     def _passages(self) -> Matches:
-        """Matches of the query in the passages of long rows."""
+        """The matches of the query in the passages of long rows."""
         assert self._inside is not None
         return Matches(
             self._inside.hits,
@@ -497,7 +503,7 @@ class Matches:
     def _with_best_passages(
         self, rows: Rows, values: Scores, evaluate: Callable[[Matches, Rows], Scores]
     ) -> Scores:
-        """Replace the values of long rows by those of their best passages."""
+        """Replace the values of long rows by the values of their best passages."""
         if self._inside is not None:
             positions, passages, starts = self._inside.passages.find(rows)
             if len(positions):
@@ -505,7 +511,7 @@ class Matches:
         return values
 
     def _long_contenders(self, n: int) -> Rows:
-        """Return a superset, ascending, of the long documents among the best ``n``."""
+        """Return the long rows that may rank among the best ``n``, in ascending order."""
         assert self._inside is not None
         wide = 4 * n
         while True:
@@ -517,7 +523,7 @@ class Matches:
 
     @cached_property
     def _short(self) -> TermHits:
-        """Hits in rows that are not split into passages."""
+        """The hits in rows that are not split into passages."""
         if self._inside is None:
             return self.hits
         long = np.zeros(len(self._lengths), dtype=np.bool_)
@@ -536,7 +542,7 @@ class Matches:
         )
 
     def _frequencies_in(self, rows: Rows) -> NDArray[np.int32]:
-        """Return an int32 matrix (terms, rows) of term frequencies.
+        """Return the frequency of each term in each row, as int32[terms, rows].
 
         The result is cached, because several features read the same rows in sequence.
         """
@@ -551,7 +557,7 @@ class Matches:
         return self._last_frequencies[1]
 
     def _count_in(self, windows: Rows) -> NDArray[Any]:
-        """Return a matrix (columns, terms) of term frequencies per row group."""
+        """Return the summed frequency of each term in each window, as [windows, terms]."""
         posted, column = self.hits.posted if self._few else (_NONE, _NONE)
         if not len(posted) or len(posted) * self.hits.size > _CELLS:
             unique, column = compact(windows.ravel() + 1)
@@ -568,7 +574,7 @@ class Matches:
         return np.asarray(cells.take(index, axis=0).sum(axis=0))
 
     def _contenders(self, n: int) -> Rows:
-        """Return the short rows that may rank among the best ``n``, ascending."""
+        """Return the short rows that may rank among the best ``n``, in ascending order."""
         hits = self._short
         order = [
             int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]
@@ -587,7 +593,7 @@ class Matches:
             values *= self._weight[term]
             return values
 
-        # The maximum that the remaining terms can add to a score, from each position in the order.
+        # For each position in the order, the maximum that this and all later terms can add to a score.
         rest = np.append(
             np.cumsum((self._weight[order] * maximum_tf / (maximum_tf + floor))[::-1])[::-1], 0.0
         )
@@ -597,10 +603,10 @@ class Matches:
             for read, term in enumerate(order):
                 posted, tf = hits.parts[term]
                 if len(posted) >= _BOUND_FROM and size >= n:
-                    # The exact scores of the leading rows give a lower bound of the n-th best score.
+                    # The exact scores of the most promising rows give a lower bound of the n-th best score.
                     bound = max(bound, self._bound_nth(rows[:size], partial[:size], n))
                 if rest[read] < bound:
-                    # A row that contains only this and more common words cannot be among the best.
+                    # A row that contains only this word and more common words cannot be among the best.
                     eligible = np.flatnonzero(partial[:size] >= bound * _SAFE - rest[read])
                     if len(eligible) <= max(4 * n, len(posted) // _LOOK_UP_RATIO):
                         leading = rows[eligible]
@@ -634,16 +640,17 @@ class Matches:
     def _bound_nth(self, rows: Rows, partial: Scores, n: int) -> float:
         """Return a lower bound of the ``n``-th best score.
 
-        It comes from scoring the most promising rows.
+        The bound is the ``n``-th best exact score among the most promising rows.
         """
         leading = np.sort(rows[_find_leading(partial, n)[: 4 * n]])
         return _nth_greatest(self.scores(leading), n)
 
 
 def _find_leading(values: Scores, n: int) -> Rows:
-    """Return the positions of at least ``n`` of the greatest values.
+    """Return positions that include those of the ``n`` greatest values.
 
-    There are seldom more than a few times that. The threshold is taken from a sample, which costs a tenth of a partition.
+    The result seldom has more than a few times ``n`` positions. Its threshold is estimated from a sample, which takes a
+    tenth of the time of a partition.
     """
     step = 1 + len(values) // 4096
     sample, rank = values[::step], 2 * n // step + 16
@@ -654,10 +661,10 @@ def _find_leading(values: Scores, n: int) -> Rows:
 
 
 def _nth_greatest(values: Scores, n: int) -> float:
-    """Return slightly less than the ``n``-th greatest value; 0 if there are fewer."""
+    """Return slightly less than the ``n``-th greatest value, or 0 if there is none."""
     return float(np.partition(values, -n)[-n]) * _SAFE if len(values) >= n else 0.0
 
 
 def _saturate(tf: NDArray[Any], norm: Scores) -> Scores:
-    """Return ``tf / (tf + norm)``; 0 where ``tf`` is 0."""
+    """Return ``tf / (tf + norm)``, the BM25 saturation; 0 where ``tf`` is 0."""
     return np.asarray(np.divide(tf, tf + norm, out=np.zeros(tf.shape), where=tf > 0))

@@ -2,10 +2,11 @@
 
 An index is opened, validated, rebuilt in the background and replaced.
 
-A base never changes. A separate process builds a better one under a lock that ends with the process, and publishes it
-by renaming. Other processes detect it by the modification time of the folder, which takes microseconds. A base that is
-missing, damaged or built from other vectors is not used; searches are exact until there is a valid base. The mask of a
-search excludes deleted rows, and later rows are searched exactly.
+A base never changes. A separate process builds a larger base and publishes it by renaming. The builder holds a lock
+that the operating system releases when it ends. Other processes detect a new base by the modification time of the
+folder, which takes microseconds. A base that is missing, damaged or built from other vectors is not used, and searches
+are then exact. The mask of a search excludes deleted rows, and rows that were added after the build are searched
+exactly.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ from memlab.kernel.index._vectors import BLOCK, Vectors
 __all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
 
 
-# The process that builds an index: started at most once at a time, and reaped.
+# The process that builds an index. At most one runs at a time, and its exit status is always read.
 #
-# The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder ends
-# in any way, so it cannot become stale, and it outlives the process that started the builder.
+# The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder
+# ends, even if it is killed, so the lock cannot become stale. It lasts if the process that started the builder ends.
 
 
-# The code of the builder; niceness 10 lets searches go first.
+# The code of the builder. Niceness 10 gives searches priority.
 _BUILDER = """
 import os, sys
 from memlab.kernel.index._neighbours import build_from_spool
@@ -74,20 +75,20 @@ class Build:
         threading.Thread(target=self._run, name="memlab index build", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the build to end. Return True if it has ended."""
+        """Wait up to ``timeout`` seconds for the build; return whether it has ended."""
         return self.ended.wait(timeout)
 
     def stop(self) -> None:
-        """Kill the builder. The next build removes what it leaves."""
+        """Kill the builder process. The next build removes its unfinished files."""
         self._stopped = True
         self.started.wait()
         if self._process is not None:
             self._process.kill()
 
     def _run(self) -> None:
-        """Acquire the lock, start the builder and wait for it."""
+        """Acquire the lock, start the builder process and wait until it ends."""
         try:
-            # Without parents, because a lab that was removed must not be created again.
+            # Parent folders are not created, because a lab that was removed must not appear again.
             self.folder.mkdir(exist_ok=True)
             lock = os.open(self.folder / "build.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
@@ -109,7 +110,7 @@ class Build:
     def _spawn(self, lock: int) -> None:
         """Write the vectors to a file and start the builder process.
 
-        The builder inherits the lock.
+        The builder process inherits the open file with the lock.
         """
         for leftover in self.folder.glob(draft_of(self.folder, "*").name):
             leftover.unlink(missing_ok=True)
@@ -131,19 +132,21 @@ class Build:
         )
 
     def _await(self) -> None:
-        """Wait for the builder and record its failure."""
+        """Wait until the builder process ends, and record its failure."""
         if self._process is None:
             return
         _, output = self._process.communicate()
         if self._process.returncode:
             last = output.decode("utf-8", "replace").strip().rpartition("\n")[2] or "no message"
-            self.failure = f"The builder of the index ended with {self._process.returncode}: {last}"
+            self.failure = (
+                f"The builder of the index failed with exit code {self._process.returncode}: {last}"
+            )
 
 
 def _environment() -> Mapping[str, str]:
     """Return the environment variables of the builder.
 
-    This memlab is first on the path, and products use one thread.
+    They put this copy of memlab first on the path and limit OpenBLAS to one thread.
     """
     root = str(Path(__file__).parents[3])
     path = os.environ.get("PYTHONPATH")
@@ -155,13 +158,13 @@ def _environment() -> Mapping[str, str]:
 
 
 _SETTLED = 50_000_000
-"""The age in nanoseconds from which the modification time of a folder is reliable: kernels round it to some 4 ms."""
+"""The age in nanoseconds from which the modification time of a folder is reliable. Kernels round it to about 4 ms."""
 
 _PAUSE = 0.05
 """Seconds between two checks while waiting for a build of another process."""
 
 _AT_ONCE = 1 << 26
-"""The size in bytes up to which an index is compared with its checksum during a search: 25 ms."""
+"""The size in bytes up to which an index is compared with its checksum during a search, which takes 25 ms."""
 
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
@@ -171,16 +174,16 @@ class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
-    object. The ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the nodes that a search
-    inspects, for more recall and more time. A base is rebuilt when later rows exceed the ``share`` of it. With
-    ``background=False`` only ``rebuild`` builds; with ``writable=False`` nothing is written.
+    object. ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the number of nodes that a
+    search inspects, for more recall and more time. A base is rebuilt when the rows added after it exceed ``share`` of
+    its rows. With ``background=False``, only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
 
     Call ``refresh`` before a search:
 
     >>> neighbours = Neighbours("agent.memlab/neighbours", vectors)     # doctest: +SKIP
     >>> neighbours.refresh(); vectors.top(query, 10)                    # doctest: +SKIP
 
-    Raises UnknownName for a kind.
+    Raises UnknownName for an unknown kind.
     """
 
     def __init__(
@@ -207,7 +210,7 @@ class Neighbours:
         self.kind, self.effort, self.share = KINDS[kind], effort, share
         self.background, self.writable = background and writable, writable
         self.failure: str | None = None
-        """Why the last base was refused or not built; None while a base is in use."""
+        """The reason why the last base was refused or not built, or None."""
         self._folder = None if folder is None else Path(folder)
         self._temporary = folder is None
         self._vectors = vectors
@@ -219,7 +222,7 @@ class Neighbours:
         self._build: Build | None = None
         self._not_before = 0.0
         self._failed_rows = 0
-        # Searches refresh from several threads, while checks and builds end in others.
+        # Searches call refresh in several threads, while checks and builds end in other threads.
         self._mutex = ThreadLock()
         self._closed = False
 
@@ -228,8 +231,8 @@ class Neighbours:
     def refresh(self, vectors: Vectors | None = None) -> None:
         """Switch to the largest valid index, and start a build if one is due.
 
-        This takes microseconds if nothing has changed. ``vectors`` replaces the vectors to follow, as after a change of
-        embedder.
+        A call takes microseconds if nothing has changed. After a change of the embedder, pass its ``vectors``; they
+        replace the previous ones.
         """
         with self._mutex:
             if vectors is not None and vectors is not self._vectors:
@@ -256,7 +259,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """Index file in use, or None."""
+        """The base in use, or None."""
         return self._base
 
     @property
@@ -266,7 +269,7 @@ class Neighbours:
 
     @property
     def build(self) -> Build | None:
-        """The running build of this process, or None."""
+        """The build that this process has started and not yet finished, or None."""
         return self._build
 
     @property
@@ -279,11 +282,12 @@ class Neighbours:
     # -- explicit calls --------------------------------------------------------------------------------------------
 
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Build a base of all whole blocks of 4,096 rows now.
+        """Build an index of all whole blocks of 4,096 rows now.
 
-        Returns whether the base is in use.
+        Returns whether an index of these rows is in use.
 
-        While another process is building, this waits for it. ``failure`` states why there is no base.
+        If another process is building an index, the call waits for that build. Without an index, ``failure`` has the
+        reason.
 
         Raises
         ------
@@ -291,7 +295,9 @@ class Neighbours:
             If the lab is read-only or has less than one block.
         """
         if not self.writable:
-            raise InputError("This lab is read-only: no index can be built.")
+            raise InputError(
+                "No index can be built because the lab is read-only. Open it for writing."
+            )
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
@@ -330,27 +336,29 @@ class Neighbours:
         return self._base is not None
 
     def verify(self) -> tuple[str, ...]:
-        """Read the whole index and all vectors, and return the damage found.
+        """Read the whole index and all vectors, and return a message for each damage.
 
-        A damaged base is dropped and rebuilt. Damaged vectors must be restored from the journal of the lab.
+        A damaged index is removed and later rebuilt. Damaged vectors must be restored from the journal of the lab.
         """
         with self._mutex:
             base, vectors = self._base, self._vectors
         problems = []
         rows = len(vectors) // BLOCK * BLOCK
         if vectors.digest(rows, rehash=True) != vectors.digest(rows):
-            problems.append("The file of vectors is damaged: its digest does not match.")
+            problems.append(
+                "The file of vectors is damaged: its digest does not match. Restore it from the journal."
+            )
         if base is not None and not _is_complete(base.path, base.header):
-            problems.append(f"The index {base.path.name} is damaged.")
+            problems.append(f"The index {base.path.name} is damaged. It is removed and rebuilt.")
             with self._mutex:
                 self._refuse(base.path, problems[-1])
                 self._release()
         return tuple(problems)
 
     def forget(self) -> None:
-        """Remove every index file and end a running build.
+        """Remove every index file and stop a running build.
 
-        It is called when vectors must be removed.
+        A purge calls it, because indexes contain data from purged vectors.
         """
         with self._mutex:
             self._stop()
@@ -360,10 +368,10 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Close the index file.
+        """Release the index file.
 
-        A build continues and is found when the lab is opened again; ``stop`` ends it. With a temporary folder it is
-        ended and the folder removed.
+        A running build continues, and its result is used when the lab is opened again. With ``stop``, the build ends. A
+        temporary folder is removed after its build was stopped.
         """
         with self._mutex:
             if self._closed:
@@ -380,7 +388,7 @@ class Neighbours:
     # -- opening ----------------------------------------------------------------------------------------------
 
     def _stamp(self) -> int | None:
-        """Return the modification time of the folder, or None without a folder."""
+        """Return the folder's modification time in nanoseconds, or None if it is missing."""
         if self._folder is None:
             return None
         try:
@@ -389,7 +397,7 @@ class Neighbours:
             return None
 
     def _adopt(self) -> None:
-        """Use the largest valid index of these vectors."""
+        """Switch to the largest valid index of the current vectors."""
         self._rows_of_later_base = None
         bases = [] if self._folder is None else list_bases(self._folder, self.kind.name)
         for path, header in bases:
@@ -410,7 +418,7 @@ class Neighbours:
         self._release(keep_stamp=True)
 
     def _open(self, path: Path, header: Header) -> None:
-        """Open an index file and attach it to the vectors."""
+        """Open an index file and attach it to the vectors, or record why this failed."""
         try:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
@@ -420,9 +428,10 @@ class Neighbours:
         self._base, self.failure = base, None
 
     def _is_sound(self, path: Path, header: Header) -> bool:
-        """Return whether the file may be mapped.
+        """Return whether an index file is known to be undamaged and may be mapped.
 
-        That needs one full comparison with its checksum. A large file is compared in the background.
+        The whole file is compared with its checksum once. For a large file, this runs in the background, and the result
+        is False until it ends.
         """
         try:
             status = path.stat()
@@ -450,16 +459,16 @@ class Neighbours:
         return is_complete is True
 
     def _check(self, path: Path, header: Header, file_version: tuple[str, int]) -> None:
-        """Compare a whole file with its checksum, in a thread."""
+        """Compare a whole file with its checksum. Runs in a thread of its own."""
         try:
             self._checked[file_version] = _is_complete(path, header)
         except OSError as error:
-            # The file was removed meanwhile or cannot be read; a result from above stays.
+            # The file was removed in the meantime or cannot be read.
             self.failure = f"The index {path.name} could not be checked: {error}"
         self._last_stamp = -1
 
     def _refuse(self, path: Path, reason: str) -> None:
-        """Record why an index is unusable, and remove its file."""
+        """Record why an index file is unusable, and remove the file."""
         self.failure = reason
         if self.writable:
             remove(path)
@@ -474,12 +483,12 @@ class Neighbours:
     # -- building ---------------------------------------------------------------------------------------------
 
     def _covers(self, rows: int) -> bool:
-        """Return True if the index in use has at least ``rows`` rows."""
+        """Return whether the index in use has at least ``rows`` rows."""
         return self._base is not None and len(self._base) >= rows
 
     @property
     def is_due(self) -> bool:
-        """True if enough rows are outside the index in use to build a new one."""
+        """Whether enough rows are outside the index in use to build a new one."""
         count = len(self._vectors)
         if count <= self._vectors.exact_up_to or self._build is not None:
             return False
@@ -491,7 +500,7 @@ class Neighbours:
         return count - covered >= max(BLOCK, self.share * covered)
 
     def _start(self) -> None:
-        """Start a build of all whole blocks."""
+        """Start a build of an index over all whole blocks of rows."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
@@ -499,7 +508,7 @@ class Neighbours:
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:
-        """Record the result of a finished build."""
+        """Record the result of a build that has ended."""
         build = self._build
         if build is None or not build.ended.is_set():
             return
@@ -512,7 +521,7 @@ class Neighbours:
             self._failed_rows = 0
 
     def _stop(self) -> None:
-        """End a running build."""
+        """Stop the running build, if any, and wait until it ends."""
         if self._build is not None:
             self._build.stop()
             self._build.wait()
@@ -527,7 +536,7 @@ def _is_complete(path: Path, header: Header) -> bool:
         return False
 
 
-# Removal of every file derived from vectors, when a purge removes the vectors themselves.
+# A purge removes vectors and every file that was derived from them.
 
 
 # Seconds between two attempts to lock the folder.
@@ -535,9 +544,9 @@ _SWEEP_PAUSE = 0.02
 
 
 def sweep(folder: Path, *, timeout: float = 30.0) -> None:
-    """Remove all indexes and drafts in ``folder``, under the lock of builders.
+    """Remove all finished and unfinished index files in ``folder``.
 
-    Processes that have mapped an index keep it.
+    The lock of builders is held meanwhile. Processes that have mapped an index can still read it.
 
     Raises
     ------
@@ -564,27 +573,27 @@ def _take_lock(lock: int, folder: Path, deadline: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise LabBusy(
-                    f"Another process is building an index in {folder}. Open the lab again when it has ended."
+                    f"Another process is building an index in {folder}. Try again when that build has ended."
                 ) from None
             time.sleep(_SWEEP_PAUSE)
         else:
             return
 
 
-# The builder runs only ``build_from_spool``. It inherits the lock of the folder as an open descriptor, so the lock lasts
-# exactly as long as the process. It verifies its input: the vectors must have the requested digest.
+# The builder runs only ``build_from_spool``. The process inherits the lock of the folder as an open file, so the lock
+# lasts exactly as long as the process. The vectors that it reads must have the requested digest.
 
 
 def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str) -> None:
-    """Build and publish an index, and remove the indexes that it replaces."""
+    """Build an index from the vectors in the file ``spool``, and remove older indexes."""
     started = time.monotonic()
     load_installed()
     vectors = Vectors.load(spool).prefix(int(rows))
-    # The file stays mapped after it is removed.
+    # The file stays mapped and readable after it is removed.
     Path(spool).unlink()
     if vectors.digest(len(vectors), rehash=True) != digest:
         raise DamagedLab(
-            "The vectors for the builder of the index do not match their digest: their file is damaged."
+            "The vectors for the builder of the index do not match their digest: their file is damaged. Build again."
         )
     path = build_base(
         vectors, Path(folder), KINDS[kind], seconds=lambda: time.monotonic() - started
@@ -593,9 +602,9 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
 
 
 def _remove_replaced(published: Path, kind: Kind, rows: int) -> None:
-    """Remove bases of this kind with at most as many rows, and files without a header.
+    """Remove this kind's indexes that a newer one replaces, or without a header.
 
-    Other bases are left for their own builders.
+    An index with more rows stays, because another builder has published it.
     """
     larger = {
         path for path, header in list_bases(published.parent, kind.name) if header.rows > rows

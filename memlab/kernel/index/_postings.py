@@ -1,7 +1,7 @@
 """The inverted index of words: growing columns, and the postings of a query.
 
-Measured: a query of ten words on 2,000,000 postings of 100,000 texts takes about a millisecond, because only rows with a
-posting are read.
+A query of ten words on 2,000,000 postings of 100,000 texts takes about a millisecond, because only rows with a posting
+are read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Segment:
         return len(self.rows)
 
     def slices(self, terms: Ints) -> list[slice | None]:
-        """Return the slice of the postings of each term; None for a term without any."""
+        """Return the slice of each term's postings; None for a term without postings."""
         if not len(self.terms):
             return [None] * len(terms)
         index = self.terms[:-1].searchsorted(terms)
@@ -69,7 +69,7 @@ class Segment:
 
 
 def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
-    """Build a segment from unsorted postings.
+    """Return a segment with the given postings, sorted by term and row.
 
     Each pair of term and row must be unique.
     """
@@ -80,7 +80,7 @@ def segment_of(terms: Ints, rows: Ints, tf: Ints) -> Segment:
 
 
 def merge_segments(parts: Sequence[Segment]) -> Segment:
-    """Merge segments with consecutive row ranges."""
+    """Merge segments whose ranges of rows follow one another."""
     terms = np.unique(np.concatenate([part.terms for part in parts]))
     counts = np.zeros(len(terms), dtype=np.int64)
     positions = [np.searchsorted(terms, part.terms) for part in parts]
@@ -98,7 +98,7 @@ def merge_segments(parts: Sequence[Segment]) -> Segment:
 
 
 _SEAL = 8192
-"""Postings that stay unsorted before they become a segment; a query scans them in some ten microseconds."""
+"""The number of postings that stay unsorted before they become a segment. A query scans them in some ten microseconds."""
 
 # A segment is merged into the one before it if that has less than this many times its postings.
 _MERGE_AT = 4
@@ -116,7 +116,7 @@ class Query:
     unknown
         The number of stems that no text contains.
     words
-        The first word of each stem as written, with the id of the stem, -1 if it is unknown.
+        For each stem, its first word as written and its id, or -1 if no text contains the stem.
     """
 
     terms: Ints
@@ -128,8 +128,9 @@ class Query:
 class TermHits:
     """The postings of a query, ordered by term and row.
 
-    Posting ``i`` states that row ``row[i]`` contains its term ``tf[i]`` times. ``frequency`` is the number of rows of each
-    term, and ``unknown`` the number of terms that no text contains. Sums over postings do not depend on their storage.
+    Posting ``i`` states that row ``row[i]`` contains its term ``tf[i]`` times. ``frequency`` is the number of rows of
+    each term, and ``unknown`` the number of terms that no text contains. The order does not depend on how the postings
+    are stored, so sums over them are reproducible.
     """
 
     def __init__(self, row: Ints, tf: Ints, frequency: NDArray[np.int64], unknown: int = 0) -> None:
@@ -142,12 +143,12 @@ class TermHits:
 
     @cached_property
     def term(self) -> NDArray[np.int64]:
-        """The index of the term of each posting in the query."""
+        """The index in the query of the term of each posting."""
         return np.arange(self.size).repeat(self.frequency)
 
     @cached_property
     def posted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Distinct rows with a hit, ascending, and each posting's row index.
+        """The distinct rows with a hit, and for each posting the index of its row.
 
         Rows ascend.
         """
@@ -155,7 +156,7 @@ class TermHits:
 
     @cached_property
     def parts(self) -> list[tuple[Ints, Ints]]:
-        """Matching rows, ascending, and term frequencies for each query term."""
+        """The matching rows, ascending, and the term frequencies of each query term."""
         stops = self.frequency.cumsum().tolist()
         return [
             (self.row[start:stop], self.tf[start:stop]) for start, stop in pairwise((0, *stops))
@@ -165,7 +166,7 @@ class TermHits:
 class Passages:
     """The passages of long rows, as rows of a separate index.
 
-    The index shares terms and forms.
+    The separate index shares terms and word forms with the index of whole rows.
     """
 
     def __init__(self, words: Words, of: NDArray[np.int64] | None = None) -> None:
@@ -183,7 +184,7 @@ class Passages:
     def append(
         self, rows: Sequence[int], texts: Sequence[str], speakers: Sequence[str | None]
     ) -> None:
-        """Append the passages of long rows."""
+        """Split the texts of long rows into passages and index them."""
         first = len(self.words)
         spans = [passages_of(text) for text in texts]
         counts = np.array([len(spans_of_text) for spans_of_text in spans])
@@ -205,9 +206,10 @@ class Passages:
     def find(
         self, rows: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the long rows among ``rows`` and their passages.
+        """Return which of ``rows`` are long, and the passages of these rows.
 
-        The result is the positions of long rows, the passages of all, and the start of each row's passages.
+        Returns the positions of the long rows in ``rows``, the numbers of all their passages, and where each row's
+        passages start in that array.
         """
         long, first, count = self._long.columns
         index = long[:-1].searchsorted(rows)
@@ -217,11 +219,11 @@ class Passages:
 
 
 class Words:
-    """The inverted index of rows of text, appended and never changed.
+    """An inverted index of texts, to which rows are only added.
 
-    ``passages`` also index each long row. ``language`` is a Snowball stemmer (None: no stemming). ``stop_words`` are
-    neither indexed nor counted. By default they are ``STOP_WORDS`` of the language, if it has a list; ``()`` keeps
-    every word.
+    Long rows are also indexed by passage, in ``passages``. ``language`` names a Snowball stemmer; None turns stemming
+    off. ``stop_words`` are neither indexed nor counted. By default they are ``STOP_WORDS`` of the language, if it has a
+    list. ``()`` indexes every word.
 
     >>> words = Words()
     >>> words.append(["The user prefers tabs", "Spaces are preferred here"])
@@ -268,12 +270,12 @@ class Words:
         return lengths
 
     def append(self, texts: Sequence[str], speakers: Sequence[str | None] = ()) -> None:
-        """Index one more row for each text.
+        """Index each text as one more row.
 
         The name of the speaker is indexed with the text, as if the text began with it.
         """
         if isinstance(texts, str):
-            raise InputError("Words are appended from a list of texts, not from one text.")
+            raise InputError("append takes a list of texts, not one text: wrap the text in a list.")
         # Words of the speaker precede those of the text; a speaker's name is split once per call.
         words_of_rows: list[list[str]] = []
         names: list[int] = []
@@ -281,7 +283,7 @@ class Words:
         speaker_words: dict[str | None, list[str]] = {None: []}
         for number, text in enumerate(texts):
             if not isinstance(text, str):
-                raise InputError(f"Text {number} is not a str but {type(text).__name__}.")
+                raise InputError(f"Text {number} is {type(text).__name__}: pass a str.")
             speaker = speakers[number] if speakers else None
             name = speaker_words.get(speaker)
             if name is None:
@@ -323,7 +325,7 @@ class Words:
     def query(self, text: str) -> Query:
         """Parse a query into index terms.
 
-        Each stem counts once. Words that no text contains are counted and left out.
+        Each stem occurs once. Stems that no text contains are counted in ``unknown``.
         """
         if not isinstance(text, str):
             raise InputError(f"A query is a str, not {type(text).__name__}.")
@@ -350,7 +352,7 @@ class Words:
         return Query(terms, tuple(tokens), len(unknown), tuple(words))
 
     def __contains__(self, stem: str) -> bool:
-        """Return whether some text contains this stem."""
+        """Return whether some text contains a word with this stem."""
         return self._tokens.id_of(stem) >= 0
 
     @property
@@ -380,19 +382,19 @@ class Words:
         return stems
 
     def hits(self, query: Query, mask: Mask | None = None) -> TermHits:
-        """Return the postings of a query's terms.
+        """Return the postings of the terms of a query.
 
-        Only rows where ``mask`` is true are returned, all by default.
+        With a ``mask``, only the postings of rows where it is true are returned.
         """
         if mask is not None and (mask.dtype != np.bool_ or mask.shape != (self._size,)):
             raise InputError(
                 f"A mask is a bool array ({self._size},), not {mask.dtype} {mask.shape}."
             )
-        # Later parts have later rows, so the rows of each term stay in order.
+        # Later segments have later rows, so the rows of each term stay in ascending order.
         segments = [(segment, segment.slices(query.terms)) for segment in self._segments]
         terms, pending_rows, tf = self._pending[:, : self._waiting]
         if self._indexed < self._waiting:
-            # An index of pending postings by term: a pass over them would cost some microseconds per term.
+            # Pending postings are indexed by term, because a pass over all of them would take some microseconds per term.
             for number, term in enumerate(terms[self._indexed :].tolist(), self._indexed):
                 self._pending_by_term.setdefault(term, []).append(number)
             self._indexed = self._waiting
@@ -483,7 +485,7 @@ class Words:
                     or (np.diff(rows_of_passages) < 0).any()
                     or not 0 <= rows_of_passages[0] <= rows_of_passages[-1] < len(words)
                 ):
-                    raise ValueError("the passages do not belong to these rows")
+                    raise ValueError("the passages do not match the rows")
                 words.passages = Passages(inner, rows_of_passages)
         except (
             OSError,
@@ -494,13 +496,15 @@ class Words:
             BadZipFile,
             UnknownName,
         ) as error:
-            raise DamagedLab(f"The words in {path} cannot be read: {error}") from None
+            raise DamagedLab(
+                f"The word index in {path} cannot be read ({error}). Rebuild it."
+            ) from None
         return words
 
     # -- private -----------------------------------------------------------------------------------------------
 
     def _of_passages(self) -> Words:
-        """Create a passage index that shares terms and word forms with this one."""
+        """Return an empty index for passages that shares terms and forms with this one."""
         inner = Words(self.language, stop_words=())
         inner._tokens, inner.written, inner._splits = (
             self._tokens,
@@ -510,7 +514,7 @@ class Words:
         return inner
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the postings as arrays, merged into one segment."""
+        """Return lengths, postings and word forms as arrays, with one segment of postings."""
         self.seal()
         self._segments = [merge_segments(self._segments)] if self._segments else []
         base = (
@@ -526,7 +530,7 @@ class Words:
         }
 
     def _restore(self, path: Path, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
-        """Restore the postings from arrays.
+        """Restore lengths, postings and word forms from arrays with a prefix of names.
 
         Raises DamagedLab or ValueError if they are inconsistent.
         """
@@ -544,12 +548,12 @@ class Words:
             *(stored[f"written_{name}"] for name in ("signs", "counts", "stops", "held"))
         )
         if len(self.written) != len(lengths):
-            raise DamagedLab(f"The words in {path} do not belong to these rows. Rebuild them.")
+            raise DamagedLab(f"The word index in {path} has another number of rows. Rebuild it.")
         self._append_lengths(lengths)
         self._segments = [base] if len(base) else []
 
     def _append_lengths(self, lengths: NDArray[Any]) -> None:
-        """Append the lengths of rows to a buffer that doubles."""
+        """Append the lengths of new rows to a buffer that doubles in size."""
         needed = self._size + len(lengths)
         if needed > len(self._lengths):
             buffer = np.empty(max(needed, 2 * len(self._lengths)), dtype=np.int32)
@@ -567,7 +571,7 @@ class Words:
             self._add(segment_of(*pending))
 
     def _add(self, segment: Segment) -> None:
-        """Append a segment and merge small ones."""
+        """Append a segment, then merge the last segments while they are of similar size."""
         if not len(segment):
             return
         self._segments.append(segment)
@@ -578,11 +582,9 @@ class Words:
 
 
 def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the distinct keys, ascending, and their counts.
+    """Return the distinct keys, ascending, and how often each occurs.
 
-    Sorts ``keys`` in place.
-
-    This takes half the time of ``unique``.
+    The array ``keys`` is sorted in place, which takes half the time of ``unique``.
     """
     keys.sort()
     opens = np.ones(len(keys) + 1, dtype=np.bool_)
@@ -591,7 +593,7 @@ def _count_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
     return keys[first[:-1]], first[1:] - first[:-1]
 
 
-# No postings.
+# An array without postings.
 _NONE: Ints = np.empty(0, dtype=np.int32)
 
 
@@ -601,7 +603,7 @@ def _encode_text(text: str) -> NDArray[np.uint8]:
 
 
 def _check_arrays(path: Path, base: Segment, vocabulary: int, size: int) -> None:
-    """Raise DamagedLab unless the arrays are consistent."""
+    """Raise DamagedLab unless the arrays of postings are consistent."""
     starts, terms, rows = base.starts, base.terms, base.rows
     sound = (
         len(starts) == len(terms) + 1
@@ -613,4 +615,4 @@ def _check_arrays(path: Path, base: Segment, vocabulary: int, size: int) -> None
         and (not len(rows) or (int(rows.min()) >= 0 and int(rows.max()) < size))
     )
     if not sound:
-        raise DamagedLab(f"The postings in {path} contradict each other. Rebuild them.")
+        raise DamagedLab(f"The postings in {path} are inconsistent. Rebuild the word index.")

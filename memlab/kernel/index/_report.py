@@ -19,11 +19,12 @@ from memlab.kernel.index._neighbours import Neighbours
 
 __all__ = ["IndexReport", "report"]
 
-# Queries that are scored exactly at a time, and exact searches that are timed: more would only take time.
+# The number of queries that are scored exactly at a time, and of exact searches that are timed. Larger numbers would
+# only take time.
 _BATCH = 8
 _TIMED = 20
 _SLOW = 20_000_000
-"""Queries times rows beyond which the measurement takes more than a second and shows a progress bar."""
+"""The product of queries and rows from which the measurement lasts more than a second and shows a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class IndexReport(Displayed):
     index
         The kind of the index, or "exact" if none is in use.
     rows, covered, delta
-        The number of vectors, of those in the index, and of later ones, which are searched exactly.
+        The number of all vectors, of vectors in the index, and of vectors added later, which are searched exactly.
     settings
         The settings of the index.
     megabytes, build_seconds
@@ -43,16 +44,17 @@ class IndexReport(Displayed):
     n, queries
         The number of neighbours per query, and the number of queries.
     recall, low, high
-        The mean share of the exact ``n`` nearest that the index finds, with its 95% interval. The interval is Wilson's
-        with one trial per query, which is conservative.
+        The mean share of the exact ``n`` nearest vectors that the index finds, with the bounds of its 95% confidence
+        interval. The interval is Wilson's with one trial per query, which is conservative.
     p50_ms, p95_ms, exact_p50_ms, exact_p95_ms
-        The median and the 95th percentile of the wall time of one search in milliseconds, by the index and exactly.
+        The median and the 95th percentile of the wall time of one search in milliseconds, with the index and with exact
+        search.
     building
         Whether a new index is being built.
     failure
-        Why the last index was refused or not built, or None.
+        The reason why the last index was refused or not built, or None.
     problems
-        Damage that ``verify`` has found, or None if it was not requested.
+        Messages about damage that ``verify`` has detected, or None if no check was requested.
 
     Examples
     --------
@@ -103,7 +105,7 @@ class IndexReport(Displayed):
         return self._lines(), self.frame
 
     def _lines(self) -> list[str]:
-        """Return the report as lines of text."""
+        """Return the lines of the report as text."""
         if self.index == "exact":
             lines = [
                 f"Exact search over {self.rows:,} rows: {self.exact_p50_ms:.2f} ms (p95 {self.exact_p95_ms:.2f})."
@@ -141,9 +143,9 @@ def report(
 ) -> IndexReport:
     """Measure the search of ``neighbours`` against exact search.
 
-    ``queries`` (q, dim) should be real ones. Without them ``sample`` stored vectors are drawn with ``seed``, and each is
-    searched without itself. This is easier than real queries, so recall comes out higher. With ``verify``, the whole
-    index and all vectors are also checked for damage.
+    ``queries`` is a matrix (q, dim) of vectors of real queries. Without it, ``sample`` stored vectors are drawn with
+    ``seed`` and used as queries. Stored vectors are easier to find neighbours of, so the measured recall is higher.
+    With ``verify``, the whole index and all vectors are also checked for damage.
 
     Raises
     ------
@@ -153,10 +155,8 @@ def report(
     neighbours.refresh()
     vectors, base = neighbours.vectors, neighbours.base
     if n < 1 or sample < 1 or not len(vectors):
-        raise InputError(
-            "A report on an index needs at least one row, one query and one neighbour."
-        )
-    # Stored vectors as queries exclude themselves from their neighbours.
+        raise InputError("A report on an index needs at least one row, n >= 1 and sample >= 1.")
+    # A stored vector that is used as a query is no neighbour of itself.
     own: NDArray[np.int64] | None = None
     if queries is None:
         own = np.sort(
@@ -221,9 +221,9 @@ def _recall_of_query(
     n: int,
     itself: int,
 ) -> float:
-    """Return the fraction of the exact top ``n`` that a search returned.
+    """Return the share of the exact top ``n`` that a search returned.
 
-    A tie with the last of them counts.
+    A row whose score equals the ``n``-th greatest counts as part of the top ``n``.
     """
     if itself >= 0:
         scores = scores.copy()
@@ -253,5 +253,5 @@ def wilson(share: float, trials: int) -> tuple[float, float]:
 
 
 def _quantile_ms(seconds: list[float], share: float) -> float:
-    """Return a quantile of durations in milliseconds."""
+    """Return a quantile, in milliseconds, of durations in seconds."""
     return float(np.quantile(seconds, share)) * 1000

@@ -1,10 +1,11 @@
 """The splitting of text into words.
 
-Words are lower-case runs of letters and digits, as Snowball stems.
+A word is a run of letters and digits in lower case. Its stem is computed with Snowball.
 
-Unicode letters with accents and digits make words. An underscore separates words, so "user name" matches
-``get_user_name``. Scripts without spaces give pairs of neighbouring characters, as Lucene's CJK analyser does. So does
-Hangul, because no stemmer here removes its endings. A Han character has a meaning of its own and is a word, too.
+Letters of all scripts, with their accents, belong to words. An underscore separates words, so "user name" matches
+``get_user_name``. Scripts without spaces give pairs of neighbouring characters, as Lucene's CJK analyser does. Hangul
+is treated in the same way, because no stemmer here removes its endings. A Han character has a meaning of its own, so it
+is also a word.
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ LANGUAGES = (
     ),
     *("sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish"),
 )
-"""The languages of texts: those with a Snowball stemmer, and ``none`` without stems and stop words."""
+"""The languages of texts: those with a Snowball stemmer, and ``none`` for texts without stemming and stop words."""
 
-# Ranges of characters of scripts that put no space between words; patterns of words; a dotted lower-case i.
+# Ranges of characters in scripts without spaces between words, patterns of words, and a lower-case i with two dots.
 _HAN = "\u3005\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"
@@ -86,7 +87,7 @@ _DOTTED = "i\u0307"
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, in lower case, not stemmed.
+    """Return the words of a text in order, in lower case and without stemming.
 
     >>> words_of("Don't rename get_user_name!")
     ['don', 't', 'rename', 'get', 'user', 'name']
@@ -95,7 +96,7 @@ def words_of(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    # A decomposed accent would make a different word, and lower-casing a capital I with a dot leaves the dot.
+    # A decomposed accent would make a different word. Lower-casing a capital I with a dot leaves a separate dot.
     text = unicodedata.normalize("NFC", text.lower()).replace(_DOTTED, "i")
     spaced, mixed, character = _patterns()
     if not _UNSPACED.search(text):
@@ -110,9 +111,9 @@ def words_of(text: str) -> list[str]:
 
 
 def _neighbour_pairs(characters: list[str]) -> list[str]:
-    """Return the pairs of neighbouring characters, and every Han character.
+    """Return all pairs of neighbouring characters, and each Han character alone.
 
-    A single character is a word.
+    A single character is returned as a word.
     """
     if len(characters) == 1:
         return characters
@@ -125,14 +126,14 @@ def _neighbour_pairs(characters: list[str]) -> list[str]:
     return words
 
 
-# Finding the marks takes 20 ms, and only texts beyond ASCII need them.
+# Listing the marks takes 20 ms, and only texts with characters outside ASCII need them.
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     r"""Compile the patterns of words and characters of all scripts.
 
-    They match a word of scripts with spaces, a word or a run of other scripts, and a character of such a run.
-    Python's ``\w`` excludes the marks that write the vowels of Hindi or Thai, so they are added. Variation selectors,
-    which choose between two pictures of a sign, are excluded.
+    The first pattern matches a word in scripts with spaces. The second also matches a run of characters in scripts
+    without spaces, and the third one character of such a run. Python's ``\w`` excludes marks for the vowels of Hindi or
+    Thai, so they are added. Variation selectors, which choose between two glyphs of a character, are excluded.
     """
     marks = "".join(_mark_ranges(0x300, 0xFE00)) + "".join(_mark_ranges(0xFE20, 0x1E950))
     every, letters = r"[^\W_]", rf"[^\W_{_WITHOUT_SPACES}]"
@@ -145,9 +146,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
 
 
 def _mark_ranges(start: int, stop: int) -> list[str]:
-    """Return the accents and vowel signs as ranges of a character class.
+    """Return accents and vowel signs as ranges for a character class.
 
-    ``start`` and ``stop`` bound the codes.
+    The code points are those from ``start`` to ``stop - 1``.
     """
     ranges: list[str] = []
     first = None
@@ -162,10 +163,10 @@ def _mark_ranges(start: int, stop: int) -> list[str]:
 
 
 class Tokens(dict[str, int]):
-    """The term id of each word seen so far; stop words have id -1.
+    """The term id of each word that was looked up; stop words have id -1.
 
-    A new word is stemmed once. ``terms[i]`` is the stem with id ``i``. Stemming costs 1 microsecond per word, a
-    look-up a twentieth of that.
+    Looking up a new word stems and adds it. ``terms[i]`` is the stem with id ``i``. Stemming takes 1 microsecond per
+    word, and a look-up a twentieth of that.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class Tokens(dict[str, int]):
 
             if language not in Stemmer.algorithms():
                 raise UnknownName("stemmer", language, Stemmer.algorithms())
-            # Size 0 turns off the cache of the stemmer, because this dictionary is one.
+            # Size 0 turns off the cache of the stemmer, because this dictionary is a cache of words.
             self._stem = Stemmer.Stemmer(language, 0).stemWord
 
     def __missing__(self, word: str) -> int:
@@ -202,7 +203,7 @@ class Tokens(dict[str, int]):
         return term_id
 
     def find_known(self, word: str) -> int | None:
-        """Return the id of a word whose stem is known, -1 for a stop word, else None.
+        """Return the id of a word whose stem is known, -1 for a stop word, or None.
 
         The id is cached, so that the word is stemmed once.
         """
@@ -220,7 +221,7 @@ class Tokens(dict[str, int]):
         return None if word in self.stop_words else self._stem(word)
 
     def id_of(self, term: str) -> int:
-        """Return the id of a stem, -1 if no text contains it."""
+        """Return the id of a stem, or -1 if no text contains it."""
         return self._ids.get(term, -1)
 
 
@@ -228,12 +229,12 @@ class Tokens(dict[str, int]):
 
 
 LONG = 160
-"""The number of words above which a text has several passages; the longest of 2,760 turns of people has 82."""
+"""The number of words above which a text has several passages. The longest of 2,760 human turns has 82 words."""
 
 _WORDS = 80
-"""The approximate number of words of a passage: on long chats nDCG@10 rises from 200 to 120 to 80 words."""
+"""The approximate number of words of a passage. On long chats, 80 words give a higher nDCG@10 than 120 or 200."""
 
-# The ends of sentences and lines; spaces, at which longer sentences are cut.
+# Patterns for the ends of sentences and lines, and for spaces, at which long sentences are cut.
 _ENDS = re.compile(r"(?<=[.!?:;])\s+|\s*\n\s*|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
@@ -241,10 +242,11 @@ Span = tuple[int, int]
 
 
 def passages_of(text: str) -> list[Span]:
-    """Return the character spans of a text's passages.
+    """Return the start and end of each passage of a text, in characters.
 
-    Passages are consecutive, of similar length, and cover the text. A text of at most ``LONG`` words has one passage.
-    A passage ends with a sentence or a line; a longer sentence is cut at spaces. Text without spaces is not cut.
+    Passages follow one another, have similar lengths, and cover the whole text. A text of at most ``LONG`` words has
+    one passage. A passage ends at the end of a sentence or line. A sentence that is longer than a passage is cut at
+    spaces. Text without spaces is not cut.
 
     >>> passages_of("Tabs or spaces?")
     [(0, 15)]
@@ -263,7 +265,7 @@ def passages_of(text: str) -> list[Span]:
 
 
 def _split_pieces(text: str, maximum: float) -> list[tuple[int, int]]:
-    """Return the start and the number of words of each sentence or line.
+    """Return the start and the number of words of each sentence or line of a text.
 
     A sentence of more than ``maximum`` words is cut at its spaces.
     """
@@ -281,41 +283,42 @@ def _split_pieces(text: str, maximum: float) -> list[tuple[int, int]]:
 
 
 def _split_spans(ends: re.Pattern[str], text: str, start: int, stop: int) -> list[Span]:
-    """Return the spans between matches of ``ends``.
+    """Return the spans of a text between matches of the pattern ``ends``.
 
-    A match belongs to the span before it.
+    A span includes the match at its end.
     """
     positions = [match.end() for match in ends.finditer(text, start, stop)]
     return [(begin, end) for begin, end in pairwise((start, *positions, stop)) if begin < end]
 
 
-# The forward index of words: the forms, the number of words and the signs of each row.
+# The forward index: the word forms, the number of words and the signs of each row.
 #
-# Postings lead from a word to its rows; this leads from a row to its words, so that the words of some hundred rows can
-# be compared with those of a query. A form is a lower-case word that is not stemmed, so two forms may have one stem.
+# Postings give the rows of a word. The forward index gives the words of a row, so that the words of some hundred rows
+# can be compared with those of a query. A form is a word in lower case before stemming, so two forms may have the same
+# stem. A sign is a class of words that matters for a statement, such as negation; see ``SAYS``.
 
 
 _CAPITAL = re.compile(r"\s(?<=[^.!?: \n\t]\s)([A-ZÀ-ÖØ-ÞΑ-ΩЀ-Я]\w+)")
 """A capitalised word inside a sentence."""
 
 _WAITING = 256
-"""The number of texts that are indexed together: one alone costs as much as ten of many."""
+"""The number of texts that are indexed together. A single text would take as long as ten texts of a batch."""
 
 Ints = NDArray[np.int64]
 
 
 class Written:
-    """The forms of rows of text, appended and never changed.
+    """The word forms of each row of text; rows are only added.
 
-    ``term_of`` maps a form to its term id, -1 for a stop word. Stop words count as words and may be signs, but are not
-    stored as forms of a row.
+    ``term_of`` returns the term id of a form, or -1 for a stop word. Stop words count as words and may be signs. They
+    are not stored as forms of a row.
     """
 
     def __init__(self, language: str | None, term_of: Callable[[str], int]) -> None:
         self._signs, self._term_of = signs_of(language), term_of
         self._names: list[str] = []
         self.ids = _Forms(self._names)
-        """The id of each form that occurs in some row."""
+        """The id of each form that occurs in a row."""
         self._forms = Grown(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint8))
         self._rows = Grown(
             np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
@@ -328,9 +331,9 @@ class Written:
         return self._rows.size + self._waiting
 
     def share_forms(self) -> Written:
-        """Return an empty index that shares this index's word forms.
+        """Return an empty index that shares this index's table of word forms.
 
-        A form that is added to one is in both.
+        A form that is added to either index is known to both.
         """
         other = Written(None, self._term_of)
         other._signs, other._names, other.ids, other._forms = (
@@ -353,14 +356,14 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """The signs in the text of each row, as bits in the order of ``SAYS``."""
+        """The signs that the text of each row contains, as bits in the order of ``SAYS``."""
         if self._pending:
             self._index_pending()
         return self._rows.column(0)
 
     @property
     def counts(self) -> NDArray[np.int32]:
-        """The number of words of each row, with stop words."""
+        """The number of words of each row, including stop words."""
         if self._pending:
             self._index_pending()
         return self._rows.column(1)
@@ -388,11 +391,11 @@ class Written:
         texts: Sequence[str],
         name_lengths: Sequence[int],
     ) -> tuple[Ints, Ints]:
-        """Append one row for each text.
+        """Add one row for each text; return the term and the row of each word.
 
-        The first ``name_lengths`` words of a row are the name of the speaker. Words of the name are returned for the
-        postings, but not stored as forms of the row. Returns the term of each word and the number of its row from 0,
-        without stop words.
+        The first words of a row, as many as ``name_lengths`` says, are the name of the speaker. They are returned for
+        the postings, but not stored as forms of the row. The returned arrays leave out stop words, and rows are
+        numbered from 0.
         """
         ids: list[int] = []
         forms: list[int] = []
@@ -425,7 +428,7 @@ class Written:
         return terms[is_content].astype(np.int64), rows[is_content]
 
     def _index_pending(self) -> None:
-        """Index the rows that were appended since the last indexing."""
+        """Move the rows that wait for indexing into the arrays."""
         if not self._pending:
             return
         forms, capital, different, counts = (
@@ -446,7 +449,7 @@ class Written:
         self._pending, self._waiting = [], 0
 
     def _learn_forms(self) -> None:
-        """Look up the terms and signs of new forms."""
+        """Look up and store the term and the signs of each new form."""
         added = self._names[self._forms.size :]
         if added:
             terms, signs = map(self._term_of, added), map(self._signs.of, added)
@@ -458,13 +461,13 @@ class Written:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def forms_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the forms as arrays by name."""
+        """Return the table of word forms as arrays by name."""
         terms, bits = self._forms.columns
         forms = np.frombuffer("\n".join(self._names).encode(), dtype=np.uint8)
         return {"forms": forms, "form_terms": terms, "form_signs": bits}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the rows as arrays by name."""
+        """Return the signs, word counts and forms of all rows as arrays by name."""
         self._index_pending()
         signs, counts, stops = self._rows.columns
         return {
@@ -477,22 +480,22 @@ class Written:
     def restore_forms(
         self, forms: NDArray[Any], terms: NDArray[Any], signs: NDArray[Any], *, vocabulary: int
     ) -> None:
-        """Restore forms from arrays; raise ValueError if they are inconsistent."""
+        """Restore the table of forms; raise ValueError if the arrays are inconsistent."""
         text = forms.tobytes().decode()
         names = text.split("\n") if text else []
         sound = len(set(names)) == len(names) == len(terms) == len(signs) and (
             not len(terms) or (int(terms.min()) >= -1 and int(terms.max()) < vocabulary)
         )
         if not sound:
-            raise ValueError("the forms of words contradict each other")
+            raise ValueError("the word forms are inconsistent")
         self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
     def restore(
         self, signs: NDArray[Any], counts: NDArray[Any], stops: NDArray[Any], packed: NDArray[Any]
     ) -> None:
-        """Restore rows from arrays. Word forms must be restored first.
+        """Restore all rows from arrays. Word forms must be restored first.
 
-        Raises ValueError if they are inconsistent.
+        Raises ValueError if the arrays are inconsistent.
         """
         sound = (
             len(stops) == len(signs) == len(counts)
@@ -504,12 +507,12 @@ class Written:
             )
         )
         if not sound:
-            raise ValueError("the words of the rows contradict each other")
+            raise ValueError("the words of the rows are inconsistent")
         self._rows, self._packed_forms = Grown(signs, counts, stops), Grown(packed)
 
 
 class _Forms(dict[str, int]):
-    """The id of each form; looking up a new form adds it."""
+    """The id of each word form. Looking up a new form adds it."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__((form, id) for id, form in enumerate(names))

@@ -1,11 +1,11 @@
 """The nearest vectors, by exact search or among the candidates of an index.
 
-Exact search is used if it is fast. The candidates of an index are scored exactly.
+Few rows are searched exactly. For many rows, an index proposes candidates, which are scored exactly.
 
 Components are integers -127..127. In float32 every partial sum of a dot product of up to 1,040 components is an integer
 below 2**24. The product is therefore the same for every BLAS, batch, filter and order. Longer vectors are multiplied in
-slices whose sums are added in float64. A cosine is ``dot / sqrt(square * square)`` in float64: exactly 1 for equal
-vectors, within -1..1, and 0 with a zero vector.
+slices whose sums are added in float64. A cosine is ``dot / sqrt(square * square)`` in float64. It is exactly 1 for
+equal vectors, lies in -1..1, and is 0 if a vector is zero.
 
 Processor time of an exact top 10 with 256 dimensions, on one core of a busy machine: 0.6 ms for 10,000 rows, 6-9 ms for
 100,000 rows stored as float32, 64 ms for 1,000,000 rows converted from int8 block by block.
@@ -32,17 +32,18 @@ from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 __all__ = ["BLOCK", "EXACT_UP_TO", "Approximate", "Stored", "Vectors", "View"]
 
 
-# The storage of integer vectors: a memory-mapped file, then rows in memory, all int8.
+# Integer vectors are stored as int8, first in a memory-mapped file, then in memory for later rows.
 #
 # int8 takes a quarter of the space of float32, on disk, in memory and in the pages that a search reads. Converting
 # blocks before the product makes an exact search of 100,000 rows 1.4 times as slow (6.3 ms, compared with 4.6).
 #
-# Rows are appended and never changed, so a digest identifies a prefix. It covers every whole block and the digest of
-# the block before. An index states by a digest which vectors it was built from, so comparing reads no vector.
+# Rows are appended and never changed, so a digest identifies the first rows of the vectors. The digest of a block
+# covers its vectors and the digest of the previous block. An index records the digest of its vectors, so checking that
+# it matches reads no vector.
 
 
 BLOCK = 4096
-"""The number of rows that share a digest; an index covers whole blocks."""
+"""The number of rows in a block, which has one digest. An index covers whole blocks."""
 
 Rows = NDArray[np.int64]
 Squares = NDArray[np.float64]
@@ -60,7 +61,7 @@ class _Part:
 class Stored:
     """Rows of int8 components and their squared norms.
 
-    Mapped rows come first, then rows in memory.
+    The first rows are memory-mapped from a file, and later rows are in memory.
     """
 
     def __init__(self, dim: int) -> None:
@@ -74,11 +75,11 @@ class Stored:
 
     @property
     def parts(self) -> tuple[_Part, _Part]:
-        """The mapped rows and the rows in memory."""
+        """The rows in the mapped file, and the rows in memory."""
         return self._mapped, _Part(*self._late.columns)
 
     def append(self, vectors: Components) -> None:
-        """Append rows in memory."""
+        """Append vectors to the rows in memory."""
         wide = vectors.astype(np.int32)
         self._late.append(
             vectors, np.einsum("ij,ij->i", wide, wide, dtype=np.int64).astype(np.float64)
@@ -86,7 +87,7 @@ class Stored:
         self.size += len(vectors)
 
     def slice(self, start: int, stop: int) -> tuple[Components, Squares]:
-        """Return rows ``start..stop - 1``, without a copy unless they span both parts."""
+        """Return rows ``start..stop - 1``; rows of both parts together are copied."""
         sealed = len(self._mapped.squares)
         if stop <= sealed:
             return self._mapped.matrix[start:stop], self._mapped.squares[start:stop]
@@ -101,7 +102,7 @@ class Stored:
         )
 
     def gather(self, rows: Rows) -> tuple[Components, Squares]:
-        """Return a copy of ``rows`` in the requested order."""
+        """Return copies of ``rows``, in the requested order."""
         sealed = len(self._mapped.squares)
         late_matrix, late_squares = self._late.columns
         if not sealed:
@@ -122,7 +123,7 @@ class Stored:
         return matrix, squares
 
     def prefix(self, rows: int) -> Stored:
-        """Return the first rows without a copy. Later appends to either are independent."""
+        """Return the first rows as a separate object that shares their memory."""
         first = Stored(self.dim)
         sealed = len(self._mapped.squares)
         late = self.parts[1]
@@ -143,7 +144,7 @@ class Stored:
     def digest(self, rows: int, *, rehash: bool = False) -> str:
         """Return the digest of the first ``rows`` rows, a whole number of blocks.
 
-        Each block is read once, and again with ``rehash``.
+        Each block is read once and its digest cached. With ``rehash``, all blocks are read again.
         """
         if rows % BLOCK or not 0 <= rows <= self.size:
             raise InputError(
@@ -165,9 +166,9 @@ class Stored:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
-        """Write one file, replaced atomically.
+        """Write all rows to one file, which is replaced atomically.
 
-        It has three arrays in NumPy's format: digests of blocks, squared norms (float64), vectors (int8).
+        The file has three arrays in NumPy's format: digests of blocks, squared norms (float64) and vectors (int8).
         """
         draft = path.with_name(f"{path.name}.draft")
         complete = self.size // BLOCK
@@ -186,13 +187,13 @@ class Stored:
     def spool(self, path: Path) -> None:
         """Write these rows to a file for another process.
 
-        If the mapped file has all rows, the file is a hard link to it, else a copy. The reader checks
+        If the mapped file has all rows, the new file is a hard link to it. Otherwise it is a copy. The reader checks
         ``digest(..., rehash=True)``.
         """
         if self._path is not None and not self._late.size:
             try:
                 os.link(self._path, path)
-            # Another file system, or the mapped snapshot was removed.
+            # The target is on another file system, or the mapped snapshot was removed.
             except OSError:
                 self.save(path)
         else:
@@ -202,7 +203,7 @@ class Stored:
     def load(cls, path: Path) -> Stored:
         """Memory-map a file that ``save`` wrote.
 
-        Vectors and norms are not read.
+        Opening reads the digests only. Vectors and norms are read on first use.
 
         Raises
         ------
@@ -215,7 +216,9 @@ class Stored:
                 squares, matrix = _map_array(path, file, "<f8"), _map_array(path, file, "|i1")
                 ended = file.tell() == path.stat().st_size
         except (OSError, ValueError, EOFError) as error:
-            raise DamagedLab(f"The vectors in {path} cannot be read: {error}") from None
+            raise DamagedLab(
+                f"The vectors in {path} cannot be read ({error}). Rebuild them from the journal."
+            ) from None
         rows = len(squares)
         is_valid = ended and digests.dtype == np.uint8 and digests.shape == (rows // BLOCK, 16)
         if (
@@ -225,7 +228,9 @@ class Stored:
             or len(matrix) != rows
             or matrix.shape[1] < 1
         ):
-            raise DamagedLab(f"{path} does not contain the vectors that its header states.")
+            raise DamagedLab(
+                f"{path} does not contain the vectors that its header states. Rebuild it from the journal."
+            )
         stored = cls(matrix.shape[1])
         stored._mapped, stored._path, stored.size = _Part(matrix, squares), path, rows
         stored._digests = {number: row.tobytes().hex() for number, row in enumerate(digests)}
@@ -233,7 +238,7 @@ class Stored:
 
 
 def _map_array(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
-    """Memory-map the array at the file's position and seek past it."""
+    """Memory-map the array at the file's position, and move the position past it."""
     np.lib.format.read_magic(file)
     shape, fortran, actual = np.lib.format.read_array_header_1_0(file)
     offset, size = file.tell(), int(np.prod(shape, dtype=np.int64)) * actual.itemsize
@@ -250,7 +255,7 @@ def _map_array(path: Path, file: BinaryIO, dtype: str) -> NDArray[Any]:
 def _write_array(
     file: BinaryIO, dtype: str, shape: tuple[int, ...], parts: list[NDArray[Any]]
 ) -> None:
-    """Write one array in NumPy's format from consecutive parts."""
+    """Write consecutive parts as one array in NumPy's format."""
     np.lib.format.write_array_header_1_0(
         file, {"descr": dtype, "fortran_order": False, "shape": shape}
     )
@@ -259,22 +264,22 @@ def _write_array(
 
 
 EXACT_DIM = 1040
-"""The longest slice whose f32 dot product is exact: 1040 * 127 * 127 < 2**24."""
+"""The maximum number of dimensions whose float32 dot product is exact: 1040 * 127 * 127 < 2**24."""
 
 EXACT_UP_TO = 100_000
-"""The number of eligible rows up to which search is exact: 6-9 ms, the time of Annoy for recall@10 .97."""
+"""The number of eligible rows up to which search is exact. It takes 6-9 ms, as Annoy does for a recall@10 of 0.97."""
 
 _MINIMUM_CACHED = 4096
-"""Rows that cached views may have in any case, also in a small lab."""
+"""The number of rows that cached views may always have together, even in a small lab."""
 
 _CONVERTED = 1 << 20
-"""Components converted to float32 at a time: 4 MB, measured best between 2**16 and 2**20."""
+"""The number of components converted to float32 at a time (4 MB), the fastest of 2**16 to 2**20."""
 
 _MINIMUM_SHARE = 0.25
-"""The share of eligible rows below which an index must inspect so many rows that exact search is as fast."""
+"""The share of eligible rows below which exact search is used. An index would inspect too many rows."""
 
-# How many more candidates are requested than the filter leaves on average, and the factors of two attempts before
-# exact search.
+# The factor on the number of requested candidates, because a filter may leave fewer than on average. And the efforts of
+# the two attempts before exact search.
 _MARGIN = 1.25
 _EFFORTS = (1.0, 4.0)
 Scores = NDArray[np.float64]
@@ -283,45 +288,45 @@ Mask = NDArray[np.bool_]
 
 
 class Approximate(Protocol):
-    """An index over a prefix of the rows that proposes candidates.
+    """An index over the first rows of vectors, which proposes candidates.
 
-    The caller scores them exactly.
+    The caller scores the candidates exactly.
     """
 
     dim: int
 
     def __len__(self) -> int: ...
     def candidates(self, query: NDArray[Any], n: int, *, effort: float = 1.0) -> Rows:
-        """Return ``n`` distinct rows near ``query``, unordered.
+        """Return ``n`` distinct rows near ``query``, in no particular order.
 
-        There are fewer only if the index has no more. ``effort`` multiplies the number of nodes that are searched.
+        An index with fewer than ``n`` rows returns fewer. ``effort`` multiplies the number of nodes that are searched.
         """
 
 
 @dataclass(frozen=True)
 class View:
-    """Selected vectors in one contiguous matrix.
+    """Selected vectors, copied into one contiguous matrix.
 
-    ``matrix[i]`` is row ``rows[i]``; rows ascend.
+    ``matrix[i]`` is the vector of row ``rows[i]``, and rows ascend.
     """
 
     rows: Rows
     matrix: Matrix
     squares: Scores
     grown: Grown
-    """The growing columns of the view, which a longer view extends."""
+    """The growing columns behind the view. A longer view of the same rows extends them."""
 
     @classmethod
     def of(cls, grown: Grown) -> View:
-        """Return a view of the current columns."""
+        """Return a view of all rows that the growing columns have now."""
         rows, matrix, squares = grown.columns
         return cls(rows, matrix, squares, grown)
 
 
 class Vectors:
-    """Vectors of ``dim`` integers -127..127, appended and never changed.
+    """Vectors of ``dim`` integers -127..127; rows are added and never changed.
 
-    ``top`` is exact up to ``exact_up_to`` eligible rows, and if no index is attached.
+    ``top`` searches exactly if no index is attached, or if at most ``exact_up_to`` rows are eligible.
 
     >>> vectors = Vectors(2)
     >>> vectors.append(np.array([[127, 0], [0, 127], [127, 127]], dtype=np.int8))
@@ -337,7 +342,7 @@ class Vectors:
         self._stored = Stored(dim)
         self._views: OrderedDict[Hashable, View] = OrderedDict()
         self._tail: tuple[int, Grown] = (0, self._empty())
-        # Cached views and the tail may be extended by one thread while another searches.
+        # One thread may extend cached views or the tail while another thread searches.
         self._lock = ThreadLock()
         self._index: Approximate | None = None
 
@@ -366,22 +371,22 @@ class Vectors:
         self._stored.append(vectors)
 
     def take(self, rows: Rows | None = None) -> NDArray[np.int8]:
-        """Return a copy of these rows (all by default) as an int8 matrix."""
+        """Return a copy of ``rows`` (all rows by default) as an int8 matrix."""
         if rows is None:
             return np.array(self._stored.slice(0, self._stored.size)[0])
         return self._stored.gather(self._check_rows(rows))[0]
 
     def digest(self, rows: int, *, rehash: bool = False) -> str:
-        """Return a digest of the first ``rows`` vectors (a multiple of 4,096).
+        """Return a digest of the first ``rows`` vectors, a multiple of 4,096.
 
         Equal digests mean equal vectors. The digest of each block is cached and saved; ``rehash=True`` reads all blocks.
         """
         return self._stored.digest(rows, rehash=rehash)
 
     def prefix(self, rows: int) -> Vectors:
-        """Return the first ``rows`` vectors without a copy.
+        """Return the first ``rows`` vectors as an object that shares their memory.
 
-        Later appends do not change it.
+        Appending to this object does not change the result.
         """
         first = Vectors(self.dim, exact_up_to=self.exact_up_to)
         first._stored = self._stored.prefix(rows)
@@ -406,10 +411,10 @@ class Vectors:
     def view(self, key: Hashable, rows: Rows) -> View:
         """Return the contiguous sub-matrix of ``rows``, cached under ``key``.
 
-        Rows must be strictly ascending. The key may stay the same while rows are added. A cached view is reused if
-        its rows are equal, extended if they are a
-        prefix of ``rows``, and replaced otherwise. All cached views together have at most as many rows as there are
-        vectors (or 4,096), and at most twice ``exact_up_to``; the least recently used are dropped first.
+        Rows must be strictly ascending. The key may stay the same while rows are added. A cached view is reused if its
+        rows are equal. It is extended if its rows are the first of ``rows``, and replaced otherwise. All cached views
+        together have at most as many rows as there are vectors (or 4,096), and at most twice ``exact_up_to``. The least
+        recently used views are dropped first.
         """
         with self._lock:
             cached = self._views.get(key)
@@ -444,15 +449,14 @@ class Vectors:
         key: Hashable | None = None,
         exact: bool = False,
     ) -> tuple[Rows, Scores]:
-        """Return the ``n`` nearest rows and their cosines, descending, ties by row.
+        """Return the ``n`` nearest rows and their cosines, in descending order.
 
-        ``rows`` (strictly ascending) or ``mask`` (one flag per row) restrict the search. Pass both if both are
-        available: then
-        neither is computed from the other. Up to ``exact_up_to`` eligible rows the search is exact, and with a
-        ``key`` their
-        sub-matrix is cached. Beyond, an attached index proposes candidates. Those that the filter excludes are dropped, the
-        others are scored exactly, and rows after the index are searched exactly. If too few are left, the index is searched
-        further, then all rows exactly. ``exact`` does not use the index, so that excluded rows cannot affect the result.
+        Ties are broken by row. ``rows`` (strictly ascending) or ``mask`` (one flag per row) restrict the search to
+        eligible rows. Pass both if both are available, so that neither is computed from the other. The search is exact
+        if at most ``exact_up_to`` rows are eligible, and a ``key`` caches their sub-matrix. For more rows, an attached
+        index proposes candidates. Eligible candidates are scored exactly, and rows added after the index was built are
+        searched exactly. If too few candidates are eligible, the index is searched further, and finally all rows
+        exactly. With ``exact``, the index is not used, so that excluded rows cannot affect the result.
 
         Raises
         ------
@@ -481,9 +485,9 @@ class Vectors:
         return _take_best(rows, self._cosines(queries, square, rows), n)
 
     def attach(self, index: Approximate | None) -> None:
-        """Attach an index that proposes candidates. None detaches it.
+        """Attach an index that proposes candidates, or detach it with None.
 
-        It is used beyond ``exact_up_to`` rows.
+        Searches use the index if more than ``exact_up_to`` rows are eligible.
         """
         if index is not None and (index.dim != self.dim or len(index) > self._stored.size):
             raise InputError(
@@ -500,16 +504,16 @@ class Vectors:
     # -- on disk ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write one file in NumPy's format, replaced atomically.
+        """Write all vectors to one file in NumPy's format, which is replaced atomically.
 
-        It has digests, squared norms and int8 vectors.
+        The file has digests, squared norms and int8 vectors.
         """
         self._stored.save(Path(path))
 
     def spool(self, path: str | Path) -> None:
         """Write the vectors to a file for another process.
 
-        The file has at least these rows, so a hard link suffices.
+        The file has at least these vectors, and may be a hard link to a larger file.
 
         The reader takes the ``prefix`` that it needs and compares its ``digest(..., rehash=True)``.
         """
@@ -517,7 +521,7 @@ class Vectors:
 
     @classmethod
     def load(cls, path: str | Path, *, exact_up_to: int = EXACT_UP_TO) -> Vectors:
-        """Map a file that ``save`` wrote; vectors are read when they are searched.
+        """Memory-map a file that ``save`` wrote; vectors are read when they are searched.
 
         Raises
         ------
@@ -532,7 +536,7 @@ class Vectors:
     # -- private -----------------------------------------------------------------------------------------------
 
     def _empty(self) -> Grown:
-        """Return empty growable columns.
+        """Return empty columns for row numbers, float32 vectors and squared norms.
 
         They are row numbers, float32 vectors and squared norms.
         """
@@ -541,9 +545,9 @@ class Vectors:
         )
 
     def _tail_from(self, start: int) -> View | None:
-        """Return the rows from ``start`` on as float32.
+        """Return all rows from ``start`` on as float32, or None if they are too many.
 
-        The result is cached and extended as rows are added.
+        The result is cached, and extended when rows were added.
 
         None if there are too many.
         """
@@ -574,15 +578,15 @@ class Vectors:
         mask: Mask | None,
         admitted: int,
     ) -> tuple[Rows, Scores] | None:
-        """Search the index's candidates and all rows added after it was built.
+        """Return the nearest of the index's candidates and of all later rows.
 
-        None means that exact search is better.
+        Returns None if exact search is better.
         """
         sealed, share = len(index), admitted / self._stored.size
         if share < _MINIMUM_SHARE or self._stored.size - sealed > sealed:
             return None
         if not square:
-            # Every cosine with a zero vector is 0, and ties break by row.
+            # Every cosine with a zero vector is 0, and ties are broken by row.
             first = (
                 np.arange(min(n, admitted))
                 if admitted == self._stored.size
@@ -620,7 +624,7 @@ class Vectors:
         return _take_best(candidates, cosines, n)
 
     def _count_admitted(self, rows: Rows | None, mask: Mask | None) -> int:
-        """Return the number of eligible rows after checking the filter."""
+        """Check the filter, and return the number of rows that it admits."""
         if mask is not None:
             if mask.dtype != np.bool_ or mask.shape != (self._stored.size,):
                 raise InputError(
@@ -629,7 +633,7 @@ class Vectors:
             count = int(np.count_nonzero(mask))
             if rows is not None and len(rows) != count:
                 raise InputError(
-                    f"The mask admits {count} rows, but {len(rows)} rows were passed with it."
+                    f"The mask admits {count} rows, but {len(rows)} rows were passed with it. Pass a mask of the same rows."
                 )
             return count
         if rows is None:
@@ -638,7 +642,7 @@ class Vectors:
         return len(rows)
 
     def _check_rows(self, rows: Rows) -> Rows:
-        """Return rows as int64 after checking their type and range."""
+        """Check the type and range of row numbers, and return them as int64."""
         rows = np.asarray(rows)
         if rows.ndim != 1 or (len(rows) and rows.dtype.kind not in "iu"):
             raise InputError(f"Rows are a vector of integers, not {rows.dtype} {rows.shape}.")
@@ -659,9 +663,9 @@ class Vectors:
         return query.astype(np.float32), np.vecdot(wide, wide).astype(np.float64)
 
     def _cosines(self, queries: Matrix, square: Any, rows: Rows | None) -> Scores:
-        """Return the cosines with ``rows`` or with all rows.
+        """Return the cosines of queries with ``rows``, or with all rows.
 
-        They are computed block by block unless they are few.
+        Rows that are not cached are converted to float32 block by block.
         """
         if rows is None:
             segment = self._tail_from(0)
@@ -689,7 +693,7 @@ class Vectors:
 def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scores:
     """Return the cosine similarities of a matrix's rows with queries.
 
-    ``matrix`` has the shape (n, dim), a query (dim,), several (q, dim).
+    ``matrix`` has the shape (n, dim), one query the shape (dim,), and several queries the shape (q, dim).
     """
     dim = matrix.shape[1]
     if dim <= EXACT_DIM:
@@ -708,16 +712,16 @@ def _cosine(matrix: Matrix, squares: Scores, query: Matrix, square: Any) -> Scor
 
 
 def _take_best(rows: Rows | None, scores: Scores, n: int) -> tuple[Rows, Scores]:
-    """Return the ``n`` greatest scores and their rows, ties by row.
+    """Return the ``n`` greatest scores with their rows; ties are broken by row.
 
-    ``rows`` None means 0..n-1.
+    If ``rows`` is None, the scores are those of all rows.
     """
     positions = best(scores, n)
     return (positions if rows is None else rows[positions]), scores[positions]
 
 
 def _is_admitted(candidates: Rows, rows: Rows | None, mask: Mask | None) -> Mask:
-    """Return which rows a filter admits."""
+    """Return which of the candidate rows the filter admits."""
     if mask is not None:
         return mask[candidates]
     return (
@@ -726,7 +730,7 @@ def _is_admitted(candidates: Rows, rows: Rows | None, mask: Mask | None) -> Mask
 
 
 def _rows_from(start: int, stop: int, rows: Rows | None, mask: Mask | None) -> Rows:
-    """Return the eligible rows from ``start`` on."""
+    """Return the rows from ``start`` on that the filter admits."""
     if rows is not None:
         return rows[np.searchsorted(rows, start) :]
     return np.arange(start, stop) if mask is None else np.flatnonzero(mask[start:]) + start

@@ -54,7 +54,7 @@ class Slates:
 
     @cached_property
     def permutation(self) -> npt.NDArray[np.intp] | None:
-        """Rows sorted by slate, then by id; None if they are sorted already."""
+        """Row positions sorted by slate, then by id; None if rows are sorted already."""
         keys = [k for k in (self.codes, self.order) if k is not None]
         if not keys or self.size < 2:
             return None
@@ -140,7 +140,7 @@ def _of_one_slate(
 ) -> tuple[Floats, Bools | None]:
     """Compute an aggregate over a single slate.
 
-    This is the case of a recall, in a fifth of the general time.
+    A recall has a single slate. This path takes a fifth of the time of the general one.
     """
     missing = np.isnan(values)
     if nulls is not None:
@@ -165,9 +165,10 @@ def _of_one_slate(
 def scale_min_max(values: Floats, slates: Slates) -> Floats | None:
     """Scale the values of one slate by ``min-max``, without nulls.
 
-    This is the case of a recall: 4 microseconds for 300 values.
+    A recall has such a slate; 300 values take 4 microseconds.
 
-    The result is None if a value is NaN, if the rows belong to several slates, or if one value represents all rows.
+    The result is None if a value is NaN, if the rows belong to several slates, or if one value
+    represents all rows.
     """
     if slates.codes is not None or values.shape != (slates.size,):
         return None
@@ -218,7 +219,10 @@ _UNARY, _BINARY, _TERNARY, _MIN_MAX, _SAME_MASK, _BY_ITSELF = range(6)
 
 
 class Coded:
-    """A column of words as codes into a table, -1 for null. Comparing codes takes a tenth of the time of strings."""
+    """A column of words as codes into a table, -1 for null.
+
+    Comparing codes takes a tenth of the time of strings.
+    """
 
     __slots__ = ("_code_of", "codes", "words")
 
@@ -298,7 +302,7 @@ class ArrayProgram:
     ) -> list[tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]]:
         """Run the program on columns by name.
 
-        Either spelling of a name and any kind of sequence is accepted.
+        Names may have hyphens or underscores, and columns may be any sequences.
         """
         if order is not None and not isinstance(order, np.ndarray):
             raise InputError(f"order is an array of memory ids, not {type(order).__name__}.")
@@ -438,7 +442,7 @@ def execute(program: list[Step], values: Registers, masks: Registers) -> None:
 
 
 def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
-    """Compare a column, dictionary-coded or not, with a constant word."""
+    """Return a function that compares a column, coded or not, with a constant word."""
     compare = PRIMITIVES["same"].array
     return lambda column: column.equal(word) if type(column) is Coded else compare(column, word)
 

@@ -380,7 +380,7 @@ class Checker:
             raise self.error(f'"{word}" is not {what}. {did_you_mean(word, words)}', form)
 
     def vocabulary(self, node: Node) -> tuple[str, ...]:
-        """Return the words that a string node can evaluate to, or None."""
+        """Return the words that a string node can evaluate to, empty if they are unknown."""
         words: dict[str, None] = {}
         declared = False
         stack = [node]

@@ -36,7 +36,7 @@ ELSE = ("else", "True", "true")
 def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
     """Return the name and value pairs of a ``let`` in any accepted syntax.
 
-    They are ``[a 1 b 2]``, ``((a 1) (b 2))`` or ``([a 1] [b 2])``.
+    The accepted forms are ``[a 1 b 2]``, ``((a 1) (b 2))`` and ``([a 1] [b 2])``.
     """
     if len(form.items) < 2 or form.items[1].kind not in ("list", "call"):
         raise checker.error(
@@ -104,7 +104,7 @@ def _if(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _when(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Check ``(when test then)``.
 
-    Without a true test the value is null, or no update.
+    If the test is not true, the value is null, or an update of no field.
     """
     test, then = checker.arity(form, 2, 2)
     condition = checker.want(test, env, "bool", "when tests")
@@ -305,7 +305,7 @@ def _if_null(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _direct(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a function with a fixed number of arguments."""
+    """Check a call of a function with a fixed number of arguments."""
     takes = PRIMITIVES[name].takes
     arguments = checker.arity(form, len(takes), len(takes))
     nodes = [
@@ -386,7 +386,7 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check an aggregate over the slate."""
+    """Check a call of an aggregate over the slate."""
     if not checker.signature.aggregates:
         raise checker.error(
             f"{name} aggregates over a slate, but {checker.signature.slot} sees one item at a time.",
@@ -507,7 +507,7 @@ def _range(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Check ``(filter (lambda (i) test) items)``.
 
-    The result is the positions that meet a test. A null test is not met.
+    The result is the positions for which the test is true. A null test counts as false.
     """
     function, items = checker.arity(form, 2, 2)
     if function.head not in FUNCTION_HEADS:
@@ -536,7 +536,7 @@ def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _is_empty(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(empty? items)``: true if no item is at these positions."""
+    """Check ``(empty? items)``: true if ``items`` has no position."""
     (items,) = checker.arity(form, 1, 1)
     dag = checker.dag
     selected = _of_lists(checker, form, items, env, "items").args[0]

@@ -102,11 +102,11 @@ class Dag:
         return self._node("const", (), type, value)
 
     def number(self, value: float) -> Node:
-        """Return a constant number."""
+        """Return the node of a constant number."""
         return self._node("const", (), "num", value)
 
     def input(self, name: str, type: Type) -> Node:
-        """Return the input with this name."""
+        """Return the node of the input with this name."""
         return self._node("input", (), type, name)
 
     def aggregate(self, op: str, *args: Node) -> Node:
@@ -145,9 +145,9 @@ class Dag:
     def table(
         self, x: Node, words: tuple[str, ...], numbers: tuple[float, ...], default: float
     ) -> Node:
-        """Build the lookup of the number assigned to a word.
+        """Return the node that looks up the number of a word.
 
-        The default is for any other string and for null.
+        Any other string and null have the default.
         """
         if x.constant:
             return self.number(dict(zip(words, numbers, strict=True)).get(x.value, default))

@@ -65,8 +65,8 @@ class Setting:
 class Import:
     """The decisions that ``(from-pack pack name other :as alias)`` imports from another pack.
 
-    `names` are slots and settings taken from that pack as they are. The mapping `aliases` leads from a name in this
-    pack's policies to the slot of that pack whose value it stands for.
+    `names` are slots and settings that are imported unchanged. `aliases` maps a name in this pack's
+    policies to the slot of the other pack whose value the name stands for.
     """
 
     pack: str
@@ -78,7 +78,7 @@ class Import:
 
 @dataclass(frozen=True)
 class PackSource:
-    """The text of a pack as its parts.
+    """The parts of a pack's text.
 
     `hash` covers settings, policies, helpers, imports, the inherited pack and the version of the language, but no prose.
     """
@@ -97,7 +97,7 @@ class PackSource:
 def read_pack(text: str, *, file: str | None = None) -> PackSource:
     """Parse a pack file without checking its policies.
 
-    They are checked later, by `compile_policy`.
+    Policies are checked later, by `compile_policy`.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def read_header(form: Form, source: Text) -> tuple[str, str, str | None]:
 
 
 def read_import(form: Form, source: Text) -> Import:
-    """Read ``(from-pack pack name other :as alias)``."""
+    """Read the form ``(from-pack pack name other :as alias)``."""
     shape = "(from-pack pack slot-or-setting ...), or slot :as name to read its value in a policy"
     items = list(form.items[1:])
     if len(items) < 2 or items[0].kind != "symbol":
@@ -247,7 +247,7 @@ def read_import(form: Form, source: Text) -> Import:
 
 
 def _imported_twice(imports: list[Import]) -> tuple[Import, str] | None:
-    """Return the first repeated import and its name."""
+    """Return the first import that repeats a name, and this name, or None."""
     names: set[str] = set()
     for each in imports:
         for name in (*each.names, *each.aliases):
@@ -353,14 +353,14 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
     """Return a policy's text with the policies that it reads inlined.
 
-    Their helpers are included.
+    The helpers of these policies are returned too.
 
     Parameters
     ----------
     form
         A policy whose arguments may include names of ``values``.
     values
-        The policy for each of these names.
+        The policy for each name that ``form`` may read.
 
     Returns
     -------

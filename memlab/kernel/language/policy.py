@@ -264,8 +264,9 @@ class Policy(Displayed):
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         """Compute the policy for one slate of NumPy arrays, with null masks.
 
-        They agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``, ``tanh`` and ``pow``. The
-        relative difference is at most 1e-12 unless cancellation magnifies it. For a record, use `updates`.
+        The values agree with `columns` except for the last digit of ``exp``, ``log``, ``log1p``,
+        ``tanh`` and ``pow``. The relative difference is at most 1e-12 unless cancellation magnifies
+        it. For a record, use `updates`.
 
         Parameters
         ----------
@@ -368,7 +369,7 @@ class Policy(Displayed):
     def explain(
         self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
     ) -> Any:
-        """Explain the value for one item.
+        """Explain the policy's value for one item by additive terms.
 
         Parameters
         ----------
@@ -447,9 +448,9 @@ class Policy(Displayed):
         return load_part("show-policy")(self)
 
     def _run(self, run: Callable[..., Any], *values: Any) -> Any:
-        """Run a program on unchecked values from the caller.
+        """Run a program; raise InputError for values that it cannot read.
 
-        They are not checked beforehand, because programs run often.
+        Values are not checked beforehand, because programs run often.
         """
         try:
             return run(*values)
@@ -652,7 +653,7 @@ def changed_fields(policy: Policy, inputs: Mapping[str, Value]) -> tuple[str, ..
     return _changed(policy, tuple(sorted(inputs.items())))
 
 
-# Every use of a memory asks this again for the same few outcomes.
+# Each use of a memory needs this for the same few outcomes.
 @lru_cache(maxsize=1024)
 def _changed(policy: Policy, inputs: tuple[tuple[str, Value], ...]) -> tuple[str, ...]:
     """Return the fields that a policy may change; see `changed_fields`."""
@@ -683,7 +684,7 @@ def possible_results(
     return _possible(policy, tuple(sorted(inputs.items())))
 
 
-# Recalls ask this for the same few combinations of known values.
+# Recalls need this for the same few combinations of known values.
 @lru_cache(maxsize=1024)
 def _possible(
     policy: Policy, inputs: tuple[tuple[str, Value], ...]
@@ -766,7 +767,10 @@ Known = tuple[tuple[str, Value], ...]
 """Inputs by name with the value that all rows have, None for null."""
 
 _MAX_PROGRAMS = 64
-"""Maximum number of cached programs of one policy. Queries have few combinations of known inputs, so more mean misuse."""
+"""Maximum number of cached programs of one policy.
+
+Queries have few combinations of known inputs, so more programs mean misuse.
+"""
 
 
 class Program:

@@ -201,7 +201,7 @@ Masked = tuple[Any, Any]
 
 
 def _none(mask: Any) -> Any:
-    """Return a mask as an operand: False for None."""
+    """Return a mask as an operand of logical functions: False if it is None."""
     return False if mask is None else mask
 
 

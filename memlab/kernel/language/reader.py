@@ -240,7 +240,7 @@ class Form(NamedTuple):
 def flat_pairs(items: tuple[Form, ...]) -> tuple[Form, ...]:
     """Flatten pairs to alternating names and values.
 
-    The syntax is ``a 1 b 2`` or ``(a 1) (b 2)``. Either may be malformed.
+    Pairs are written ``a 1 b 2`` or ``(a 1) (b 2)``. Malformed pairs are not checked.
     """
     if items and items[0].kind in ("list", "call"):
         return tuple(part for pair in items for part in pair.items)
@@ -286,7 +286,7 @@ class Text(NamedTuple):
         return offset - self.source.rfind("\n", 0, offset)
 
     def error(self, kind: type[PolicyError], message: str, form: Form | None) -> PolicyError:
-        """Build an error with its caret under a form.
+        """Build an error that shows a caret under a form.
 
         Parameters
         ----------
@@ -361,7 +361,10 @@ def read_forms(
 
 
 class _Reader:
-    """A reader of one text. `at` is the offset of the next token; `open` are the starts of incomplete forms."""
+    """A reader of one text.
+
+    `at` is the offset of the next token, and `open` has the starts of incomplete forms.
+    """
 
     def __init__(self, text: Text, limit: int) -> None:
         self.text, self.limit, self.source = text, limit, text.source
@@ -446,7 +449,7 @@ class _Reader:
     def inside(self, token: str, start: int) -> Form | None:
         """Parse the form after a bracket, quote or tag.
 
-        A discarded form is None.
+        Returns None for a discarded form.
         """
         if token in _CLOSER:
             items = self.items(_CLOSER[token])
@@ -560,7 +563,10 @@ class _Reader:
 
 
 class Definition(NamedTuple):
-    """The parts of an ``fn``, ``lambda``, ``defn`` or ``defpolicy``; `listed` is the bracketed list of arguments."""
+    """The parts of an ``fn``, ``lambda``, ``defn`` or ``defpolicy``.
+
+    `listed` is the bracketed list of arguments.
+    """
 
     kind: str
     name: str

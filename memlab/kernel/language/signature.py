@@ -104,7 +104,9 @@ class Signature:
             )
         fields = tuple(canonical(name) for name in self.fields)
         if bool(fields) != (self.returns == "record"):
-            raise InputError(f"Slot {self.slot}: fields are given exactly if it returns a record.")
+            raise InputError(
+                f"Slot {self.slot}: give fields if it returns a record, and only then."
+            )
         for name in fields:
             if name not in inputs or inputs[name].type == "set":
                 raise InputError(
@@ -163,7 +165,7 @@ Words = tuple[str, ...]
 
 
 class SetTest(NamedTuple):
-    """A test of one or two sets and the words in it."""
+    """The type of a set test's result, and the function that computes it."""
 
     gives: Type
     value: Callable[[list[frozenset[str]], Words], float | bool]
@@ -209,9 +211,7 @@ class Derived:
         return f"({' '.join((self.op, *self.sets, *((words,) if words else ())))})"
 
     def row(self, values: Mapping[str, object]) -> float | bool | None:
-        """Return the set test's result for one item.
-
-        Its sets are in `values` by name.
+        """Return the set test's result for one item, whose sets are in `values`.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ def digest(*parts: bytes | str | float) -> str:
 def source_hash(arguments: tuple[str, ...], body: Form) -> str:
     """Return the source hash of a policy.
 
-    Its arguments keep their names, because inputs are matched by name.
+    The names of the arguments are part of the hash, because inputs are matched by name.
     """
     out: list[bytes] = []
     _emit(body, {}, out)
@@ -140,9 +140,8 @@ def _next(scope: Scope) -> int:
 def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
     """Return the alternating names and values of a let, None if malformed.
 
-    The checker reports malformed ones.
+    Malformed bindings are reported by the checker.
     """
-    # The checker reports malformed bindings, so here they only have to be recognised.
     if (
         form.head not in ("let", "let*")
         or len(form.items) < 2
@@ -213,7 +212,7 @@ def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
 def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str, Helper]:
     """Return the helpers of the library and a pack by name.
 
-    Those of the pack take precedence.
+    Helpers of the pack take precedence over those of the library.
     """
     parsed: list[Helper] = []
     for source in sources:

@@ -121,7 +121,7 @@ def read_data(form: Form, text: Text) -> Any:
     form
         The form.
     text
-        Its source, for error messages.
+        The source of the form, for error messages.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def _string(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Return a character as an escape."""
+    """Return a character as a Unicode escape."""
     return f"\\u{ord(match.group()):04x}"
 
 
@@ -190,7 +190,7 @@ _EXACT = 2.0**53
 def number(value: float) -> str:
     """Return a number as source text.
 
-    There is no needless point. NaN and infinities are divisions.
+    A whole number has no decimal point. NaN and infinities are written as divisions.
     """
     if value != value:
         return "(/ 0 0)"
@@ -302,7 +302,7 @@ def policy_form_text(source: object) -> str | None:
 
 
 def _limited(forms: Any) -> Iterator[Any]:
-    """Yield forms up to the limit of a pack."""
+    """Yield forms; raise InputError above the limit of a pack."""
     for number, form in enumerate(forms):
         if number == MAX_PACK_FORMS:
             raise InputError(f"There are more than {MAX_PACK_FORMS:,} forms.")
@@ -382,7 +382,7 @@ def _hy_atom(item: Any) -> str:
             return str(item)
         if isinstance(item, numbers.Integral):
             whole = int.__index__(item) if isinstance(item, int) else int(item)
-            # The reader refuses it by its size.
+            # The reader refuses this literal, because it is too large.
             return str(whole) if abs(whole) < 10**300 else "1e400"
         if isinstance(item, numbers.Real):
             return repr(float.__float__(item) if isinstance(item, float) else float(item))
@@ -404,7 +404,7 @@ def _hy_string(text: str) -> str:
 def _as_spelled(form: Form) -> Form:
     """Return a form that keeps the spelling of numbers and strings.
 
-    So the hash does not change.
+    Therefore the source hash of the text does not change.
     """
     if form.kind == "float":
         return form._replace(kind="symbol", text=repr(form.number))

@@ -210,7 +210,7 @@ class Pack(Displayed):
     def unit(self, slot: str) -> float:
         """Return the number of policy units per slot unit.
 
-        Policies in an older spelling may use another unit, such as milliseconds instead of days.
+        A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class Pack(Displayed):
             Hash of the feature's definition and dependencies, by name of the feature.
         """
         key = embedder, FEATURES.changes
-        # Every recall asks for them, and they change only with the registry of features.
+        # Every recall needs the fingerprints, and they change only with the registry of features.
         if (cached := self._fingerprints.get(key)) is not None:
             return dict(cached)
         parts = {"embedder": embedder}
@@ -391,7 +391,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Convert Hy forms of a pack to text, or return a ``Misfit``."""
+    """Convert Hy forms of a pack to text, or describe another value as a ``Misfit``."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -488,7 +488,8 @@ def load_pack(spec: PackLike) -> Pack:
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:
     """Build a pack from its text and the texts that it inherits or imports.
 
-    A pack that is inherited or imported from and missing among the texts is one that comes with memlab.
+    A pack that is inherited or imported from, but missing among the texts, is one that comes with
+    memlab.
     """
     return _pack_from_sources(sources, file, (FEATURES.changes, SETTINGS.changes, SLOTS.changes))
 
@@ -508,10 +509,12 @@ def _pack_from_sources(
 def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
     """Build the pack of the first text.
 
-    Each text inherits from the next one, up to a default pack that decides everything. The texts after that are only
-    imported from. `importing` names the packs whose construction waits for this one.
+    Each text inherits from the next one, up to a default pack that decides everything. The texts
+    after that one are only imported from. `importing` names the packs whose construction waits for
+    this pack.
     """
-    # First the chain of inheritance, then the packs imported from, each of which is built in the same way.
+    # The chain of inheritance is built first, and then the packs imported from, each in the same
+    # way.
     texts, read = [sources[0]], [_read(sources[0], file)]
     if read[0].name in importing:
         raise InputError(f"The packs {' > '.join((*importing, read[0].name))} import in a circle.")
@@ -538,7 +541,7 @@ def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
 def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, str]) -> None:
     """Append the ancestors of the last pack text to the chain.
 
-    They come from the available texts or from the shipped packs.
+    Texts of ancestors come from ``available`` or from the shipped packs.
     """
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
@@ -548,20 +551,22 @@ def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, s
         texts.append(available[parent] if parent in available else pack_source(parent))
         read.append(_read(texts[-1], _file(parent)))
     if _undecided(read):
-        # A default pack logged by an earlier version: decisions that it lacks are those of today.
+        # This is a default pack that an earlier version logged. It gets the decisions that it lacks
+        # from the current one.
         texts.append(pack_source(DEFAULT_PACK))
         read.append(_read(texts[-1], f"{DEFAULT_PACK}.hy"))
 
 
-# Every pack inherits from the default one, and reading that again took half of the time.
+# Every pack inherits from the default pack. Without the cache, reading its text takes half of the
+# time.
 @lru_cache(maxsize=64)
 def _read(text: str, file: str | None) -> PackSource:
-    """Return the forms of a pack's text."""
+    """Read a pack's text into its settings, policies, helpers and imports."""
     return read_pack(text, file=file)
 
 
 def _undecided(read: list[PackSource]) -> bool:
-    """Return True if a pack chain leaves a required slot or setting open."""
+    """Return True if a chain of packs lacks a required slot or setting."""
     settings = {name for pack in read for name in pack.settings}
     policies = {name for pack in read for name in pack.policies}
     needed = {name for name, setting in SETTINGS.items() if setting.default is None}
@@ -647,7 +652,7 @@ def _assemble(
 def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
     """Compile a pack's policy, inlining the policies that it reads.
 
-    They may be read under another name.
+    The text may give these policies other names.
     """
     form, helpers = source.policies[slot], source.helpers
     text, more = inline_imports(form, aliases)
@@ -660,7 +665,7 @@ def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return imported policies by the names that this pack reads."""
+    """Return the imported policies by the alias that this pack reads them under."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -701,7 +706,7 @@ def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[s
     return [name for name in each.names if not (rescored and name in _OF_THE_SCORE)]
 
 
-# The same combination of hashes is met at every use of a pack.
+# Every use of a pack computes the hash of the same combinations.
 @lru_cache(maxsize=256)
 def _digest(text: str) -> str:
     """Return the SHA-256 of a text."""
@@ -758,14 +763,14 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _of_extension(declared: Slot | Setting) -> str:
-    """Return the owner suffix of a slot or setting, as used in hashes."""
+    """Return a suffix with the owner of a slot or setting, as used in hashes."""
     return f" of {declared.owner}" if declared.owner else ""
 
 
 def _versioned(name: str, version: int) -> str:
     """Return a name with its version, omitting version 1.
 
-    So hashes from before versions stay equal.
+    Therefore hashes that are older than versions stay equal.
     """
     return name if version == 1 else f"{name}/{version}"
 
@@ -778,13 +783,13 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{16} ([a-z][a-z0-9-]*) (\S+)")
 
 
 def needs_of_policy(slot: str, policy: Policy) -> dict[str, str]:
-    """Return the extension versions that a policy of this slot needs."""
+    """Return the extensions that a policy of this slot needs, with their versions."""
     owners = [FEATURES[name].owner for name in _features_of(policy) if name in FEATURES]
     return _versions([SLOTS[slot].owner, *owners])
 
 
 def needs_of_pack(pack: Pack) -> dict[str, str]:
-    """Return the extension versions that a pack needs, by name."""
+    """Return the extensions that a pack needs, with their versions."""
     needs: dict[str, str] = {}
     for slot, policy in pack.policies.items():
         if not SLOTS[slot].owner or slot in pack.decided:
@@ -794,12 +799,12 @@ def needs_of_pack(pack: Pack) -> dict[str, str]:
 
 
 def _features_of(policy: Policy) -> list[str]:
-    """Return the features that a policy reads, without "new/" or "old/"."""
+    """Return the names of features that a policy reads, without "new/" or "old/"."""
     return [name.removeprefix("new/").removeprefix("old/") for name in policy.inputs]
 
 
 def _versions(owners: Iterable[str]) -> dict[str, str]:
-    """Return the version of each extension by name."""
+    """Return the version of each extension by name, from owners such as "name 1.0"."""
     return dict(split_owner(owner) for owner in owners if owner)
 
 

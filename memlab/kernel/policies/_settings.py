@@ -62,7 +62,7 @@ class Setting:
 def _describe_setting_fault(setting: Setting) -> str | None:
     """Return the reason to refuse an extension's setting, or None.
 
-    Existing packs do not assign it.
+    A setting of an extension needs a default, because existing packs do not assign it.
     """
     return f"The setting {setting.name} has no default." if setting.default is None else None
 

@@ -31,8 +31,9 @@ _FIELDS_OF_USE = (
 class Adapter:
     """Conversion from the unit of an older policy to the unit of its slot.
 
-    A policy that reads `input` returns values of which `per_unit` make one of the slot's unit. The original
-    decay policies, for example, returned milliseconds instead of days.
+    A policy that reads `input` returns values in its own unit, and `per_unit` of them make one of
+    the slot's unit. The original decay policies, for example, returned milliseconds instead of
+    days.
     """
 
     input: str
@@ -43,8 +44,9 @@ class Adapter:
 class Slot(Displayed):
     """One decision of a pack: the values its policy reads and the value it returns.
 
-    A pack that does not fill a slot with a default uses the policy `source`, or the policy in `file` or in
-    ``defaults/``. Its hash is then the same as before the slot was declared.
+    A pack that does not fill a slot with a default uses the policy `source`, or the policy in
+    `file` or in ``defaults/``. The hash of the pack is then the same as before the slot was
+    declared.
 
     Parameters
     ----------
@@ -315,7 +317,7 @@ _ALL: tuple[Stage, ...] = ("memory", "query", "spread")
 def _describe_slot_fault(slot: Slot) -> str | None:
     """Return the reason to refuse an extension's slot, or None.
 
-    Existing packs do not fill it, so it needs a default.
+    Existing packs do not fill the slot, so it needs a default.
     """
     return (
         None

@@ -54,8 +54,8 @@ VOCABULARY = "vocabulary"
 def naming_vocabulary(where: str, number: object) -> Iterator[None]:
     """Convert errors in a text of a later vocabulary to NewerLab.
 
-    `where` is the name of the text in messages, and `number` its vocabulary. A text of a later vocabulary without new words
-    is read like any other.
+    `where` is the name of the text in messages, and `number` the version of its vocabulary. A text
+    of a later vocabulary that uses no new words is read like any other.
     """
     try:
         yield
@@ -71,7 +71,7 @@ def naming_vocabulary(where: str, number: object) -> Iterator[None]:
 def _first_line(error: PolicyError | InputError) -> str:
     """Return an error's message without its position and suggestions.
 
-    The reader is too old for them.
+    This memlab is too old for the text, so its suggestions would mislead.
     """
     message = error.message if isinstance(error, PolicyError) else str(error)
     if isinstance(error, UnknownName):
@@ -109,7 +109,7 @@ class Version(Displayed):
     source
         Text of the policy.
     helpers
-        Texts of ``defn`` forms that it was compiled with.
+        Texts of the ``defn`` forms that the policy was compiled with.
     reason
         Reason given for the change.
     params
@@ -178,7 +178,8 @@ class _Entry(NamedTuple):
 class _Live(NamedTuple):
     """The active pack after one event, with its logged hash.
 
-    The field `loaded` is None if the pack needs an extension that is not registered; `refusal` is then the message.
+    The field `loaded` is None if the pack needs an extension that is not registered. `refusal` is
+    then the error message.
     """
 
     seq: int
@@ -190,7 +191,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash of the pack as read by this memlab, else the logged hash."""
+        """Hash that this memlab computes for the pack, or the logged hash if it cannot."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property
@@ -259,7 +260,7 @@ class VersionLog:
     def with_pins(self, pack: Pack) -> Pack:
         """Return a pack with the pinned policies in their slots.
 
-        It is the pack that would be active.
+        The result is the pack that would be active.
 
         Parameters
         ----------
@@ -279,10 +280,10 @@ class VersionLog:
     # -- fold of events ---------------------------------------------------------------------------------------------
 
     def fold(self, event: Event, source_of: Callable[[str], str]) -> None:
-        """Apply one event. Events of other kinds, and those applied before, are ignored.
+        """Apply one event. Other kinds of events and events applied before are ignored.
 
-        An event that cannot be applied, because its policy is of a later version, raises an error every time. No
-        outdated policy is used silently.
+        An event whose policy is of a later version raises an error every time, so that no outdated
+        policy is used silently.
 
         Parameters
         ----------
@@ -316,7 +317,7 @@ class VersionLog:
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
         """Record a policy event that needs a missing extension.
 
-        The lab opens, and reading its pack raises an error.
+        The lab opens, but reading its active pack raises an error.
         """
         if event.kind in ("challenge", "end-challenge"):
             warnings.warn(
@@ -384,7 +385,7 @@ class VersionLog:
     def _put(self, event: Event, slot: str, policy: Policy) -> None:
         """Make another policy active in one slot.
 
-        Pinning the active one creates no version.
+        If a pin keeps the active policy, no version is added.
         """
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
         self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
@@ -398,7 +399,7 @@ class VersionLog:
     def _live(self, event: Event, pack: Pack) -> None:
         """Record the active pack after an event."""
         body = event.body
-        # The first labs, before there were pins, stored the hash of the active pack under other names.
+        # Labs from before pins existed stored the hash of the active pack under other names.
         hash = body.get("live") or body.get(
             {"use": "hash", "install": "pack"}.get(event.kind, ""), pack.hash
         )
@@ -406,7 +407,7 @@ class VersionLog:
         self._hashes.setdefault(hash)
 
     def _added(self, event: Event, slot: str, policy: Policy, hash: str) -> Version:
-        """Add a version of a slot for a compiled policy."""
+        """Add a version of a slot with a compiled policy, and return it."""
         params = tuple(
             (item.name, item.value) for item in policy.params.values() if item.value != item.default
         )
@@ -421,7 +422,7 @@ class VersionLog:
         helpers: tuple[str, ...],
         params: tuple[tuple[str, float], ...],
     ) -> Version:
-        """Add a version of a slot."""
+        """Add a version of a slot from its parts, and return it."""
         version = Version(
             number=len(self._versions[slot]) + 1,
             seq=event.seq,
@@ -528,10 +529,10 @@ class VersionLog:
         )
 
     def previous_pack(self) -> int:
-        """Return the event after which the previous pack was active.
+        """Return the number of the event after which the previous pack was active.
 
-        Policies installed since then are undone with the pack. Uses that changed nothing are skipped, and so are packs
-        that decide like the active one.
+        A rollback to it undoes policies that were installed since. Events that changed nothing are
+        skipped, and so are packs that decide like the active one.
 
         Returns
         -------
@@ -556,7 +557,7 @@ class VersionLog:
         )
 
     def event_of(self, wanted: int | str) -> int:
-        """Return the event after which a pack was active.
+        """Return the number of the event after which a pack was active.
 
         Parameters
         ----------
@@ -706,7 +707,7 @@ class VersionLog:
 
 
 def _naming_vocabulary(event: Event) -> AbstractContextManager[None]:
-    """Return the context manager in which an event's text is read."""
+    """Return a context that converts errors in an event's text to NewerLab."""
     return naming_vocabulary(f"Event {event.seq} ({event.kind})", event.body.get(VOCABULARY, 1))
 
 
@@ -731,7 +732,7 @@ def _policy_in(event: Event, source_of: Callable[[str], str]) -> Policy:
 
 
 def _action(kind: str) -> str:
-    """Return the action of an event in the history."""
+    """Return the word for a kind of event in the history."""
     return "rollback" if kind == "rollback-pack" else kind
 
 

@@ -25,7 +25,7 @@ from memlab.kernel.state import State
 __all__ = ["Candidates", "corrects", "min_max", "takes_over"]
 
 
-# Statements that replace an older answer: later ones on the same subject.
+# Features of statements that replace an older answer on the same subject.
 
 
 _TYPICAL, _AT_TYPICAL, _PER_LOG_WORD = 8.0, 0.03, 0.233
@@ -33,11 +33,12 @@ _TYPICAL, _AT_TYPICAL, _PER_LOG_WORD = 8.0, 0.03, 0.233
 logarithm of the geometric mean of their lengths. Fitted to 9,290 pairs of statements of tests and experiments."""
 
 _BIAS, _PER_NEARER, _PER_GAP, _PER_LATE, _PER_SHARED = -6.7, 5.5, 5.1, 5.2, 7.0
-"""Log-odds that a correction corrects a given older statement.
+"""Coefficients of the log-odds that a correction corrects a given older statement.
 
-The terms: how much closer the two are than an unrelated pair; the gap to the nearest older statement; the feature
-``late`` of the correction; the share of common words in the shorter text. Fitted by ``experiments/corrects.py`` to labs
-in which half of the corrections correct no stored statement.
+In order, they weigh a constant, the closeness above that of an unrelated pair, the gap to the
+nearest older statement, the feature ``late`` of the correction, and the share of common words in
+the shorter text. Fitted by ``experiments/corrects.py`` to labs in which half of the corrections
+correct no stored statement.
 """
 
 _IF_CHANGE = 2.0
@@ -46,13 +47,13 @@ _IF_CHANGE = 2.0
 The fit gives .3. The value is set by hand between the odds of right and wrong corrections."""
 
 _ODDS = (-1.5, -0.75)
-"""Log-odds at which the share of a correction begins to rise from 0, and at which it reaches 1."""
+"""Log-odds at which the certainty of a correction leaves 0 and reaches 1."""
 
 Scores = NDArray[np.float64]
 
 
 def min_max(values: Scores) -> Scores:
-    """Scale values to 0..1 over the pool; all are 0 if they are equal."""
+    """Scale values to 0..1 over the pool; return zeros if all values are equal."""
     if not len(values):
         return values
     low, high = np.minimum.reduce(values), np.maximum.reduce(values)
@@ -69,8 +70,10 @@ def takes_over(
 ) -> Scores:
     """Return how strongly each statement replaces an older relevant one.
 
-    The older statement has the same speaker and another session. The value is the maximum of the closeness of both times the cube of the relevance of the older one, or 0. A memory
-    without a session (code -1) differs from every session. A pool of 100 takes .3 milliseconds of processor time.
+    An older statement counts if it has the same speaker and another session. The value is the
+    maximum, over these statements, of the closeness times the cubed relevance of the older one, or
+    0 if there is none. A memory without a session (code -1) differs from every session. A pool of
+    100 takes .3 milliseconds of processor time.
     """
     if not len(vectors):
         return np.zeros(0)
@@ -102,12 +105,12 @@ def corrects(
 ) -> Scores:
     """Return the cubed relevance of the statement that each correction corrects.
 
-    It is 0 except for ``rows``.
+    It is multiplied by the certainty of the correction, and 0 for candidates outside ``rows``.
 
     Parameters
     ----------
     rows
-        The positions of corrections in the pool, in any order.
+        The positions of corrections in the pool. They need not be sorted.
     vectors
         The stored vectors of the pool.
     relevance, late, words
@@ -121,9 +124,10 @@ def corrects(
 
     Notes
     -----
-    A correction rarely repeats the words of the corrected statement. These signals identify the older statement: closeness
-    given the lengths of both texts, the gap to the nearest statement, common words, and the match of the correction
-    with the query. Both have the same speaker. A correction of a correction inherits the relevance of the first statement.
+    A correction rarely repeats the words of the corrected statement. The older statement is identified
+    by the closeness given the lengths of both texts and by the gap to the nearest statement. Common
+    words and the match of the correction with the query count as well. Only statements of the same
+    speaker count. A correction of a correction inherits the relevance of the first statement.
     """
     scores = np.zeros(len(vectors))
     allowed = _find_older(created, speakers)
@@ -156,9 +160,9 @@ def _common_share(first: frozenset[int], second: frozenset[int]) -> float:
 
 
 def _find_older(created: NDArray[Any], speakers: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return bool[rows, rows]: whether the column is older than the row.
+    """Return bool[rows, rows]: whether the column's statement is older than the row's.
 
-    Both must have the same speaker.
+    The value is False if the two speakers differ.
     """
     return np.asarray((created < created[:, None]) & (speakers == speakers[:, None]))
 
@@ -204,7 +208,10 @@ _INDEPENDENT = (
     *("seed", "received", "activation", "hops", "session-lexical", "names-speaker", "names-other"),
     *("coverage", "similarity", "lexical"),
 )
-"""Features of a candidate that do not depend on the other candidates, so that a part of a pool keeps them."""
+"""Features of a candidate that do not depend on the other candidates.
+
+A selection of a pool keeps their values.
+"""
 
 
 class Candidates(Moment):
@@ -327,7 +334,7 @@ class Candidates(Moment):
     def _windows(self) -> Rows:
         """Return each row with two neighbours before and after it in its session.
 
-        -1 stands for no neighbour.
+        -1 stands for a missing neighbour.
         """
         if "windows" not in self._cache:
             self._cache["windows"] = self.state.rows_around(
@@ -336,7 +343,7 @@ class Candidates(Moment):
         return self._cache["windows"]
 
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
-        """Return the capitalised word forms of the rows, and the number per row."""
+        """Return the rows' word forms, which are capitalised, and the number per row."""
         if self._forms is None:
             self._forms = self.query.words.written.forms_of(self.rows)
         return self._forms
@@ -360,7 +367,7 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return the feature ``corrects``."""
+        """Return the feature ``corrects``: 0 for all rows that are not corrections."""
         kinds = self.state.names["kind"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
         if not len(rows):
@@ -379,9 +386,11 @@ class Candidates(Moment):
         )
 
     def _outdated(self) -> Values:
-        """Return the feature ``outdated``.
+        """Return the feature ``outdated``: query words in a statement that was updated.
 
-        Texts are read only of pairs in which both memories contain enough words of the query.
+        The value is the share of the query's words in a statement that a later memory restates, or
+        0 if it is below the minimum. Texts are read only of pairs in which both memories contain
+        enough words of the query.
         """
         shares, edges = np.zeros(len(self)), self.state.edges
         updated = edges.entered(_UPDATES)
@@ -424,7 +433,7 @@ class Candidates(Moment):
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def _nearness(self) -> Values:
-        """Return the feature ``nearness``."""
+        """Return the feature ``nearness``: closeness corrected for length, shared words."""
         if not self.query.embedder.calibrated:
             return self["closeness"]
         specific = self.query.specific_matches

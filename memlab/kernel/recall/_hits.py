@@ -1,6 +1,6 @@
 """The results of a recall: hits that explain their scores.
 
-They render in a notebook and a terminal.
+Hits render in a notebook and in a terminal.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ScoreExplanation(Displayed):
     memory
         The id of the memory.
     score
-        The score by the policy.
+        The score that the policy computes.
     terms
         The additive terms of the active branch of the policy with their values, which sum to ``score``.
     policy, hash
@@ -72,7 +72,7 @@ class ScoreExplanation(Displayed):
     features
         The values of the features that the policy reads.
     tree
-        The whole computation.
+        The whole computation, step by step.
     labels, groups
         A label in words for each of ``terms`` and its group, from the comments of the policy's text;
         empty strings where the policy has no comment.
@@ -119,8 +119,8 @@ class ScoreExplanation(Displayed):
     def parts(self) -> tuple[tuple[str, str, float], ...]:
         """Group, label and value of each part of the score.
 
-        The largest group is first, and within a group the largest part. Terms without a label are parts under their
-        expression, in the group "" unless the policy names one.
+        The largest group is first, and within a group the largest part. A term without a label is
+        listed by its expression, in the group "" unless the policy names one.
         """
         parts: tuple[tuple[str, str, float], ...] = load_part("group-terms")(self)
         return parts
@@ -436,12 +436,12 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _policy(self) -> Policy:
-        """The policy of the recall score."""
+        """The policy of the slot ``recall-score``."""
         return self.pack.policies["recall-score"]
 
     @cached_property
     def _aggregates(self) -> pl.DataFrame:
-        """The aggregates of the policy, one row per candidate."""
+        """The values of the policy's aggregates over the pool, one row per candidate."""
         return self._policy.aggregates(self.slate.frame)
 
     def _index(self, memory: Hit | int) -> int:
@@ -510,7 +510,7 @@ class Hits(Sequence[Hit], Displayed):
     def _describe_order(self, index: int) -> str:
         """Describe how the pack ranks a candidate differently from its score.
 
-        Returns nothing if they agree.
+        Returns "" if rank and score agree, and for a probe.
         """
         scores = self.slate.scores
         if self.slate.ids[index] in self.slate.probes or scores[index] != scores[index]:
@@ -531,8 +531,9 @@ class Hits(Sequence[Hit], Displayed):
         a
             A hit or a memory id. The candidate need not have been shown.
         b
-            The candidate to compare with. By default, this is the best candidate that was not shown if ``a`` was
-            shown, and otherwise the last one shown by its score.
+            The candidate to compare with. By default, this is the best candidate that was not shown
+            if ``a`` was shown, and otherwise the lowest-ranked candidate that was shown and is no
+            probe.
 
         Returns
         -------
@@ -593,7 +594,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _answered(self) -> str:
-        """A note on the probability of an answer."""
+        """A note on the probability that the results contain the answer."""
         return "" if self.known is None else f"; {likely(self.known)}"
 
     @property
@@ -604,7 +605,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """The notes below the hits."""
+        """Notes on memory that is off, repeated memories and probes."""
         drawn = sum(hit.probe for hit in self)
         probes = f"probe (?): not in the top {len(self) - drawn}; drawn at random to explore"
         before = (
@@ -663,7 +664,7 @@ class Hits(Sequence[Hit], Displayed):
 
 
 def likely(probability: float) -> str:
-    """Write the probability that a recall contains the answer.
+    """Return a phrase for the probability that a recall contains the answer.
 
     >>> likely(0.634), likely(0.999)
     ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
@@ -698,7 +699,7 @@ def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | 
 def _display_text(hit: Hit) -> str:
     """Return the clipped text of a hit.
 
-    Of a long text it is the passage, which expands to the whole.
+    For a long text, the best passage is shown, and it expands to the whole text.
     """
     span = hit._span
     if span is None:
@@ -710,17 +711,17 @@ def _display_text(hit: Hit) -> str:
 
 def _note_duplicates(hit: Hit) -> str:
     """Return a note with the number of near-duplicates of a hit."""
-    return f" (and {len(hit.also)} like it)" if hit.also else ""
+    return f" (and {len(hit.also)}  near-duplicates)" if hit.also else ""
 
 
 def _short(value: float | bool | str | None) -> str:
-    """Format a feature value with four digits."""
+    """Format a feature value with four significant digits."""
     if isinstance(value, float) and not isinstance(value, bool | np.bool_):
         return f"{value:.4g}"
     return str(value)
 
 
-# The memories most similar to one of them, by the cosine of their stored vectors.
+# Memories similar to a given memory, by the cosine of their stored vectors.
 
 
 # The columns of a frame of similar memories that are read from the memories.
@@ -730,7 +731,8 @@ _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 def similar(state: State, row: int, population: Population, *, limit: int) -> pl.DataFrame:
     """Return the memories of ``population`` nearest to the memory in ``row``.
 
-    The memory itself is left out. Ties are broken by id. A memory that waits for its vector is similar to none.
+    The memory itself is left out. Ties are broken by id. A memory that has no vector yet is similar
+    to none.
     """
     vector = state.vectors.take(np.array([row]))[0]
     search = population.search

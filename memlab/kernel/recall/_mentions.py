@@ -1,9 +1,10 @@
 """Mentions in a query: dates, phrases, files, tags and triggers.
 
-Dates are written as ``2023-05-07``, ``7 May 2023``, ``May 7th``, ``May 2023``, ``in May``, ``in 2022``, ``on Friday``,
-``yesterday``, ``last week`` or ``two months ago``. Names are English; days are those of UTC. Memories are in the past,
-so a weekday is the last one before today. A day or month without a year is the last one before the newest
-memory was created. So a query years later still refers to a year with memories.
+Dates are written as ``2023-05-07``, ``7 May 2023``, ``May 7th``, ``May 2023``, ``in May``, ``in
+2022``, ``on Friday``, ``yesterday``, ``last week`` or ``two months ago``. Names are English; days
+are those of UTC. Memories describe the past, so a weekday means the last such day before today. A
+day or month without a year means the last one before the newest memory was created. So a query
+years later still refers to a year with memories.
 
 The text is read once, word by word, with at most four words of context.
 """
@@ -89,7 +90,7 @@ _BEFORE_A_YEAR = frozenset(
 DATE_CUES = frozenset(
     (*_MONTHS, *_WEEKDAYS, "today", "tonight", "yesterday", "last", "this", "ago")
 )
-"""Words of which a text without digits must contain one to name a date."""
+"""A text without digits names a date only if it contains one of these words."""
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 """The range of four-digit numbers that are read as years."""
@@ -98,7 +99,8 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2199
 def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ...]:
     """Return the spans of time that ``text`` names at the instant ``at``.
 
-    They are in the order of the text. A date without a year is before ``newest``, if that is earlier than ``at``.
+    The spans are in the order of the text. A date without a year is before ``newest``, if that is
+    earlier than ``at``.
 
     >>> noon = 1_684_497_600_000_000  # Friday, 19 May 2023, 12:00
     >>> [(start // DAY, end // DAY) for start, end in named_dates("What did we plan on 7 May, and last week?", noon)]
@@ -120,7 +122,8 @@ def named_dates(text: str, at: int, newest: int | None = None) -> tuple[Span, ..
 def _utc_day(instant: int) -> date | None:
     """Return the UTC day of an instant.
 
-    None in the last year that dates reach and in the first ten, where the previous or next unit may not exist.
+    Return None in the first ten years and the last year of the calendar, where the previous or next
+    unit may not exist.
     """
     day = instant // DAY + _EPOCH
     return date.fromordinal(day) if 3_653 < day < date.max.toordinal() - 365 else None
@@ -152,7 +155,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[date, date]]:
-    """Yield each span that words name, as its first day and the day after its last."""
+    """Yield each span of time in the words, as its first day and the day after it."""
     position = 0
     while position < len(words):
         used, span = _read_date(words, position, today, latest)
@@ -164,7 +167,7 @@ def date_spans(words: list[str], today: date, latest: date) -> Iterator[tuple[da
 def _read_date(
     words: list[str], position: int, today: date, latest: date
 ) -> tuple[int, tuple[date, date] | None]:
-    """Return the number of words read, and the span that begins here, or None."""
+    """Read a date at ``position``; return the number of words read and its span."""
     word = words[position]
     before = words[position - 1] if position else ""
     after = [*words[position + 1 : position + 5], "", "", "", ""]
@@ -250,7 +253,8 @@ def _calendar_unit(name: str, back: int, today: date) -> tuple[date, date] | Non
 def _day_of_month(month: int, day: int, year: int | None, latest: date) -> tuple[date, date] | None:
     """Return a day of a month in ``year``, or in the last year that fits.
 
-    The last year is one in which the day is not after ``latest``. 29 February needs up to eight years.
+    Without a year, the result is in the last year in which the day is not after ``latest``. 29
+    February needs up to eight years.
     """
     if year is not None:
         return _span_of_day(year, month, day)
@@ -409,9 +413,10 @@ _DEEP = 32
 
 # Triggers: texts that add a memory to the candidates of every query that contains them.
 #
-# A trigger matches if it occurs in the query, ignoring case. ``*`` matches any text, also none (``log*password``). The
-# pattern language has nothing else, so that no pattern can be slow: the query is searched once for each part between
-# stars, from left to right. A trigger that consists of stars is literal.
+# A trigger matches if it occurs in the query, ignoring case. ``*`` matches any text, including none
+# (``log*password``). The pattern language has nothing else, so that no pattern can be slow: the
+# query is searched once for each part between stars, from left to right. A trigger that consists of
+# stars is literal.
 #
 # Triggers are indexed by the first letters of their longest part; only those whose letters occur are compared.
 
@@ -432,9 +437,9 @@ def occurs(trigger: str, text: str) -> bool:
 
 
 class Triggers:
-    """The triggers of a state, indexed by their letters.
+    """The triggers of a state, indexed by their first letters.
 
-    Those of new memories are added on access.
+    Triggers of new memories are indexed when they are first needed.
     """
 
     def __init__(self) -> None:
@@ -456,7 +461,7 @@ class Triggers:
         return np.array(sorted(set(rows)), dtype=np.int64)
 
     def _starts(self, text: str) -> list[str]:
-        """Return the indexed letters that occur in the text.
+        """Return the indexed first letters that occur in the text.
 
         The shorter of two lists is searched: the indexed letters, or the pieces of the text.
         """

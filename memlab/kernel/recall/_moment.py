@@ -84,11 +84,11 @@ TEST, NULLABLE, CODES, PLAIN = "test", "nullable", "codes", "plain"
 """The forms of an input: a test of sets, a column with a mask of nulls, codes of words, or a plain column."""
 
 _CACHED_READINGS = 256
-"""Readings in the cache: those of the policies of recently used packs."""
+"""Maximum number of cached readings, enough for policies of recently used packs."""
 
 
 class Features(Protocol):
-    """Columns of features by name."""
+    """An object that returns the values of features by name."""
 
     def __getitem__(self, name: str) -> Values: ...
 
@@ -109,8 +109,8 @@ def columns(
 ) -> dict[str, Column]:
     """Return the inputs of ``policy`` as columns with their nulls.
 
-    Values of ``inputs`` take precedence over features. ``at`` selects rows. A policy without inputs gets one column, which
-    sets the number of rows.
+    Values of ``inputs`` take precedence over features. ``at`` selects rows by position. A policy
+    without inputs gets one column, which only sets the number of rows.
     """
     columns_by_name: dict[str, Column] = {}
     tests = policy.derived
@@ -126,9 +126,10 @@ def columns(
 
 
 class Reading:
-    """The inputs of a policy with the form of each.
+    """The inputs that a policy reads, and the form in which it reads each.
 
-    A test of sets comes with its sets, a nullable feature with a mask, and words compared only with constants as codes.
+    A test of sets is an input of its own. A nullable feature comes with a mask of nulls. Words that
+    are compared only with constants come as codes.
     """
 
     def __init__(self, policy: Policy, program: Program) -> None:
@@ -270,7 +271,7 @@ def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
     if seconds > _SLOW:
         warnings.warn(
             f"{_name_feature(feature)} took {seconds:.0f} seconds for {len(moment)} memories, and the recall waited for "
-            "it.",
+            "it. Make its function faster.",
             ExtensionWarning,
             stacklevel=2,
         )
@@ -283,7 +284,7 @@ def extended_values(feature: Feature, moment: Moment) -> NDArray[Any]:
 
 
 def _name_feature(feature: Feature) -> str:
-    """Return the opening words of an error about an extension's feature."""
+    """Return the subject of an error message: a feature and its extension."""
     return f"The feature {feature.name} of the extension {feature.owner}"
 
 
@@ -293,7 +294,7 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, and declares numbers."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares numbers."
         )
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
@@ -305,23 +306,23 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values of a boolean feature."""
+    """Check a boolean feature's values and return them, as float64 if it is nullable."""
     if feature.nullable:
         return _check_numbers(feature, values)
     if values.dtype.kind != "b":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, and declares true or false."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares true or false."
         )
     return values
 
 
 def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values of a string feature."""
+    """Check a string feature's values and return them as an array of objects."""
     words: list[Any] = values.tolist()
     for word in words:
         if word is not None and not isinstance(word, str):
             raise ExtensionError(
-                f"{_name_feature(feature)} returned {word!r:.60}, and declares strings."
+                f"{_name_feature(feature)} returned {word!r:.60}, but declares strings."
             )
         if word is not None and feature.words and word not in feature.words:
             raise ExtensionError(
@@ -475,9 +476,10 @@ class Moment:
         return extended_values(FEATURES[name], self)
 
     def fill(self, table: NDArray[np.float64], names: tuple[str, ...]) -> None:
-        """Write numbers and flags into the first rows of f64[names, rows]; null is NaN.
+        """Write numeric features into the first rows of a table, f64[names, rows].
 
-        Stored columns are gathered in one call, which is faster than one call for each.
+        Flags become 0 and 1, and null becomes NaN. Stored columns are gathered in one call, which
+        is faster than one call for each.
         """
         layout = _layout(names)
         numbers = self.state.numbers
@@ -589,7 +591,7 @@ class Moment:
     def use_days(self) -> Values:
         """Return f64[uses, rows]: the ages of each row's latest uses in days.
 
-        The newest is first; NaN stands for no use.
+        The newest use is first; NaN stands for a missing use.
         """
         if "use-days" not in self._cache:
             uses = self.state.uses
@@ -644,7 +646,7 @@ class Moment:
         return self._cache["half-life"]
 
     def _recency(self) -> Values:
-        """Return the decay factor of each memory: 0.5 to the power of age / half-life."""
+        """Return the decay factor of each memory: 0.5 to the power of idle / half-life."""
         with nullcontext() if self.quiet else np.errstate(all="ignore"):
             return np.asarray(np.exp(-_LN2 * self["idle-days"] / self.half_life()))
 
@@ -659,7 +661,7 @@ class Moment:
 # Most packs have one half-life for all memories, and each recall asks for it.
 @lru_cache(maxsize=64)
 def _same_half_life(policy: Policy, base: float) -> float:
-    """Return the result of a policy without features for every memory; NaN for null."""
+    """Return the half-life that a policy without features gives to every memory."""
     same = policy.row({"base-half-days": base})
     return float(same) if isinstance(same, float) else math.nan
 

@@ -173,7 +173,7 @@ def seed(run: Run) -> None:
 def admitted_rows(run: Run, rows: Rows, *, hops: int) -> Rows:
     """Return the rows that are eligible and not expired.
 
-    No search returned these rows; ``hops`` is the distance that ``eligible`` reads for them.
+    No search found these rows, so ``eligible`` reads ``hops`` as their distance.
     """
     if not len(rows):
         return rows
@@ -189,7 +189,7 @@ def _are_eligible(pool: Candidates) -> Flags:
 
 
 def _have_expired(run: Run, pool: Candidates) -> Flags:
-    """Return which candidates ``promote`` or ``forget`` removes from recall."""
+    """Return a mask of the candidates that ``promote`` or ``forget`` would remove."""
     if not run.plan.ending.possible(run.state):
         return np.zeros(len(pool), dtype=np.bool_)
     return is_expired(pool)
@@ -339,7 +339,7 @@ def _remove_ineligible(run: Run, reached: Reached) -> Reached:
 def cut(run: Run) -> None:
     """Keep the best candidates by the slot ``cut``.
 
-    Memories that a selection names are kept, too.
+    Memories that the run's selection requests are kept too.
     """
     reached = Candidates(run.state, run.plan.pack, run.query, run.reached.rows)
     reached.give(**dict(zip(Reached._fields[1:], run.reached[1:], strict=True)))
@@ -352,7 +352,7 @@ def cut(run: Run) -> None:
 
 
 def _add_requested(run: Run, requested: Rows) -> Candidates:
-    """Return the pool with the admissible rows that a selection names."""
+    """Return the pool with the admissible rows that a selection requests."""
     pool = run.pool
     rows = admitted_rows(run, requested[~is_in_sorted(requested, pool.rows)], hops=1)
     if not len(rows):
@@ -454,7 +454,8 @@ def _rank_pool(run: Run, limit: int) -> Ranking:
 def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Selected:
     """Apply a selection, such as that of a context, to the order of the pool.
 
-    The items that the selection names come first. The results of challengers are limited to what it allows.
+    The items that the selection requires come first. The results of challengers are limited to
+    candidates that the selection allows.
     """
     chosen = selection.choose(
         run.pool,
@@ -488,7 +489,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
     """Return the certain rows, then the best rows that a selection allows.
 
-    There are at most ``limit`` of the latter.
+    At most ``limit`` rows follow the certain ones.
     """
     return np.concatenate([first, rows[is_in_sorted(rows, open_to_all)][:limit]])
 
@@ -545,9 +546,8 @@ def _rank_challenger(run: Run, challenge: Challenge, limit: int) -> ChallengerRe
 def _add_to_pool(run: Run, ranking: Ranking, opposed: Sequence[ChallengerResults]) -> Ranking:
     """Add admissible results of challengers to the pool.
 
-    They are ranked last and scored -inf.
-
-    Returns the ranking with the positions of the larger pool.
+    The added candidates are ranked last and scored -inf. Returns the ranking with the positions of
+    the larger pool.
     """
     pool = run.pool
     rows = np.unique(np.concatenate([results.rows for results in opposed] or [pool.rows[:0]]))
@@ -605,9 +605,9 @@ def explore(run: Run) -> None:
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
-    """Draw what is shown while packs are challenged.
+    """Draw the shown items under the design of the running challenges.
 
-    Describes the draw for the slate.
+    The draw is described for the slate.
     """
     selected, pool = run.selected, run.pool
     certain, count = selected.certain_positions, len(pool.rows)
@@ -679,7 +679,7 @@ STAGES.declare(
 
 
 class Recaller:
-    """The recalls of states that share an embedder.
+    """The executor of recalls on states that share an embedder.
 
     It caches plans, populations and names.
     """

@@ -1,6 +1,7 @@
 """The compiled plan of a pack.
 
-It has settings as numbers, stages in order, and the constant parts of the pack's slates.
+A plan has the settings as numbers, the stages in order, and the constant parts of the pack's
+slates.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def read_statuses(state: State, rows: Rows) -> Codes:
 
 
 class Ending(NamedTuple):
-    """The memories that a pack's ``promote`` and ``forget`` could remove.
+    """The memories that a pack's ``promote`` and ``forget`` could remove from recall.
 
     They are derived from the texts of the policies.
     """
@@ -113,8 +114,9 @@ def analyse_ending(pack: Pack) -> Ending:
 def is_expired(moment: Moment) -> Flags:
     """Return which memories ``promote`` or ``forget`` removes from recall.
 
-    Their stored status still takes part in recall. The possible results of a policy are derived from its text. Most
-    packs can only remove memories with a time to live, so this takes 7 microseconds if no memory has one.
+    Only memories whose stored status takes part in recall count. The possible results of a policy
+    are derived from its text. Most packs can only remove memories with a time to live, so this
+    takes 7 microseconds if no memory has one.
     """
     over = np.zeros(len(moment), dtype=np.bool_)
     promoting, forgets = _to_promote(moment), _may_forget(moment.pack.policies["forget"])
@@ -138,7 +140,7 @@ def is_expired(moment: Moment) -> Flags:
     return np.asarray(over & _IN_RECALL[before])
 
 
-# The policy is evaluated once for each status, at every recall without the cache.
+# Without the cache, every recall would evaluate the policy once for each status.
 @lru_cache(maxsize=256)
 def _may_forget(policy: Policy) -> bool:
     """Return whether a ``forget`` policy could remove a recallable memory."""
@@ -148,7 +150,7 @@ def _may_forget(policy: Policy) -> bool:
 
 
 def _to_promote(moment: Moment) -> Rows:
-    """Return the candidates whose status the policy ``promote`` might change."""
+    """Return the positions of memories whose status ``promote`` might change."""
     promotes = analyse_ending(moment.pack).promotes
     if promotes == "any":
         return np.arange(len(moment))
@@ -158,7 +160,7 @@ def _to_promote(moment: Moment) -> Rows:
 
 
 def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
-    """Return whether a policy with these results removes no memory.
+    """Return whether a policy with these results keeps every memory in recall.
 
     A null result keeps the status.
     """
@@ -171,7 +173,7 @@ def _stays(results: frozenset[tuple[str, Value]] | None) -> bool:
 def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
     """Apply ``promote`` until statuses settle; return the moment and the statuses.
 
-    Statuses are indices into ``STATUSES``. ``promote`` is evaluated until no status changes.
+    Statuses are indices into ``STATUSES``.
 
     Raises
     ------
@@ -378,13 +380,19 @@ def _fault_of(stage: Stage, run: Run) -> str | None:
 
 
 _RANKING = ("recall-score", "explore")
-"""The slots whose tests of sets are logged: evaluation scores a logged pool again by them."""
+"""The slots whose tests of sets are logged.
+
+Evaluation scores logged pools again, and reads these tests.
+"""
 
 _BEGINS_WITH = ("question",)
 """The attributes that a run has before its first stage."""
 
 _CACHED_PLANS = 32
-"""Plans in the cache: of the active pack, its challengers, and packs that are compared with them."""
+"""Maximum number of cached plans.
+
+They are those of the active pack, its challengers, and packs compared with them.
+"""
 
 
 @dataclass(frozen=True)
@@ -466,7 +474,7 @@ class Plan:
     def log_with(self, challengers: Sequence[Pack]) -> Logging:
         """Return what slates log while the given packs are challengers.
 
-        They have the features that the challengers read.
+        Slates then include the features that the challengers read.
         """
         key = tuple(pack.hash for pack in challengers)
         logging = self._logs.get(key) if key else self.log
@@ -493,7 +501,7 @@ class Plans:
     def get(self, pack: Pack) -> Plan:
         """Return the plan of a pack.
 
-        It is compiled again after an extension is registered or removed.
+        The plan is compiled again after an extension is registered or removed.
         """
         # Packs of the same hash may differ in name and in the score that ``known`` is calibrated for.
         key = pack.hash, pack.name, pack.known_for, FEATURES.changes, STAGES.changes
@@ -563,7 +571,7 @@ def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
         return None
-    # A memory that a selection names counts as one hop away.
+    # A memory that a selection requests counts as one hop away.
     hops = [{"hops": float(number)} for number in range(steps + 2)]
     return tuple(policy.row(inputs if policy.inputs else {}) is True for inputs in hops)
 

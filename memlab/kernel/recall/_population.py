@@ -48,7 +48,10 @@ _LASTING = {
     "created",
     *(n for n, c in MEMORY.items() if c.storage not in ("num", "bool", "time")),
 }
-"""Columns that change only with ``State.changes``. Use and feedback change the others at every event."""
+"""Columns whose values change only when ``State.changes`` does.
+
+Use and feedback change the other columns at every event.
+"""
 
 # The nodes, aggregates, functions and scalars of Polars that only compute. Anything else is not read from a log.
 # fmt: off
@@ -72,7 +75,8 @@ _LISTED = {str(kind): kind for kind in (pl.String, pl.Int64, pl.Float64, pl.Bool
 class Where:
     """A Polars expression over the columns of ``lab.memories`` as a filter.
 
-    ``text`` is its form in the log and its identity. If ``plain`` is true, the filter can be read from the log.
+    ``text`` is the form of the filter in the log, by which filters are compared. If ``plain`` is
+    true, the filter can be read from the log.
     """
 
     text: str
@@ -216,9 +220,9 @@ class Where:
 
 
 def memory_columns(state: State, names: Sequence[str]) -> pl.DataFrame:
-    """Return columns of ``lab.memories``.
+    """Return a frame with the named columns of ``lab.memories``.
 
-    Only the named columns are built: all of them take seconds for a million memories.
+    Other columns are not built, because building all takes seconds for a million memories.
     """
     return pl.DataFrame([state.column(name) for name in dict.fromkeys(names)])
 
@@ -333,7 +337,8 @@ def _is_plain(node: Any) -> bool:
 def _is_operand(value: Any) -> bool:
     """Return whether a value is harmless inside a serialised expression.
 
-    It is a plain expression, a list of them, a scalar, or options of an aggregate.
+    A harmless value is a plain expression, a list of harmless values, a scalar, or options of an
+    aggregate.
     """
     if isinstance(value, list):
         return all(map(_is_operand, value))
@@ -345,8 +350,7 @@ def _is_operand(value: Any) -> bool:
 
 
 def _is_plain_literal(inner: Any) -> bool:
-    # The type of a cast.
-    """Return whether a literal is a plain scalar."""
+    """Return whether a literal is a plain scalar or the type of a cast, a string."""
     if isinstance(inner, str):
         return True
     if not isinstance(inner, dict) or len(inner) != 1:
@@ -385,7 +389,7 @@ _VOCABULARIES = {
 class Filters:
     """The filters of a recall.
 
-    None admits every memory, unless an attribute below says otherwise.
+    A filter that is None admits every memory, except as stated below.
 
     Attributes
     ----------
@@ -441,7 +445,7 @@ class Filters:
         branch, season
             One name or several.
         viewer
-            The user or agent for whom the recall is.
+            The user or agent who reads the results.
         where
             A Polars expression over columns of ``lab.memories``.
 
@@ -563,7 +567,7 @@ def _check_words(name: str, requested: WordOrWords) -> tuple[str, ...] | None:
 
 
 _POPULATIONS = 16
-"""Populations in the cache of a state: of the filters that recent recalls used."""
+"""Maximum number of cached populations of a state, one per set of recent filters."""
 
 Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -571,10 +575,11 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Lengths:
-    """The number of words of the first ``count`` memories of a population.
+    """Statistics of text lengths, in words, of the first memories of a population.
 
-    ``total`` is the sum, ``sessions`` that of each session. ``parts`` is the number of passages, where a short memory
-    is one passage.
+    ``count`` is the number of these memories, ``total`` the sum of their lengths, and ``sessions``
+    the sum of each session. ``parts`` is the number of passages, where a short memory is one
+    passage.
     """
 
     count: int
@@ -604,7 +609,7 @@ class Population:
     mask
         The memories that take part; None if all do.
     speakers
-        The codes of their speakers.
+        The codes of the speakers of these memories.
     """
 
     mask: Mask | None
@@ -621,9 +626,9 @@ class Population:
         return len(self.rows)
 
     def lengths(self, state: State, words: Words) -> Lengths:
-        """Return the length of each memory of the population, in indexed words.
+        """Return statistics of the text lengths of the population, in indexed words.
 
-        The result is cached by language; only added memories are counted.
+        The result is cached by language. Only memories that were added since are counted.
         """
         cached = self._lengths.get(words.language)
         if cached is None or cached.count < len(self):
@@ -647,7 +652,7 @@ class Population:
         return cached
 
     def _count_passages(self, words: Words, rows: Rows) -> int:
-        """Return the number of passages of the last rows of the population."""
+        """Return the number of passages of ``rows``, the last rows of the population."""
         if words.passages is None or not len(rows):
             return len(rows)
         memory_of = words.passages.of
@@ -669,7 +674,7 @@ class Population:
         return instant
 
     def names(self, state: State) -> frozenset[str]:
-        """Return the words of the names of all speakers."""
+        """Return the words that occur in the names of the population's speakers."""
         if not self._names:
             vocabulary = state.names["speaker"].vocabulary
             self._names.append(
@@ -681,13 +686,13 @@ class Population:
 
     @property
     def search(self) -> dict[str, Any]:
-        """The arguments of ``Vectors.top`` that restrict it to the population."""
+        """The arguments of ``Vectors.top`` that restrict the search to the population."""
         if self.mask is None:
             return {}
         return {"rows": self.rows, "mask": self.mask, "key": self.key, "exact": self.exact}
 
     def keep_members(self, rows: Rows) -> Rows:
-        """Return those of the given rows that belong to the population."""
+        """Return the given rows without those outside the population."""
         return rows if self.mask is None else rows[self.mask[rows]]
 
 
@@ -695,7 +700,8 @@ class Population:
 class _CachedPopulation:
     """A cached population of the first ``size`` memories.
 
-    It has the state that it is valid for, and growing buffers.
+    ``changes`` and ``valid_at`` identify the state for which it is valid. ``rows`` and ``mask`` are
+    growing buffers.
     """
 
     changes: int
@@ -760,7 +766,7 @@ def apply_filters(
         """Return a mask of memories from ``start`` on with one of the values in a column."""
         return state.names[column].is_in(words, start)
 
-    # The most selective filters first do not help: each is one pass over a column of codes.
+    # Sorting filters by selectivity does not help, because each is one pass over a column of codes.
     mask = has_any("status", *(RECALLABLE if filters.status is None else filters.status))
     if project is not None:
         mask &= has_any("project", project, None) | has_any("scope", "global")

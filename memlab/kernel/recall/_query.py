@@ -1,4 +1,4 @@
-"""A query, and the evidence of the indexes over the eligible memories."""
+"""A query, and its matches in the vectors, words and entities of a state."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Scores = NDArray[np.float64]
 class _Table:
     """Vectors of word forms by id.
 
-    It has components, lengths (1 for a zero vector), and which vectors are computed.
+    ``norms`` has the length of each vector, 1 for a zero vector. ``known`` marks computed vectors.
     """
 
     def __init__(self, size: int) -> None:
@@ -85,7 +85,7 @@ class _Table:
 class WordVectors:
     """A cache of the vectors of single words, by the shipped model.
 
-    The embedder of the memories may be another.
+    Memories may be embedded by another embedder.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class WordVectors:
     def late(
         self, words: Words, row_forms: tuple[Rows, Rows], content: Content, skipped: Rows
     ) -> Scores:
-        """Return the mean cosine of the words of a query with the nearest word of a row.
+        """Return for each row the mean cosine of query words with their nearest word.
 
         The mean is weighted by the weights of the words.
 
@@ -142,7 +142,7 @@ class WordVectors:
         unseen = [word for word, form in zip(query_words, own.tolist(), strict=True) if form < 0]
         count, embedded, lengths = len(missing), table.vectors[:0], table.norms[:0]
         if count or unseen:
-            # In one call: a call of the embedder costs as much as five words.
+            # All words are embedded in one call, because a call costs as much as five words.
             embedded = load_embedder().embed([*words.written.names(missing), *unseen])
             wide = embedded.astype(np.float32)
             # Sums of integers below 2^24 are exact in float32.
@@ -180,7 +180,10 @@ class Content(NamedTuple):
 # A word of a speaker's name.
 _WORD = re.compile(r"\w+")
 _ALL = 10_000
-"""The maximum number of vectors for which one pass computes all similarities, also those that features read later."""
+"""Maximum number of vectors for which one pass computes all similarities.
+
+Features read these similarities later.
+"""
 
 _AROUND_K1, _AROUND_B = 0.9, 0.2
 """BM25 parameters for windows of five turns, whose length says less than that of one turn."""
@@ -202,7 +205,7 @@ class Question:
 
 
 class SpeakerNames:
-    """The speakers that a text names: any word of a name counts, ignoring case."""
+    """Finder of the speakers that a text names by any word of their names."""
 
     def __init__(self) -> None:
         self._codes: dict[str, set[int]] = {}
@@ -232,7 +235,7 @@ class SpeakerNames:
 
 
 class QuestionFeatures:
-    """The evidence for a query in one state.
+    """A query's vector, words and matches in one state.
 
     Vectors and postings are read once; features look up rows.
     """
@@ -292,7 +295,8 @@ class QuestionFeatures:
     def specific_matches(self) -> Matches | None:
         """The matches of the query without unspecific words such as "user" or "like".
 
-        Such words are no evidence. None if the query has no such word, or no other word.
+        Unspecific words are no evidence. None if the query has only specific or only unspecific
+        words.
         """
         unspecific = self.signs.words["unspecific"]
         specific = [token for token in self.query.tokens if token not in unspecific]
@@ -302,7 +306,7 @@ class QuestionFeatures:
         return self._match(query) if query.words else None
 
     def _match(self, query: Query) -> Matches:
-        """Return the BM25 evidence for a query, with that of passages for long memories."""
+        """Return the BM25 matches of a query, with matches of passages for long memories."""
         words, mask, passages, inside = self.words, self.population.mask, self.words.passages, None
         if passages is not None:
             hits = passages.words.hits(query, None if mask is None else mask[passages.of])
@@ -384,7 +388,7 @@ class QuestionFeatures:
         return np.array(sorted(name_ids), dtype=np.int64)
 
     def late(self, rows: Rows, forms: Rows, counts: Rows) -> Scores:
-        """Return the feature ``late`` of the rows.
+        """Return how near the words of each row are to the query's (feature ``late``).
 
         A long text has the value of its best passage.
 
@@ -449,7 +453,10 @@ class QuestionFeatures:
 # The relation of a memory to an entity.
 _MENTIONS = RELATIONS.index("mentions")
 _FIRST_LOOKED_AT = 64
-"""Entities, best first, that are checked for mentions by memories in the first pass; each pass has four times more."""
+"""Number of entities that are checked for mentions in the first pass.
+
+Each later pass checks four times as many.
+"""
 
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
@@ -474,7 +481,7 @@ class About:
     nearness: Scores
 
 
-# Most packs spread from memories alone.
+# Most packs spread from memories alone, so most recalls have no entities.
 NO_ENTITIES = About(np.empty(0, dtype=np.int64), np.empty(0))
 
 

@@ -17,10 +17,10 @@ raw cosine of the shipped model is unsuitable: half of all pairs of turns of a c
 A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. It is neither shown nor
 probed, and the hit of the selected candidate lists it.
 
-Diversity decides the ranks that can be shown: the top-k and the probe band below it. Lower candidates keep the order of
-the scores, and near-duplicates come last. Scores are unchanged. The order is the same
-on every machine: dot products of stored vectors are sums of integers in float64, exact in any order. Ties go to the
-older memory.
+Diversity decides the ranks that can be shown: the top-k and the ranks below it from which probes
+are drawn. Lower candidates keep the order of the scores, and near-duplicates come last. Scores are
+unchanged. The order is the same on every machine, because dot products of stored vectors are sums
+of integers, which float64 holds exactly. Ties go to the older memory.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Ranking:
-    """The positions of a pool in order of rank.
+    """The candidates of a pool in order of rank, as positions.
 
     The first ``showable`` of them may be shown. ``duplicates`` lists the near-duplicates of a position, by descending
     score.
@@ -88,7 +88,7 @@ class Ranking:
 def diversifies(pack: Pack) -> bool:
     """Return whether a pack's ranking of an item depends on the other items.
 
-    Otherwise they depend on the scores alone.
+    Otherwise the ranking depends on the scores alone.
     """
     likeness = float(pack.settings["mmr-weight"]) < 1 or float(pack.settings["collapse-above"]) < 1
     return likeness or pack.selects
@@ -117,10 +117,11 @@ def rank_all(
     depth: int,
     closeness: Callable[[Scores], Scores] = lambda cosine: cosine,
 ) -> Ranking:
-    """Rank under the pack's ``mmr-weight`` and ``collapse-above``.
+    """Rank candidates by score and diversity (``mmr-weight``, ``collapse-above``).
 
-    Diversity counts down to ``depth`` ranks. ``vectors`` returns the int8 matrix (candidates, dim); it is called only
-    if diversity counts. ``closeness`` maps cosines to the scale of the setting.
+    Diversity decides the first ``depth`` ranks. ``vectors`` returns the int8 matrix (candidates,
+    dim); it is called only if the pack uses diversity. ``closeness`` maps cosines to the scale of
+    ``collapse-above``.
     """
     plain = rank_by_score(scores)
     if not diversifies(pack) or plain.showable < 2:
@@ -226,10 +227,13 @@ def _scale_scores(scores: Scores) -> Scores:
 
 
 Spending = Callable[[Positions], tuple[Scores, float] | None]
-"""Return the tokens that each memory would cost, and the budget; None without a budget."""
+"""A function that returns the tokens of each memory, and the budget, or None."""
 
 _MINIMUM_NOVELTY = 1e-12
-"""The novelty of a vector that the selected ones span. It is above 0, so that its logarithm is finite."""
+"""The novelty of a vector that the selected vectors span.
+
+It is above 0, so that its logarithm is finite.
+"""
 
 
 def rank_by_policy(
@@ -243,7 +247,8 @@ def rank_by_policy(
 ) -> Ranking:
     """Rank a scored pool by the slot ``select``.
 
-    It decides ``depth`` ranks; the others follow by score. A candidate with null in the last step is not shown.
+    The slot decides at most ``depth`` ranks, and the other candidates follow by score. If it gives
+    null for all remaining candidates before that, these are not shown.
     """
     plain = rank_by_score(scores)
     able = np.sort(plain.order[: plain.showable])
@@ -271,9 +276,9 @@ def _with_nulls(values: Scores) -> Column:
 
 
 class _Selection:
-    """The candidates selected so far, and what follows from them.
+    """The candidates selected so far, and the values that depend on them.
 
-    It computes the inputs of the slot ``select``.
+    These values are inputs of the slot ``select``.
     """
 
     def __init__(
@@ -400,7 +405,7 @@ _local = threading.local()
 def generator(seed: int, state: int) -> np.random.Generator:
     """Return the random generator of one recall.
 
-    Generators of one lab seed and state are equal.
+    The same seed and state always give the same random numbers.
     """
     return _begin(np.random.Generator(np.random.Philox(_NO_SEED)), seed, state)  # type: ignore[arg-type]  # see _NO_SEED
 
@@ -443,8 +448,9 @@ def choose(
 ) -> Shown:
     """Return the top-k of a ranking and the pack's probes.
 
-    The ranking is by score if None. Probes need ``chance``. The probe band follows the top-k in the order of the
-    ranking, so a probe is an item that would be shown next. A candidate that the ranking excludes has probability 0.
+    Without ``ranking``, candidates are ranked by score. Without ``chance``, no probe is drawn.
+    Probes are drawn from the ranks below the top-k, so a probe is an item that would be shown next.
+    A candidate that the ranking excludes has probability 0.
     """
     ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
@@ -502,7 +508,7 @@ def _insert_probes(
     sampler: str,
     kappa: float | None = None,
 ) -> Shown:
-    """Return the shown items with the drawn ones inserted at random."""
+    """Return the shown items, with the drawn probes inserted at random positions."""
     positions = put_among(head, drawn, chance)
     probability = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
     chances = tuple(probability.get(position, 1.0) for position in positions.tolist())
@@ -604,7 +610,7 @@ def draw_challenge(
     challenges: Sequence[Challenge],
     chance: np.random.Generator,
 ) -> tuple[Positions, Positions, Scores, int, int]:
-    """Draw what is shown while packs are challenged.
+    """Draw the shown items of a recall in which packs are challenged.
 
     ``active`` and ``challengers`` are the results of the packs as positions among ``count`` candidates, best first.
     Returns the shown positions, the drawn ones among them, the probability of each candidate, the maximum number of
@@ -712,7 +718,7 @@ def _draw_lot(
 def inclusion(weights: Scores, draws: int) -> Scores:
     """Return inclusion probabilities proportional to positive weights.
 
-    They are at most 1 and sum to ``draws``.
+    The probabilities are at most 1 and sum to ``draws``.
 
     >>> inclusion(np.array([1.0, 1.0, 4.0]), 2).tolist()
     [0.5, 0.5, 1.0]
@@ -746,11 +752,10 @@ def _draw_systematically(share: Scores, chance: np.random.Generator) -> Position
 def describe_challenge(
     challengers: Sequence[ChallengerResults], design: str, draws: int, arm: int, live: Positions
 ) -> dict[str, Any]:
-    """Return what a slate logs of a challenge.
+    """Return the description of a challenge that a slate logs.
 
-    It has the design, the draws, and the results of each pack as memory ids.
-
-    For design "ab" it also has the drawn pack and the probability of each.
+    The description has the design, the maximum number of draws, and the results of each pack as
+    memory ids. For design "ab" it also has the drawn pack and the probability of each pack.
     """
     drawn = {}
     if design == "ab" and challengers:
@@ -795,7 +800,8 @@ class Selection(Protocol):
 
     Examples are a context and a session.
 
-    If ``abstains`` is true, the setting ``unknown-limit`` applies to it, as to any recall that has no likely answer.
+    If ``abstains`` is true, a recall without a likely answer shows at most ``unknown-limit``
+    memories.
     """
 
     abstains: bool
@@ -803,7 +809,7 @@ class Selection(Protocol):
     def requested_rows(self, query: QuestionFeatures) -> Rows:
         """Return the rows, ascending, that join the pool whatever their score.
 
-        They count as one hop from the query.
+        These rows count as one hop from the query.
         """
 
     def spending(self, rows: Rows) -> tuple[Scores, float] | None:
@@ -822,9 +828,10 @@ class Selected:
     certain
         The number of first positions of the ranking that are shown with certainty.
     limit
-        The number of ranked items.
+        The maximum number of results, as the slate logs it.
     wanted
-        The caller's limit where the recall has no likely answer.
+        The caller's limit, if it was lowered because the recall has no likely answer; otherwise
+        None.
     challengers
         The admissible results of challengers.
     challenges

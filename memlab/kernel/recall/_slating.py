@@ -24,7 +24,7 @@ Table = NDArray[np.float64]
 def log(run: Run) -> None:
     """Build the slate of a recall.
 
-    It has the pool with its features, scores and ranks, and what is shown.
+    The slate has the pool with its features, scores and ranks, and the shown memories.
     """
     pack, question, pool = run.plan.pack, run.question, run.pool
     exposure, selected = run.shown, run.selected
@@ -68,9 +68,9 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the numeric and string features that a slate logs, by name.
+    """Return the log settings of a slate, and its numeric and string features by name.
 
-    They include features of challengers.
+    Features that challengers read are included.
     """
     logging = run.plan.log_with([rival.challenge.pack for rival in run.selected.challengers])
     try:
@@ -85,7 +85,7 @@ def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, li
 
 
 def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
-    """Return numbers and flags by name, as rows of one table."""
+    """Return numeric features and tests of sets by name, as rows of one table."""
     numeric, tests = logging.numeric, logging.tests
     table = np.empty((len(numeric) + len(tests), len(pool.rows)))
     pool.fill(table, numeric)
@@ -115,8 +115,8 @@ def _ids(ids: Rows, positions: Sequence[int]) -> tuple[int, ...]:
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
     """Return the encoded slate.
 
-    It uses the constant parts that the plan has encoded already. The constant parts of a slate with features of
-    challengers differ; it is encoded in full.
+    The plan has encoded the constant parts of slates already. A slate with features of challengers
+    has other constant parts, so it is encoded in full.
     """
     shares_constants = plan.log.fingerprints == slate.fingerprints and len(slate.numbers) == len(
         plan.log.numeric

@@ -1,12 +1,6 @@
 """Records of recalls.
 
-They are the slate and its bytes, the four tables of a log, and their sealed segments.
-
-    slates = memlab.Slates.from_wide(pl.read_csv("log.csv"), decision="query_id", item="memory_id",
-                                     shown="rank", reward="clicked", propensity="p", scores=["mine", "theirs"])
-    slates.candidates                                # a Polars LazyFrame
-
-Evaluation needs nothing else; a lab is one way to get a log.
+The package has the slate of one recall and its encoding, the four tables of a log, and sealed segments of slates.
 """
 
 from memlab.kernel.slates._foreign import WIDE

@@ -1,6 +1,6 @@
-"""Logs of other systems, in four frames or one: checked and completed, or refused.
+"""Logs of other systems, in four frames or one, which are checked and completed.
 
-A refusal names the table, the row, its ids and the reason.
+An invalid log is refused. The message names the table, the row, its ids and the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def brief(value: object) -> str:
 
 
 def read_frame(frame: object, table: str) -> pl.DataFrame:
-    """Collect the caller's frame and number its rows."""
+    """Collect a caller's frame and add a column with row numbers."""
     if isinstance(frame, pl.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, pl.DataFrame):
@@ -72,7 +72,7 @@ def read_frame(frame: object, table: str) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Labels:
-    """The caller's names of tables and columns, for messages."""
+    """The names that the caller uses for tables and columns, for error messages."""
 
     tables: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Labels:
         return self.columns.get((table, column), column)
 
     def refuse(self, table: str, rows: pl.DataFrame, why: Why) -> None:
-        """Raise DatasetError for the first of these rows, if there are any."""
+        """Raise DatasetError about the first of ``rows``, or return if there are none."""
         if rows.is_empty():
             return
         first = rows.sort(ROW).row(0, named=True)
@@ -98,11 +98,11 @@ class Labels:
         raise DatasetError(f"{self.table(table)}, row {first[ROW]} ({ids}): {reason}.{more}")
 
     def refuse_where(self, table: str, frame: pl.DataFrame, bad: pl.Expr, why: Why) -> None:
-        """Raise DatasetError for the first row that satisfies a condition."""
+        """Raise DatasetError about the first row of ``frame`` that satisfies ``bad``."""
         self.refuse(table, frame.filter(bad), why)
 
     def require(self, table: str, frame: pl.DataFrame, *columns: str) -> None:
-        """Raise UnknownName if a column is missing."""
+        """Raise UnknownName if the table lacks one of the columns."""
         for column in columns:
             if column not in frame.columns:
                 available = [name for name in frame.columns if name != ROW]
@@ -111,9 +111,9 @@ class Labels:
     def cast(
         self, table: str, frame: pl.DataFrame, kinds: Mapping[str, pl.DataType]
     ) -> pl.DataFrame:
-        """Return the columns in their declared types, missing ones as null.
+        """Return the table with its columns in their declared types.
 
-        A value that does not fit is refused.
+        A missing column becomes null. A value that cannot be converted raises DatasetError.
         """
         columns = []
         for name, kind in kinds.items():
@@ -128,7 +128,7 @@ class Labels:
         return frame.with_columns(columns)
 
     def _convert_ids(self, table: str, frame: pl.DataFrame, name: str) -> pl.Expr:
-        """Return an id column as Int64 or String."""
+        """Return an expression that casts an id column to Int64 or String."""
         kind = frame.schema[name]
         if kind.is_integer():
             self.refuse_where(
@@ -150,7 +150,7 @@ class Labels:
     def _convert(self, table: str, frame: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Series:
         """Convert a column to its declared type.
 
-        The first value that does not fit is refused.
+        The first value that cannot be converted raises DatasetError.
         """
         before = frame[name]
         label = self.column(table, name)
@@ -158,9 +158,9 @@ class Labels:
         plain = before.dtype.is_numeric() or before.dtype in (pl.Boolean, pl.Null)
         if not plain and not (text and kind != pl.Boolean):
             raise InputError(
-                f"{self.table(table)}: {label} is {before.dtype}. It has to be {kind}."
+                f"{self.table(table)}: {label} is {before.dtype}. Cast the column to {kind}."
             )
-        # Cast categories as text, because they would be cast by their codes.
+        # Categories are cast to text first, because a direct cast would convert their codes.
         after = (before.cast(pl.String) if text else before).cast(kind, strict=False)
         wrong = after.is_null() & before.is_not_null()
         if before.dtype.is_numeric() and kind in (pl.Int64, pl.Boolean):
@@ -168,7 +168,7 @@ class Labels:
         self.refuse(
             table,
             frame.filter(wrong),
-            lambda row: f"{label} is {brief(row[name])}, which is no {_WORDS[kind]}",
+            lambda row: f"{label} is {brief(row[name])}, which is not a {_WORDS[kind]}",
         )
         return after.alias(name)
 
@@ -197,7 +197,7 @@ class Labels:
         return pl.Series(name, micros, dtype=pl.Int64).cast(STAMP)
 
     def _refuse_row(self, table: str, row: pl.DataFrame, why: str) -> NoReturn:
-        """Raise DatasetError for one row."""
+        """Raise DatasetError about the only row of a frame."""
         self.refuse(table, row, why)
         raise AssertionError("The caller passes one row.")
 
@@ -211,13 +211,13 @@ _WORDS: dict[pl.DataType, str] = {
 }
 
 
-# Propensities: as logged, as they follow from the sampler, or unknown. They are not guessed.
+# A propensity is logged, or follows from the sampler, or stays unknown. Propensities are never guessed.
 
 
 SLACK = 1e-9
-"""The tolerance for rounding: how far a probability may exceed 1, or differ between two tables."""
+"""The tolerance for rounding errors, by which a probability may exceed 1 or differ between two tables."""
 
-# The key of a candidate.
+# The columns that identify a candidate.
 _PAIR = list(IDS)
 
 
@@ -228,10 +228,11 @@ def propensities(
     labels: Labels,
     notes: list[str],
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Complete the sampler of each decision and the propensities that it implies.
+    """Fill in missing samplers of decisions and the propensities that they imply.
 
-    A shown item has the same propensity in both tables. A log without a declared sampler is ``deterministic`` if all shown
-    items were certain, ``logged`` if not, and ``unknown`` without propensities.
+    A shown item gets the same propensity in the tables of candidates and exposures. Without a declared sampler, the log
+    is ``deterministic`` if all shown items have propensity 1, ``logged`` if others occur, and ``unknown`` without
+    propensities.
     """
     _check_range("exposures", exposures, labels)
     _check_range("candidates", candidates, labels)
@@ -265,7 +266,7 @@ def propensities(
 
 
 def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
-    """Refuse propensities that are no probabilities."""
+    """Raise DatasetError for propensities that are not probabilities."""
     p, label = pl.col("propensity"), labels.column(table, "propensity")
 
     def refuse(bad: pl.Expr, why: Why) -> None:
@@ -276,15 +277,15 @@ def _check_range(table: str, frame: pl.DataFrame, labels: Labels) -> None:
     refuse(p < 0, lambda row: f"{label} is {row['propensity']:g}, below 0")
     refuse(p > 1 + SLACK, lambda row: f"{label} is {row['propensity']:g}, above 1")
     if table == "exposures":
-        refuse(p == 0, f"it was shown with {label} 0, which is impossible")
+        refuse(p == 0, f"the item was shown with {label} 0, which is impossible")
 
 
 def _reconcile(
     exposures: pl.DataFrame, candidates: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give each shown item the same propensity in both tables.
+    """Give each shown item the same propensity among candidates and exposures.
 
-    A contradiction is refused.
+    Raises DatasetError if the two tables contradict each other.
     """
     label = labels.column("exposures", "propensity")
     exposed = exposures.join(
@@ -303,7 +304,7 @@ def _reconcile(
         "exposures",
         exposed,
         pl.col("#pool") == 0,
-        f"it was shown with {label} 0, which is impossible",
+        f"the item was shown with {label} 0, which is impossible",
     )
     lacks_own, lacks_pool = pl.col("propensity").is_null(), pl.col("#pool").is_null()
     for table, frame, gap in (
@@ -327,7 +328,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in missing samplers, inferred from the propensities of their decisions."""
+    """Fill in the missing samplers of decisions, inferred from propensities."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
@@ -351,7 +352,10 @@ def _fill_samplers(
 def _fill_certain(
     pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Set the propensities of deterministic decisions to 1 and 0, or refuse others."""
+    """Fill in the propensities 1 and 0 of deterministic decisions.
+
+    Raises DatasetError if a logged propensity contradicts the sampler of its decision.
+    """
     is_certain = pl.col("sampler") == "deterministic"
     label = labels.column("candidates", "propensity")
     labels.refuse_where(
@@ -383,9 +387,10 @@ def _fill_certain(
 
 
 def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -> None:
-    """Refuse decisions whose propensities are incomplete.
+    """Raise DatasetError for decisions with incomplete propensities.
 
-    All shown items of a decision have a propensity, or none; so do the other candidates.
+    Either all shown items of a decision have a propensity, or none has. The same holds for its candidates that were not
+    shown.
     """
     p, label = pl.col("propensity"), labels.column("exposures", "propensity")
     complete = pool.filter(p.is_not_null()).select("decision").unique()
@@ -415,7 +420,7 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
     )
 
 
-# Four frames, checked and completed. A log is accepted whole or refused.
+# The check of the four frames of a log. A log is accepted as a whole or refused.
 
 
 Duplicates = Literal["refuse", "last", "mean"]
@@ -424,7 +429,7 @@ Empty = Literal["refuse", "keep", "drop"]
 
 @dataclass(frozen=True)
 class Checked:
-    """The four complete and consistent tables, with observations about them."""
+    """The four tables of a valid log, completed, with observations about them."""
 
     decisions: pl.DataFrame
     candidates: pl.DataFrame
@@ -488,7 +493,7 @@ def check_log(
 
 
 def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, empty: str) -> None:
-    """Check the arguments that choose how the log is completed."""
+    """Raise an error for an invalid ``reward_range``, ``duplicates`` or ``empty``."""
     for name, value, allowed in (
         ("duplicates", duplicates, get_args(Duplicates)),
         ("empty", empty, get_args(Empty)),
@@ -504,8 +509,8 @@ def _check_choices(reward_range: tuple[float, float] | None, duplicates: str, em
 def _cast_table(
     name: str, frame: pl.DataFrame, policies: Sequence[str], labels: Labels, notes: list[str]
 ) -> pl.DataFrame:
-    """Cast the columns of a table and drop unused columns."""
-    # Candidates may have any features; other tables keep only their declared columns.
+    """Cast the columns of a table to their types, and drop columns without a use."""
+    # Candidates may have any features, and decisions any further columns. Other tables keep only their declared columns.
     schema = TABLES[name]
     labels.require(name, frame, "decision", *(() if name == "decisions" else ("memory_id",)))
     if name == "feedback" and "reward" not in frame.columns:
@@ -536,7 +541,7 @@ def _cast_table(
 
 
 def _feature_type(kind: pl.DataType) -> pl.DataType | None:
-    """Return the type in which a column is a feature, or None."""
+    """Return the type of a feature from a column of this type, or None if unusable."""
     if kind.is_numeric() or kind == pl.Null:
         return pl.Float64()
     if kind == pl.Boolean:
@@ -545,7 +550,7 @@ def _feature_type(kind: pl.DataType) -> pl.DataType | None:
 
 
 def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
-    """Check that ids are present and have the same type in all tables."""
+    """Raise an error if ids are missing or have different types in different tables."""
     for name in IDS:
         kinds = {
             table: frame.schema[name]
@@ -566,7 +571,7 @@ def _check_ids(tables: dict[str, pl.DataFrame], labels: Labels) -> None:
 
 
 def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
-    """Check the columns of the decisions."""
+    """Raise DatasetError for an invalid value in the table of decisions."""
 
     def say(column: str) -> str:
         """Return the caller's name of a column."""
@@ -578,11 +583,15 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
 
     refuse(
         pl.col("format") < FORMAT,
-        lambda row: f"format {row['format']} is an older schema; this is {FORMAT}",
+        lambda row: (
+            f"format {row['format']} is an older schema; convert the log to format {FORMAT}"
+        ),
     )
     refuse(
         pl.col("format") > FORMAT,
-        lambda row: f"format {row['format']} is a later schema; this is {FORMAT}",
+        lambda row: (
+            f"format {row['format']} is a later schema; upgrade memlab, which reads format {FORMAT}"
+        ),
     )
     refuse(~pl.col("decision").is_first_distinct(), "the decision occurs twice")
     refuse(
@@ -608,7 +617,7 @@ def _check_decisions(decisions: pl.DataFrame, labels: Labels) -> None:
             for value in decisions[column].unique().drop_nulls().to_list()
             if not _is_object(value)
         ]
-        refuse(pl.col(column).is_in(wrong), f"{column} is no JSON object")
+        refuse(pl.col(column).is_in(wrong), f"{column} is not a JSON object")
 
 
 def _is_object(text: str) -> bool:
@@ -620,9 +629,9 @@ def _is_object(text: str) -> bool:
 
 
 def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None:
-    """Check that rows are unique and refer to existing rows of the other tables.
+    """Raise DatasetError for duplicate rows and for references to missing rows.
 
-    Shown items must be candidates, and judged items must have been shown.
+    Shown items must be candidates of their decision, and judged items must have been shown.
     """
     decisions, candidates, exposures = (
         tables["decisions"],
@@ -633,23 +642,23 @@ def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None
         stray = tables[name].join(decisions, on="decision", how="anti")
         labels.refuse(name, stray, f"there is no such decision in {labels.table('decisions')}")
     for name, what in (
-        ("candidates", "it is a candidate twice"),
-        ("exposures", "it was shown twice"),
+        ("candidates", "the memory is a candidate twice"),
+        ("exposures", "the memory was shown twice"),
     ):
         labels.refuse(name, tables[name].filter(~pl.struct(_PAIR).is_first_distinct()), what)
     labels.refuse(
         "exposures",
         exposures.join(candidates, on=_PAIR, how="anti"),
-        "it was shown but is no candidate",
+        "the memory was shown but is not a candidate",
     )
     stray = tables["feedback"].join(exposures, on=_PAIR, how="anti")
-    labels.refuse("feedback", stray, "it has feedback but was not shown")
+    labels.refuse("feedback", stray, "the memory has feedback but was not shown")
 
 
 def _handle_empty(
     tables: dict[str, pl.DataFrame], empty: Empty, labels: Labels, notes: list[str]
 ) -> dict[str, pl.DataFrame]:
-    """Refuse, keep or drop decisions that showed nothing."""
+    """Refuse, keep or drop decisions that showed no item."""
     decisions = tables["decisions"]
     blank = decisions.join(tables["exposures"], on="decision", how="anti", maintain_order="left")
     if blank.is_empty():
@@ -674,9 +683,9 @@ def _handle_empty(
 def _check_scores(
     candidates: pl.DataFrame, policies: Sequence[str], labels: Labels
 ) -> pl.DataFrame:
-    """Check that the logging policy's score is complete or absent.
+    """Check that all candidates, or none, have the logging policy's score.
 
-    NaN of other policies becomes null.
+    NaN in the scores of other policies becomes null.
     """
     label = labels.column("candidates", "score")
     labels.refuse_where("candidates", candidates, pl.col("score").is_nan(), f"{label} is NaN")
@@ -690,7 +699,7 @@ def _check_scores(
 
 
 def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check ranks, or derive them from scores with ties by id."""
+    """Check logged ranks; without ranks, derive them from scores, with ties by id."""
     ranks = candidates["rank"]
     if ranks.null_count() < ranks.len():
         labels.refuse_where("candidates", candidates, pl.col("rank").is_null(), "rank is missing")
@@ -716,7 +725,7 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
     """Check positions and conditional probabilities.
 
-    Missing positions follow from the order of rows.
+    Missing positions are filled in from the order of rows.
     """
     label = labels.column("exposures", "position")
     if exposures["position"].null_count() == exposures.height:
@@ -749,7 +758,7 @@ def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 def _complete_decisions(
     decisions: pl.DataFrame, candidates: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in the limit, the number of candidates and the cluster of each decision."""
+    """Fill in each decision's limit, number of candidates and cluster."""
     pools = candidates.group_by("decision").agg(pl.len().cast(pl.Int64).alias("#pool"))
     heads = exposures.group_by("decision").agg(
         (~pl.col("probe")).sum().cast(pl.Int64).clip(1).alias("#head")
@@ -763,7 +772,7 @@ def _complete_decisions(
         completed,
         pl.col("candidates") != pl.col("#pool"),
         lambda row: (
-            f"it had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table"
+            f"the decision had {row['candidates']:,} candidates, and {row['#pool']:,} are in the table"
         ),
     )
     labels.refuse_where(
@@ -784,7 +793,7 @@ def _complete_decisions(
 def _fill_rewards(
     feedback: pl.DataFrame, reward_range: tuple[float, float] | None, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in rewards from outcomes and check them."""
+    """Fill in rewards from outcomes, and check all rewards."""
     label = labels.column("feedback", "reward")
     labels.refuse_where(
         "feedback",
@@ -820,7 +829,7 @@ def _fill_rewards(
 def one_feedback(
     feedback: pl.DataFrame, duplicates: Duplicates, labels: Labels, notes: list[str] | None = None
 ) -> pl.DataFrame:
-    """Reduce feedback to one judgement per decision, memory and source."""
+    """Reduce feedback to one judgement for each decision, memory and source."""
     key = [*IDS, "source"]
     repeated = feedback.filter(~pl.struct(key).is_first_distinct())
     if repeated.is_empty():
@@ -854,7 +863,7 @@ def one_feedback(
     )
 
 
-# A log as one wide frame with one row per candidate, as most systems export it.
+# A log in one wide frame with one row per candidate, the form that most systems export.
 
 
 WIDE = {
@@ -869,10 +878,10 @@ WIDE = {
     "query": "query",
     "limit": "limit",
 }
-"""The names of the columns of ``to_wide``, as arguments of ``from_wide``."""
+"""The arguments of ``from_wide`` that read a frame from ``to_wide``: the column for each parameter."""
 
-# Columns of decisions that have an argument; the argument for each column of candidates; and the columns that have
-# the name of their table as a prefix.
+# Columns of decisions for which ``from_wide`` has a parameter, the parameter for each column of candidates, and the
+# columns whose names begin with their table in a wide frame.
 _OF_DECISION = ("at", "query", "cluster", "limit")
 _ARGUMENTS = {"score": "score", "propensity": "propensity", "rank": "shown"}
 _PREFIXED = {
@@ -900,11 +909,12 @@ def narrow(
     feedback_at: str | None,
     features: Sequence[str] | None,
 ) -> tuple[dict[str, pl.DataFrame], Labels, list[str]]:
-    """Split a wide frame into four frames.
+    """Split a wide frame into the four tables of a log.
 
-    It also returns the names of their columns there, and observations.
+    Returns the tables, the wide frame's names of their columns, and observations about the log.
     """
-    # The role of each column in each table; columns that `to_wide` named by table and column keep their role.
+    # For each table, the column of the wide frame for each of its columns. Columns that `to_wide` named by table and
+    # column are recognised.
     wide = read_frame(frame, "frame")
     if isinstance(scores, str):
         raise InputError(f"scores is a sequence of column names: scores=[{scores!r}].")
@@ -972,14 +982,14 @@ def narrow(
 
 
 def _present_names(**columns: str | None) -> dict[str, str]:
-    """Return the names that are not None."""
+    """Return the arguments that are not None."""
     return {role: name for role, name in columns.items() if name is not None}
 
 
 def _choose_features(
     wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
 ) -> list[str]:
-    """Return the columns that become features."""
+    """Return the names of the wide frame's columns that are features."""
     if features is None:
         left = [name for name in wide.columns if name not in used]
         chosen = [
@@ -1000,9 +1010,9 @@ def _choose_features(
 
 
 def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return the decisions of a wide frame, one row each.
+    """Return the table of decisions of a wide frame.
 
-    The columns must be equal in all rows of a decision.
+    Raises DatasetError if the rows of a decision differ in one of these columns.
     """
     first = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     for column, name in role.items():
@@ -1014,12 +1024,12 @@ def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -
 
 
 def _describe_difference(row: Mapping[str, Any], column: str, name: str) -> str:
-    """Return the reason why a row contradicts the first row of its decision."""
-    return f"{name} is {brief(row[column])}, and the decision began with another"
+    """Return why a row contradicts the first row of its decision, for a message."""
+    return f"{name} is {brief(row[column])}, which differs from the first row of the decision"
 
 
 def _split_exposures(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return the rows of shown items in the order of display."""
+    """Return the rows of shown items of a wide frame, in the order of display."""
     rows = wide.select(ROW, *(pl.col(name).alias(column) for column, name in role.items()))
     if "position" not in role:
         return rows
@@ -1052,7 +1062,7 @@ def _split_feedback(
     labels: Labels,
     notes: list[str],
 ) -> pl.DataFrame:
-    """Return the rows with feedback."""
+    """Return the rows of a wide frame that have feedback."""
     if "reward" not in role:
         return wide.clear().select(
             ROW,

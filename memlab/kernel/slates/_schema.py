@@ -24,10 +24,10 @@ ATTRIBUTED = "attributed"
 """The source of feedback that ``lab.agents.credits.answer`` derived from an answer."""
 
 IDS = ("decision", "memory_id")
-"""The id columns: Int64 or String, the same in every table; declared as Int64 below."""
+"""The id columns. They are Int64 or String, with the same type in every table. The tables below declare Int64."""
 
 SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "ab", "logged", "unknown")
-"""How the shown items were chosen. ``logged``: by a foreign sampler, which logged its propensities."""
+"""The ways in which shown items were chosen. ``logged`` is the sampler of another system that logged propensities."""
 
 # One row per logged recall.
 DECISIONS: dict[str, pl.DataType] = {
@@ -99,9 +99,9 @@ TABLES: dict[str, dict[str, pl.DataType]] = {
 
 
 def reward_of(reward: str, outcome: str) -> pl.Expr:
-    """Return the expression of the reward of each judgement.
+    """Return a Polars expression for the reward of each judgement.
 
-    Without a stated reward it is 1 for success and 0 for failure.
+    A judgement without a reward has reward 1 for success and 0 for failure.
     """
     implied = pl.col(outcome).replace_strict(
         {"success": 1.0, "fail": 0.0}, default=None, return_dtype=pl.Float64

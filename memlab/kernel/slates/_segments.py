@@ -1,9 +1,9 @@
 """Sealed slates: some hundred recalls as compressed columns, and their queries.
 
-Sealing splits a slate. A purge may have to change the query, its vector, names and filters. They stay with the recall,
-as a ``Question`` of some hundred bytes. Everything else becomes named columns over the candidates of all recalls of the
-segment. They contain numbers, memory ids, and words of memlab's own vocabularies. A segment therefore holds no text, and
-is only rewritten when it is thinned.
+Sealing splits a slate into two. The query, its vector, names and filters stay with the recall as a ``Question`` of some
+hundred bytes, because a purge may have to change them. All other fields become named columns over the candidates of all
+recalls of the segment. These columns contain numbers, memory ids, and words of memlab's own vocabularies. A segment
+therefore contains no text, and is only rewritten when it is thinned.
 
 Numbers are stored exactly. Each column has the encoding with the fewest bytes among those that reproduce it:
 
@@ -79,9 +79,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Bits = NDArray[np.int64]
 Column = list[Any]
-"""An encoded column: its kind, then its content."""
+"""An encoded column: the kind of its encoding, then its content."""
 
-# The names of the parts of a segment that are no columns of features.
+# The names of the parts of a segment that are not features.
 META, RECALLS, IDS = "", "recalls", "memory_id"
 KEPT_WHEN_THIN = (META, RECALLS, IDS, "score", "rank", "propensity")
 """The parts of a segment that remain after thinning."""
@@ -89,7 +89,7 @@ KEPT_WHEN_THIN = (META, RECALLS, IDS, "score", "rank", "propensity")
 # The format of segments.
 _FORMAT = 1
 
-# Columns that usually follow from others. Each relation is verified for each segment before it is used.
+# Columns that can usually be derived from other columns. Each relation is verified for each segment before it is used.
 _PICKS = {"activation": ("seed", "received")}
 _AMONG = {"session-seed": "seed"}
 _LINES = {"closeness": "similarity"}
@@ -98,13 +98,13 @@ _WORDS = frozenset(
 )
 """The words that a segment may contain: memlab's own vocabularies, which reveal nothing about a memory."""
 
-# The instant that encodes a null number of days.
+# The instant that represents a missing number of days.
 _NEVER = np.iinfo(np.int64).min
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 class _Shared(msgspec.Struct, frozen=True):
-    """The fields that slates of one pack share."""
+    """The fields that all slates of one pack have in common."""
 
     pack: str
     pack_hash: str
@@ -130,7 +130,7 @@ class _Meta(msgspec.Struct):
     words: list[str]
     thinned: str = ""
     lost: dict[str, str] = {}
-    """The features that thinning removed, with their types."""
+    """The types of the features that thinning removed, by name."""
 
 
 # Fields of a slate that are stored per recall.
@@ -153,9 +153,9 @@ _OF_RECALL = (
 
 
 class _Recalls(msgspec.Struct):
-    """One column per field that slates of a pack do not share.
+    """The fields that differ between the recalls of a segment, as columns.
 
-    Each column has an element per recall.
+    Each column has one element per recall.
     """
 
     decision: list[int]
@@ -183,7 +183,7 @@ class Sealed(msgspec.Struct):
     Parameters
     ----------
     after, upto
-        The numbers of the last recall before the segment and of its last recall.
+        The numbers of the last recall before the segment and of the last recall in it.
     parts
         The encoded parts by name.
     questions
@@ -197,7 +197,7 @@ class Sealed(msgspec.Struct):
 
     @property
     def body(self) -> dict[str, Any]:
-        """The body of the event ``seal``."""
+        """The body of the ``seal`` event that records this segment."""
         digest = digest_parts(sorted(self.parts.items()))
         return {
             "after": self.after,
@@ -220,7 +220,7 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
     slates
         The slates, in the order of their decisions.
     after
-        The number of the last recall of the segment before.
+        The number of the last recall of the previous segment.
 
     Returns
     -------
@@ -232,7 +232,8 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
     DamagedLab
         If a slate cannot be read back exactly.
     """
-    # Slates of one pack share their fields: each distinct set is stored once, and recalls refer to it by index.
+    # Slates of one pack have many fields in common. Each distinct set of these fields is stored once, and recalls refer
+    # to it by index.
     shared: dict[bytes, int] = {}
     shared_fields: list[_Shared] = []
     recalls: dict[str, list[Any]] = {name: [] for name in _Recalls.__struct_fields__}
@@ -266,7 +267,7 @@ def seal(slates: Sequence[Slate], *, after: int) -> Sealed:
 
 
 def _collect_shared(slate: Slate, words: Sequence[str]) -> _Shared:
-    """Return the fields that a slate shares with others of its pack."""
+    """Return the fields that a slate has in common with other slates of its pack."""
     return _Shared(
         *(slate.pack, slate.pack_hash, slate.policies, slate.settings, slate.fingerprints),
         *(tuple(slate.numbers), tuple(words), tuple(slate.flags), slate.cut, slate.sampler),
@@ -274,16 +275,16 @@ def _collect_shared(slate: Slate, words: Sequence[str]) -> _Shared:
 
 
 def _compress_struct(value: Any) -> bytes:
-    """Encode a list or mapping as compressed JSON."""
+    """Encode a struct as msgpack and compress it."""
     return _compress(np.frombuffer(_ENCODER.encode(value), dtype=np.uint8))
 
 
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of all slates.
+    """Encode the columns of all slates, ordered so that references point backwards.
 
-    Columns are in the order in which they refer to one another.
+    A column may refer only to columns that come before it.
     """
     # Features come first, because score, rank and propensity may equal one of them.
     sizes = [len(slate) for slate in slates]
@@ -308,7 +309,7 @@ def _encode_columns(
 
 
 def _read_numbers(slate: Slate, name: str) -> Floats:
-    """Return a feature of a slate as numbers; NaN if it lacks the feature."""
+    """Return a numeric feature of a slate, or NaN for each candidate if it is missing."""
     values = slate.numbers.get(name)
     return np.full(len(slate), np.nan) if values is None else values
 
@@ -316,14 +317,14 @@ def _read_numbers(slate: Slate, name: str) -> Floats:
 def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
     """Return a string feature of a slate.
 
-    It is null if the slate lacks the feature or has foreign words.
+    All values are None if the slate lacks the feature or has words outside memlab's vocabularies.
     """
     values = slate.words.get(name)
     return values if values is not None and _WORDS.issuperset(values) else [None] * len(slate)
 
 
 def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
-    """Encode ids as steps, which are small because ids ascend within a recall."""
+    """Encode memory ids as differences, which are small in ascending ids."""
     steps = np.diff(ids, prepend=0)
     starts = np.cumsum([0, *sizes[:-1]])
     starts = starts[np.array(sizes) > 0]
@@ -332,7 +333,7 @@ def _encode_ids(ids: NDArray[np.int64], sizes: Sequence[int]) -> Column:
 
 
 def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
-    """Convert whole numbers to the smallest type that holds them."""
+    """Convert whole numbers to the smallest unsigned type that can store them."""
     if not len(values) or values.min() >= 0:
         for kind in (np.uint8, np.uint16, np.uint32):
             if not len(values) or values.max() <= np.iinfo(kind).max:
@@ -341,7 +342,7 @@ def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _encode_words(values: list[str | None]) -> Column:
-    """Encode words as a vocabulary and codes."""
+    """Encode a column of words as its vocabulary and the code of each word."""
     vocabulary = list(dict.fromkeys(values))
     number = {word: code for code, word in enumerate(vocabulary)}
     return [
@@ -352,7 +353,7 @@ def _encode_words(values: list[str | None]) -> Column:
 
 
 class _Writer:
-    """The encoder of a segment's columns; later columns may refer to earlier ones."""
+    """The encoder of a segment's columns. A column may refer to columns encoded before it."""
 
     def __init__(self, at: NDArray[np.int64], ids: NDArray[np.int64], sizes: Sequence[int]) -> None:
         self._at = at
@@ -363,7 +364,7 @@ class _Writer:
         self._values: dict[str, Floats] = {}
 
     def column(self, name: str, values: Floats) -> Column:
-        """Encode a column in the fewest bytes."""
+        """Return a column in the encoding with the fewest bytes."""
         values = np.ascontiguousarray(values, dtype=np.float64)
         bits = values.view(np.int64)
         self._values[name] = values
@@ -376,8 +377,8 @@ class _Writer:
         return self._encode_derived(name, bits) or self._encode_values(values, bits)
 
     def _encode_derived(self, name: str, bits: Bits) -> Column | None:
-        """Encode a column as derived from other columns, or return None."""
-        # Each relation is only used if it reproduces the column exactly.
+        """Encode a column by reference to columns that determine it, or return None."""
+        # A reference is only used if it reproduces the column exactly.
         if name in _PICKS and all(source in self._values for source in _PICKS[name]):
             choices = _choices(*(self._values[source] for source in _PICKS[name])).view(np.int64)
             chosen = np.argmax(choices == bits, axis=0)
@@ -394,9 +395,9 @@ class _Writer:
         return None
 
     def _find_indices(self, others: Bits, bits: Bits) -> Bits | None:
-        """Return the index of the candidate in the same recall that has each number.
+        """Return, for each number, the index of an equal number in the same recall.
 
-        The numbers are searched among ``others``. None if some number does not occur.
+        The equal numbers are searched in ``others``. Returns None if a number does not occur there.
         """
         indices = np.empty(len(bits), dtype=np.int64)
         for start, stop in self._spans:
@@ -411,7 +412,7 @@ class _Writer:
         return indices
 
     def _encode_values(self, values: Floats, bits: Bits) -> Column:
-        """Encode a column that cannot be derived from other columns."""
+        """Return the shortest encoding of a column that does not refer to other columns."""
         candidates: list[Column] = []
         instants = _find_instants(values, self._at)
         if instants is not None:
@@ -429,14 +430,14 @@ class _Writer:
         return min(candidates, key=_count_bytes)
 
     def _encode_distinct(self, numbers: Bits) -> Column:
-        """Encode numbers as codes of distinct numbers."""
+        """Encode numbers as a list of distinct numbers and the index of each."""
         distinct, codes = np.unique(numbers, return_inverse=True)
         return self._encode_codes(distinct, codes)
 
     def _encode_codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
-        """Encode ascending distinct numbers as steps, and their codes.
+        """Encode ascending distinct numbers as differences, followed by the codes.
 
-        Codes are stored in the shorter of two orders.
+        Codes are stored in the order of candidates or of memory ids, whichever compresses better.
         """
         steps = _compress(_transpose_bytes(np.diff(distinct, prepend=0)))
         plain, sorted_ = (
@@ -457,9 +458,9 @@ def _order_by_memory(ids: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
-    """Return instants that reproduce the given ages in days, or None.
+    """Return the instants that reproduce a column of ages in days, or None.
 
-    A sample of 64 numbers is tested first, because most columns are no days.
+    The first 64 numbers are tested first, because most columns do not contain days.
     """
     unknown = np.isnan(values)
     sample = slice(0, 64)
@@ -476,14 +477,14 @@ def _find_instants(values: Floats, at: NDArray[np.int64]) -> Bits | None:
 
 
 def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
-    """Return the days from each instant to its recall; NaN for null."""
+    """Return the days from each instant to its recall; NaN for a missing instant."""
     days = np.maximum((at - np.where(instants == _NEVER, at, instants)) / DAY, 0.0)
     days[instants == _NEVER] = np.nan
     return np.asarray(days)
 
 
 def _choices(first: Floats, second: Floats) -> Floats:
-    """Return both columns and their sum, from which a "pick" encoding chooses."""
+    """Return both columns and their sum, the choices of the encoding "pick"."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
 
@@ -499,9 +500,9 @@ def _interpolate(values: Floats, knots: Sequence[Sequence[float]]) -> Floats:
 
 
 def _transpose_bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    """Reorder the bytes of numbers so that equal byte positions are adjacent.
+    """Reorder the bytes of numbers: first all first bytes, then all second bytes.
 
-    Equal bytes are then adjacent, which compresses well.
+    Neighbouring bytes are then often equal, which compresses well.
     """
     return np.ascontiguousarray(values.view(np.uint8).reshape(len(values), -1).T).ravel()
 
@@ -525,7 +526,7 @@ def _decompress(data: bytes) -> NDArray[Any]:
 
 
 def _compare_sealed(sealed: Sealed, slates: Sequence[Slate]) -> None:
-    """Raise DamagedLab unless every slate is read back exactly."""
+    """Raise DamagedLab unless each slate can be read back exactly."""
     segment = Segment(sealed.parts.__getitem__)
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):
         if not same_slates(slate, again):
@@ -538,12 +539,12 @@ def _compare_sealed(sealed: Sealed, slates: Sequence[Slate]) -> None:
 
 
 class Segment:
-    """A sealed segment, whose parts are read on access.
+    """A sealed segment. Each of its parts is read at first use.
 
     Parameters
     ----------
     part
-        A function from the name of a part to its bytes.
+        A function that returns the bytes of a part by its name.
     """
 
     def __init__(self, part: Callable[[str], bytes]) -> None:
@@ -559,7 +560,7 @@ class Segment:
 
     @property
     def thinned(self) -> str:
-        """The time when features were thinned out; empty if they are present."""
+        """The time when the features were removed by thinning, or "" if they are present."""
         return self.meta.thinned
 
     @cached_property
@@ -585,7 +586,7 @@ class Segment:
         return np.asarray(total - np.repeat(before, sizes[sizes > 0]))
 
     def series(self, name: str) -> pl.Series:
-        """Return a column of the candidates as in the table of candidates.
+        """Return one column of the table of candidates for this segment.
 
         Parameters
         ----------
@@ -613,7 +614,7 @@ class Segment:
         return pl.Series(name, values)
 
     def _read_words(self, name: str) -> pl.Series:
-        """Return a string feature of all candidates."""
+        """Return a string feature of all candidates as a series."""
         if name not in self._word_columns:
             _, vocabulary, codes = self._column(name)
             self._word_columns[name] = pl.Series(name, vocabulary, dtype=pl.String).gather(
@@ -622,12 +623,12 @@ class Segment:
         return self._word_columns[name]
 
     def _column(self, name: str) -> Column:
-        """Return a column in its encoded form."""
+        """Return a column of the segment in its encoded form."""
         column: Column = msgspec.msgpack.decode(self._part(name))
         return column
 
     def numbers(self, name: str) -> Floats:
-        """Return a column as numbers, with NaN for slates that lack it.
+        """Return a numeric column, with NaN for slates that lack it.
 
         Parameters
         ----------
@@ -644,8 +645,8 @@ class Segment:
         return self._columns[name]
 
     def _decode_column(self, column: Column) -> Floats:
-        """Decode a column of numbers."""
-        # The kinds are those of the table at the top of this module.
+        """Decode a numeric column from its encoded form."""
+        # The table at the top of this module explains the kinds.
         kind, *content = column
         if kind == "one":
             number = np.frombuffer(content[0], dtype="<f8")
@@ -672,10 +673,12 @@ class Segment:
         if kind == "plain":
             data = _decompress(content[0])
             return _restore_bytes(data, "<f8") if content[1] else data.view(np.float64)
-        raise DamagedLab(f"A sealed segment has a column of an unknown kind: {kind!r:.40}.")
+        raise DamagedLab(
+            f"A sealed segment has a column of an unknown kind: {kind!r:.40}. Restore the lab from a backup."
+        )
 
     def _decode_codes(self, content: Sequence[Any]) -> Bits:
-        """Decode a column of codes to its whole numbers."""
+        """Decode codes to the distinct numbers that they index."""
         steps, codes, by_memory = content
         distinct = np.cumsum(_restore_bytes(_decompress(steps), "<i8"))
         numbers = _decompress(codes)
@@ -700,12 +703,12 @@ class Segment:
         return _order_by_memory(self.ids)
 
     def slates(self, questions: Mapping[int, bytes]) -> Iterable[Slate]:
-        """Yield the slates of recalls. Thinned slates have no features.
+        """Yield the slates of recalls. Slates of a thinned segment have no features.
 
         Parameters
         ----------
         questions
-            The bytes that stayed with each recall, by its number; other recalls are skipped.
+            The encoded query of each recall, by its number. Recalls without an entry are skipped.
 
         Yields
         ------
@@ -719,7 +722,7 @@ class Segment:
                 yield self._slate(index, rows, Question.decoded(questions[decision], decision))
 
     def _slate(self, index: int, rows: slice, question: Question) -> Slate:
-        """Build the slate of one recall from its rows and its query."""
+        """Build the slate of one recall from its rows in the segment and its query."""
         recalls, shared = self.recalls, self.meta.shared[self.recalls.shared[index]]
         words = {name: self._read_words(name)[rows].to_list() for name in shared.words}
         fields = {name: getattr(recalls, name)[index] for name in _OF_RECALL}
@@ -747,14 +750,14 @@ class Segment:
 
 
 def thin_parts(parts: Mapping[str, bytes], *, when: str) -> dict[str, bytes]:
-    """Return the parts of a segment without features.
+    """Return the parts of a segment after removing all features.
 
     Parameters
     ----------
     parts
         The parts of the segment.
     when
-        The time of thinning, which the fingerprints state from then on.
+        The time of thinning. It replaces the fingerprints of the removed features.
 
     Returns
     -------
@@ -787,14 +790,14 @@ def thin_parts(parts: Mapping[str, bytes], *, when: str) -> dict[str, bytes]:
 
 
 THINNED = "thinned"
-"""The name under which fingerprints of a thinned recall have the time of thinning."""
+"""The key under which the fingerprints of a thinned recall store the time of thinning."""
 
 
-# The log of a lab: sealed segments as lazy tables, and whole slates of any recall.
+# The log of a lab is read as lazy tables of sealed segments, or as the slates of single recalls.
 
 
 class LogJournal(Protocol):
-    """The part of a journal that a log is read from."""
+    """The methods of a journal that reading a log needs."""
 
     def slates(self, after: int = 0, *, upto: int | None = None) -> Iterator[tuple[int, bytes]]: ...
 
@@ -804,7 +807,7 @@ class LogJournal(Protocol):
 
 
 _last_segments: WeakKeyDictionary[LogJournal, tuple[int, bytes, Segment]] = WeakKeyDictionary()
-"""The segment that was read last from each journal, because slates are read in order."""
+"""The segment that was last read from each journal. Slates are read in order, so it is usually needed again."""
 
 
 def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None) -> Iterator[Slate]:
@@ -859,7 +862,7 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
 
 
 def _load_segment(journal: LogJournal, upto: int) -> Segment:
-    """Return the segment that ends at a recall, from the cache if it is unchanged."""
+    """Return the segment whose last recall is ``upto``, cached while it is unchanged."""
     meta = journal.segment_part(upto, META)
     cached = _last_segments.get(journal)
     if cached is not None and cached[:2] == (upto, meta):
@@ -870,7 +873,7 @@ def _load_segment(journal: LogJournal, upto: int) -> Segment:
 
 
 class SealedLog:
-    """The sealed part of a log; segments are read when a table needs them.
+    """The sealed segments of a log. A segment is read when a query of a table needs it.
 
     Parameters
     ----------
@@ -891,7 +894,7 @@ class SealedLog:
         return len(self._ends)
 
     def scan(self) -> tuple[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame]:
-        """Return the decisions, candidates and exposures of all segments as lazy frames.
+        """Return decisions, candidates and exposures of all segments as lazy frames.
 
         Returns
         -------
@@ -913,7 +916,7 @@ class SealedLog:
     def _scan_table(self, schema: Mapping[str, pl.DataType], make: _Make) -> pl.LazyFrame:
         """Return a lazy frame of one table over all segments.
 
-        It reads only the columns that a query needs.
+        Collecting the frame reads only the columns that the query needs.
         """
 
         def read(
@@ -940,7 +943,7 @@ class SealedLog:
         return register_io_source(read, schema=dict(schema))
 
     def _questions(self, segment: Segment) -> list[Question]:
-        """Return the queries of a segment."""
+        """Return the queries of a segment's recalls, in order."""
         meta = segment.meta
         blobs = self._journal.slates(meta.first - 1, upto=meta.last)
         return [Question.decoded(blob, decision) for decision, blob in blobs]
@@ -950,14 +953,14 @@ _Questions = Callable[[Segment], list[Question]]
 _Make = Callable[[Segment, list[str], Mapping[str, pl.DataType], _Questions], pl.DataFrame]
 
 
-# The types of features that were thinned out, by their names in a segment.
+# The Polars types by the names of types that a segment stores for removed features.
 _TYPES: dict[str, pl.DataType] = {"num": pl.Float64(), "bool": pl.Boolean(), "str": pl.String()}
 
 
 def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
     """Return the names and types of the features of all segments.
 
-    A feature is boolean if it is boolean in each of them, else numeric.
+    A feature is boolean if it is boolean in every segment that has it.
     """
     features: dict[str, pl.DataType] = {}
     for segment in segments:
@@ -974,7 +977,7 @@ def _merge_features(segments: Sequence[Segment]) -> dict[str, pl.DataType]:
 def _candidates_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
-    """Return columns of the candidates of a segment."""
+    """Return the requested columns of a segment's candidates as a frame."""
     available = {"decision", *CANDIDATES, *segment.meta.features, *segment.meta.words}
     count = sum(segment.recalls.size)
     return pl.DataFrame(
@@ -995,9 +998,9 @@ def _write_json(value: object) -> str:
 def _decisions_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
-    """Return columns of the decisions of a segment."""
+    """Return the requested columns of a segment's decisions as a frame."""
     recalls, shared, count = segment.recalls, segment.meta.shared, segment.meta.count
-    # Fields of a pack are converted once per pack; queries are only decoded if a column needs them.
+    # Fields of a pack are converted once per pack. Queries are only decoded if a requested column needs them.
     of_pack: dict[str, list[Any]] = {
         **{
             name: [getattr(row, name) for row in shared]
@@ -1042,9 +1045,9 @@ def _build_series(name: str, values: Sequence[Any], kind: pl.DataType) -> pl.Ser
 def _exposures_of(
     segment: Segment, wanted: list[str], schema: Mapping[str, pl.DataType], questions: _Questions
 ) -> pl.DataFrame:
-    """Return columns of the exposures of a segment."""
+    """Return the requested columns of a segment's exposures as a frame."""
     recalls = segment.recalls
-    # Without a logged conditional probability an item has 1 if it was certain, else null.
+    # An item without a logged conditional probability gets 1 if it was certain to be shown, and null otherwise.
     sizes = [len(ids) for ids in recalls.shown]
     ids_shown = np.array(
         [id for ids_of_recall in recalls.shown for id in ids_of_recall], dtype=np.int64

@@ -1,11 +1,11 @@
 """The slate of one recall and its encoding.
 
-A slate is one blob next to its event: a msgpack header, then ids, scores and features in columns. A CRC guards it,
-because a flipped bit in a matrix of doubles would otherwise change results unnoticed.
+A slate is stored as one blob next to its event. The blob is a msgpack header followed by columns of ids, scores and
+features. A CRC detects damage, because a flipped bit in a matrix of doubles would otherwise change results unnoticed.
 
-Features are stored exactly and compactly. A constant column is one float64, a column that float32 holds exactly (flags,
-counts) is float32, and any other is float64. A default slate of 100 candidates and 46 features takes 22 kB instead of
-50, and its commit half the time.
+Features are stored exactly and compactly. A constant column is one float64. A column whose values float32 represents
+exactly, such as flags and counts, is float32, and any other column is float64. A default slate of 100 candidates and 46
+features takes 22 kB instead of 50 kB, and writing it takes half the time.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ FORMAT = 2
 BLOB_FORMAT = 3
 """The format of blobs. Formats 1 and 2 stored every feature as a row of float64."""
 
-# The first bytes of a blob, then its format. The prefix has four bytes each for these, the CRC of the rest, and the
-# length of the header.
+# A blob begins with these three bytes and one byte for its format. The CRC of the following bytes and the length of the
+# header take four bytes each.
 _MAGIC = b"MLS"
 _PREFIX = 12
 
 _WHOLE, _SAME, _SINGLE = b"wsf"
-"""The encodings of a column of numbers: float64, one float64 for all candidates, float32."""
+"""The encodings of a numeric column: float64, one float64 for all candidates, and float32."""
 
-# Format 1 did not list the boolean features.
+# The boolean features of format 1, which did not list them.
 _FLAGS_OF_FORMAT_1 = (
     "names-speaker",
     "names-other",
@@ -96,15 +96,15 @@ class Slate(Displayed):
         The memory ids and the scores of the candidates.
     numbers, words, flags
         The numeric and boolean features (booleans as 0 and 1, null as NaN), the string features, and the names of the
-        boolean ones.
+        boolean features.
     shown, probes
-        The ids of the shown items in order, and those of them that are exploration items.
+        The ids of the shown items in order, and the ids of the exploration items among them.
     decision
         The number of the logged recall; 0 if it was not logged.
     seed, kappa
         The seed of the draw, and the threshold of Gumbel top-k; None if nothing was drawn.
     ranks
-        The ranks over the whole pool, from 1. None means by score, ties by id.
+        The ranks over the whole pool, from 1. None means the order of scores, with ties by id.
     propensity
         The inclusion probability of each candidate. None means 1 for shown items and 0 for others.
     conditional
@@ -121,7 +121,7 @@ class Slate(Displayed):
     known
         The estimated probability that the pool contains the answer.
     wanted
-        The limit of the caller, if fewer results were shown because ``known`` was low.
+        The number of results that the caller requested, if fewer were shown because ``known`` was low.
 
     Examples
     --------
@@ -186,7 +186,10 @@ class Slate(Displayed):
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """The index of each shown item among the candidates; InputError if one is missing."""
+        """The index of each shown item among the candidates.
+
+        Raises InputError if a shown item is not a candidate.
+        """
         wanted = np.array(self.shown, dtype=np.int64)
         indices = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         if len(wanted) and (not len(self.ids) or (self.ids[indices] != wanted).any()):
@@ -265,7 +268,7 @@ def _are_equal(first: Any, second: Any) -> bool:
 
 
 def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.Series:
-    """Return a numeric feature as a column, boolean for a flag; NaN becomes null."""
+    """Return a numeric feature as a series, boolean for a flag; NaN becomes null."""
     if not flag:
         return pl.Series(name, values, nan_to_null=True)
     unknown = np.isnan(values)
@@ -274,7 +277,7 @@ def number_series(name: str, values: NDArray[np.float64], *, flag: bool) -> pl.S
 
 
 class _HeaderOfAllFormats(msgspec.Struct, kw_only=True):
-    """The fields of the header in every format."""
+    """The fields that the header of a blob has in every format."""
 
     format: int
     count: int
@@ -297,9 +300,9 @@ class _HeaderOfAllFormats(msgspec.Struct, kw_only=True):
 
 
 class _Header(_HeaderOfAllFormats, kw_only=True):
-    """The header of a blob.
+    """The header of a blob in formats 2 and 3.
 
-    ``kept`` has the encoding of each column of numbers. A single string stands for all candidates.
+    ``kept`` has the encoding of each numeric column. In ``words``, a single string is the value of all candidates.
     """
 
     kept: bytes = b""
@@ -322,7 +325,7 @@ class _Header(_HeaderOfAllFormats, kw_only=True):
 class _EncodedHeader(_Header, kw_only=True):
     """A header whose constant fields are already encoded."""
 
-    # The encoded bytes equal those of the declared types.
+    # These fields are encoded to the same bytes as the declared types.
     names: msgspec.Raw  # type: ignore[assignment]
     policies: msgspec.Raw  # type: ignore[assignment]
     settings: msgspec.Raw  # type: ignore[assignment]
@@ -330,8 +333,8 @@ class _EncodedHeader(_Header, kw_only=True):
     flags: msgspec.Raw  # type: ignore[assignment]
 
 
-# Fields of the header that describe the blob; all others are fields of the slate. Codecs are made once, because
-# making one costs more than a call.
+# Fields of the header that describe the blob. All others are fields of the slate. Encoders and decoders are created
+# once, because creating one takes longer than a call.
 _OF_THE_BLOB = ("format", "count", "names", "words", "ranked", "weighted", "kept")
 _FIELDS = [name for name in _Header.__struct_fields__ if name not in _OF_THE_BLOB]
 _READ_FIELDS = attrgetter(*_FIELDS)
@@ -376,7 +379,7 @@ def encode(
     constants
         The header fields of its pack, if they are encoded already.
     table
-        The table whose rows are the numbers of the slate, if there is one.
+        A table whose rows are the numeric features of the slate, if the caller has one.
 
     Returns
     -------
@@ -413,11 +416,11 @@ def encode(
 
 
 def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]]]:
-    """Return the encoding of each row of a table, and the encoded rows."""
+    """Choose an encoding for each row of a table; return encodings and encoded rows."""
     if not numbers.size:
         return bytes([_WHOLE]) * len(numbers), []
     encodings = np.full(len(numbers), _WHOLE, dtype=np.uint8)
-    # Compared as bits, NaN equals NaN and -0 differs from 0.
+    # Rows are compared as bits, so that NaN equals NaN and -0 differs from 0.
     bits = numbers.view("<i8")
     with np.errstate(over="ignore", invalid="ignore"):
         single = numbers.astype("<f4")
@@ -431,12 +434,12 @@ def _encode_rows(numbers: NDArray[np.float64]) -> tuple[bytes, list[NDArray[Any]
 
 
 def _collapse_words(values: list[str | None]) -> list[str | None] | str | None:
-    """Return a single string if all strings are equal, else all of them."""
+    """Return a single string if all strings of a list are equal, else the list."""
     return values[0] if values and values.count(values[0]) == len(values) else values
 
 
 def decode(blob: bytes, *, decision: int = 0) -> Slate:
-    """Decode a blob of this format or an older one.
+    """Decode the blob of a slate, in this format or an older one.
 
     Parameters
     ----------
@@ -506,9 +509,9 @@ def decode(blob: bytes, *, decision: int = 0) -> Slate:
 def _decode_numbers(
     header: _Header, encodings: NDArray[np.uint8], whole: NDArray[np.float64], rest: memoryview
 ) -> list[NDArray[np.float64]]:
-    """Return the numbers of each name.
+    """Decode the columns of numeric features.
 
-    They come from rows of float64 and the bytes of the other columns.
+    ``whole`` has the columns stored as float64, and ``rest`` the bytes of all other columns.
     """
     same, single = int((encodings == _SAME).sum()), int((encodings == _SINGLE).sum())
     if not header.count:
@@ -532,7 +535,7 @@ def _decode_numbers(
 
 
 def _decode_1(blob: bytes, decision: int) -> Slate:
-    """Decode format 1: the length of the header, the header, ids, scores and numbers."""
+    """Decode a blob of format 1: header length, header, ids, scores and features."""
     size = int.from_bytes(blob[:4], "little")
     try:
         header = _DECODER_1.decode(memoryview(blob)[4 : 4 + size])
@@ -554,7 +557,7 @@ def _decode_1(blob: bytes, decision: int) -> Slate:
 def _build_slate(
     header: _HeaderOfAllFormats, fields: dict[str, Any], decision: int, *, rows: Any, **arrays: Any
 ) -> Slate:
-    """Build the slate from its decoded header and arrays."""
+    """Build a slate from the decoded header and arrays of its blob."""
     words = {
         name: values if isinstance(values, list) else [values] * header.count
         for name, values in header.words.items()
@@ -573,9 +576,9 @@ _QUESTION = b"MLQ\x01"
 
 
 class Question(msgspec.Struct, frozen=True):
-    """The parts of a recall that may reveal the content of a memory.
+    """The fields of a recall that may reveal the content of a memory.
 
-    A purge can rewrite them, so they are not part of a sealed segment.
+    A purge can rewrite these fields, so they are not part of a sealed segment.
 
     Attributes
     ----------
@@ -599,7 +602,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, slate: Slate, words: dict[str, list[str | None]]) -> Question:
-        """Return the query of a slate.
+        """Return the query of a slate, with the other fields that a purge may rewrite.
 
         Parameters
         ----------
@@ -624,7 +627,7 @@ class Question(msgspec.Struct, frozen=True):
         )
 
     def encoded(self) -> bytes:
-        """Return the query as bytes, which stay in the journal after sealing."""
+        """Return the bytes that stay in the journal after the slate is sealed."""
         body = _ENCODER.encode(self)
         return _QUESTION + zlib.crc32(body).to_bytes(4, "little") + body
 
@@ -652,7 +655,7 @@ class Question(msgspec.Struct, frozen=True):
             If a later version of memlab wrote them.
         """
         if blob[3] > _QUESTION[3]:
-            raise NewerLab.of_format(f"The question of decision {decision}", blob[3], _QUESTION[3])
+            raise NewerLab.of_format(f"The query of decision {decision}", blob[3], _QUESTION[3])
         if zlib.crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
             raise _damage_error(decision, "its checksum does not match")
         try:
@@ -661,12 +664,12 @@ class Question(msgspec.Struct, frozen=True):
             raise _damage_error(decision, error) from None
 
 
-# Made once; it follows its class.
+# The decoder is created once, after the class that it decodes.
 _QUESTION_DECODER = msgspec.msgpack.Decoder(Question)
 
 
 def is_sealed(blob: bytes) -> bool:
-    """Return whether the bytes are a query alone, whose slate is in a sealed segment."""
+    """Return whether a recall's bytes are its query alone, after its slate was sealed."""
     return blob[:3] == _QUESTION[:3]
 
 
@@ -692,7 +695,7 @@ def question_of(blob: bytes, *, decision: int) -> Question:
 
 
 def with_question(blob: bytes, question: Question, *, decision: int) -> bytes:
-    """Return the bytes of a recall with another query.
+    """Return the bytes of a recall with its query replaced.
 
     Parameters
     ----------
@@ -716,4 +719,6 @@ def with_question(blob: bytes, question: Question, *, decision: int) -> bytes:
 
 def _damage_error(decision: int, why: object) -> DamagedLab:
     """Return the error for a slate that cannot be decoded."""
-    return DamagedLab(f"The slate of decision {decision} cannot be read: {why}.")
+    return DamagedLab(
+        f"The slate of decision {decision} cannot be read: {why}. Restore the lab from a backup."
+    )

@@ -1,6 +1,6 @@
-"""The tables of a log: built from slates, and given by users as frames.
+"""The four tables of a log, built from slates or from frames of another system.
 
-Tables are built with one concatenation per column, which is faster than one frame per slate.
+Each column is concatenated from all slates at once, which is faster than one frame per slate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["Frame", "Logged", "Slates", "Summary", "feedback_table", "summary_of
 
 
 class Logged(NamedTuple):
-    """The three tables that recalls write."""
+    """The tables of decisions, candidates and exposures, which recalls write."""
 
     decisions: pl.DataFrame
     candidates: pl.DataFrame
@@ -48,7 +48,7 @@ class Logged(NamedTuple):
 
 
 def tables_of(slates: Sequence[Slate]) -> Logged:
-    """Return the tables of slates in their order.
+    """Return the tables of decisions, candidates and exposures of slates.
 
     A feature that a slate lacks is null.
     """
@@ -99,7 +99,7 @@ def _build_decisions(slates: Sequence[Slate]) -> pl.DataFrame:
 
 
 def _build_candidates(slates: Sequence[Slate]) -> pl.DataFrame:
-    """Build the table of candidates, with the union of the features of all slates."""
+    """Build the table of candidates, with every feature that any slate has."""
     blocks: dict[tuple[tuple[str, ...], ...], list[int]] = {}
     for index, slate in enumerate(slates):
         blocks.setdefault((tuple(slate.numbers), tuple(slate.words), slate.flags), []).append(index)
@@ -121,8 +121,8 @@ def _build_candidates(slates: Sequence[Slate]) -> pl.DataFrame:
 
 
 def _build_block(slates: Sequence[Slate]) -> pl.DataFrame:
-    """Build the candidates of slates that have the same features."""
-    # One concatenation per column.
+    """Build the table of candidates for slates that have the same features."""
+    # Each column is concatenated once for all slates, which is faster than one frame per slate.
     numbers, words, flags = (
         (slates[0].numbers, slates[0].words, slates[0].flags) if slates else ({}, {}, ())
     )
@@ -191,25 +191,25 @@ def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
 
 
 def _inclusion_of(slate: Slate) -> NDArray[np.float64]:
-    """Return the inclusion probabilities of a slate without caching them in it."""
+    """Return a slate's inclusion probabilities without caching them in the slate."""
     return slate.inclusion if slate.propensity is None else slate.propensity
 
 
 def _ranking_of(slate: Slate) -> NDArray[np.int64]:
-    """Return the ranks of a slate without caching them in it."""
+    """Return a slate's ranks without caching them in the slate."""
     return slate.ranking if slate.ranks is None else slate.ranks
 
 
 def _concatenate(parts: Sequence[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
-    """Concatenate arrays; return an empty array if there are none."""
+    """Concatenate arrays, or return an empty array if there are none."""
     return np.concatenate(parts) if parts else np.empty(0, dtype=kind)
 
 
 def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
-    """Return the feedback of a lab with the reward of each judgement.
+    """Return the table of feedback of a lab, with the reward of each judgement.
 
-    An outcome without a reward counts 1 (success) or 0 (fail). A reward that was attributed to a shown memory counts only
-    if no user judged the memory, and only the last one. Next to a stated reward it is in the column ``attributed``.
+    An outcome without a reward counts 1 (success) or 0 (fail). The last reward that was derived from an answer counts
+    only if no user judged the memory. If a user did, the derived reward is in the column ``attributed``.
     """
     absent = [
         pl.lit(None, dtype=kind).alias(name)
@@ -233,9 +233,9 @@ def feedback_table(feedback: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Summary:
-    """The summary of a log.
+    """The summary of a log, shown when the log is printed.
 
-    ``probes`` and ``judged`` are the shares of shown items that are flagged as probes and that have feedback. The share
+    ``probes`` is the share of shown items that are flagged as probes, and ``judged`` the share with feedback.
     ``probes`` is None if items were drawn at random and none is flagged.
     """
 
@@ -255,7 +255,7 @@ class Summary:
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """The displayed rows as (label, text) pairs."""
+        """The rows of the summary as pairs of label and text."""
         span = "not logged"
         if self.first is not None and self.last is not None:
             span = f"{self.first:%Y-%m-%d %H:%M} to {self.last:%Y-%m-%d %H:%M} UTC"
@@ -282,7 +282,7 @@ class Summary:
 
 
 def _write_counts(pairs: tuple[tuple[str, int], ...]) -> str:
-    """Format names with their counts, or a single name without its count."""
+    """Format names with their counts; a single name has no count."""
     return (
         pairs[0][0]
         if len(pairs) == 1
@@ -297,9 +297,9 @@ def summary_of(
     policies: tuple[str, ...],
     notes: tuple[str, ...],
 ) -> Summary:
-    """Return the summary of the four tables of a log.
+    """Compute the summary of a log from its four tables.
 
-    Values of features are not read. A column that the tables lack counts as not logged.
+    Features are not read. A missing column is summarised as not logged.
     """
     decisions, candidates, exposures, feedback = tables
     decision_columns = set(decisions.collect_schema().names())
@@ -355,7 +355,7 @@ def summary_of(
 
 
 def _write_names(names: tuple[str, ...]) -> str:
-    """Write at most six names and the number of the others."""
+    """Format up to six names and the number of the other names."""
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
@@ -381,13 +381,13 @@ class Slates(Displayed):
     feedback
         One row per judgement.
     lab
-        The lab of the log, if it is available.
+        The lab that wrote the log, if it is available.
     policies
         The columns of ``candidates`` with scores of other policies.
     reward_range
         The minimum and maximum possible reward, if declared.
     notes
-        Observations about the log, such as features that were left out.
+        Observations about the log, such as columns that were left out.
 
     Notes
     -----
@@ -465,11 +465,11 @@ class Slates(Displayed):
         Parameters
         ----------
         log
-            The sealed segments, which are read on access; None without any.
+            The sealed segments, which are read when needed, or None.
         tail
             The slates since the last segment.
         feedback
-            A frame as ``Slates.of`` takes it.
+            A frame with the columns that ``Slates.of`` describes.
         lab
             The lab of the log.
         notes
@@ -523,13 +523,14 @@ class Slates(Displayed):
         empty: Empty = "refuse",
         lab: object | None = None,
     ) -> Slates:
-        """Build a log from four frames of another system, checked and completed.
+        """Build a log from four frames of another system, and check and complete it.
 
         Parameters
         ----------
         decisions, candidates, exposures, feedback
-            The frames. Each needs ``decision``; all but the first need ``memory_id``; ``feedback`` needs ``reward`` or
-            ``outcome``. Ids are whole numbers or text. ``memlab.kernel.slates.TABLES`` lists the optional columns.
+            The frames. Each needs the column ``decision``, and all but ``decisions`` need ``memory_id``. ``feedback``
+            needs ``reward`` or ``outcome``. Ids are whole numbers or text. ``memlab.kernel.slates.TABLES`` lists the
+            optional columns.
         policies
             The columns of ``candidates`` with scores of other policies. Other unknown columns are features.
         reward_range
@@ -557,13 +558,12 @@ class Slates(Displayed):
 
         Notes
         -----
-        Missing columns are derived if possible: ``rank`` from ``score``, ``position`` from the order of rows,
-        ``limit`` from
-        the number of shown items, ``cluster`` from ``project``, ``session`` or the decision. Others are null. Unknown
-        columns of ``decisions`` are kept.
+        Missing columns are derived if possible: ``rank`` from ``score``, ``position`` from the order of rows, and
+        ``limit`` from the number of shown items. ``cluster`` is derived from ``project``, ``session`` or the decision.
+        Other missing columns are null. Unknown columns of ``decisions`` are kept.
 
-        A propensity is the probability of being shown. It may be in ``exposures``, ``candidates`` or both. Without
-        propensities and without a ``sampler``, the sampler is "unknown", and ``notes`` says so.
+        A propensity is the probability that an item is shown. The column may be in ``exposures``, ``candidates`` or
+        both. Without propensities and without a ``sampler``, the sampler is "unknown", and ``notes`` says so.
 
         Examples
         --------
@@ -629,7 +629,7 @@ class Slates(Displayed):
         reward_range: tuple[float, float] | None = None,
         empty: Empty = "refuse",
     ) -> Slates:
-        """Build a log from one frame with a row per candidate, checked and completed.
+        """Build a log from one frame with a row per candidate, and check and complete it.
 
         Parameters
         ----------
@@ -638,10 +638,10 @@ class Slates(Displayed):
         decision, item
             The columns with the ids of decisions and of memories.
         shown
-            The column with the rank among the shown items (null or 0: not shown), or a Boolean one. By default every
-            row was shown.
+            The column with the rank among the shown items (null or 0 if not shown), or a Boolean column. By default
+            every row was shown.
         reward
-            The column with the reward, a number or a Boolean; null or NaN without feedback. A reward of 0 for an item
+            The column with the reward, a number or a Boolean. Null or NaN means no feedback. A reward of 0 for an item
             that was not shown counts as no feedback.
         propensity
             The column with the probability of being shown. By default it is unknown, even if every row was shown.
@@ -660,7 +660,7 @@ class Slates(Displayed):
         feedback_at
             The column with the time of the feedback.
         features
-            The columns with features; by default all other numeric and Boolean columns. Leave out columns that were
+            The columns with features. The default is all other numeric and Boolean columns. Leave out columns that were
             measured after the decision.
         reward_range
             The minimum and maximum possible reward.
@@ -729,8 +729,8 @@ class Slates(Displayed):
         Returns
         -------
         polars.DataFrame
-            Each candidate with its decision, exposure and feedback. A column for which ``from_wide`` has no argument
-            has the table in its name, such as ``decision.pack``; ``from_wide`` reads it back.
+            Each candidate with its decision, exposure and feedback. A column for which ``from_wide`` has no parameter
+            begins with the name of its table, such as ``decision.pack``. ``from_wide`` recognises such columns.
 
         Raises
         ------
@@ -782,15 +782,15 @@ class Slates(Displayed):
         at: When | None = None,
         seed: int = 0,
     ) -> tuple[Slates, Slates]:
-        """Split the log into a part to choose a policy on and a part to judge it by.
+        """Split the log into one part to choose a policy and one to evaluate it.
 
         Parameters
         ----------
         by
-            "time": earlier and later decisions; decisions of one instant stay together. "cluster": random clusters, so that
-            dependent decisions stay together.
+            "time" splits into earlier and later decisions, and keeps decisions of the same instant together. "cluster"
+            draws clusters at random, so that dependent decisions stay together.
         share
-            The share of the first part, between 0 and 1.
+            The share of decisions or clusters in the first part, between 0 and 1.
         at
             The time of the split, instead of ``share``.
         seed
@@ -814,14 +814,16 @@ class Slates(Displayed):
             raise InputError(f"share must be between 0 and 1, not {share!r}.")
         if by == "cluster":
             if at is not None:
-                raise InputError('at= only splits by time: slates.split("time", at=...).')
+                raise InputError(
+                    'at= only works with a split by time: slates.split("time", at=...).'
+                )
             return self._split_by_cluster(share, seed)
         if by != "time":
             raise UnknownName("way to split", by, ("time", "cluster"))
         return self._split_by_time(share, None if at is None else to_micros(at))
 
     def _split_by_time(self, share: float, cut: int | None) -> tuple[Slates, Slates]:
-        """Split the log at an instant, or at a share of its decisions."""
+        """Split the log at the instant ``cut``, or by a share of its decisions."""
         times = self.decisions.select("at").collect()["at"]
         if times.null_count():
             raise InputError('The log has no times. Split it by cluster: slates.split("cluster").')
@@ -839,12 +841,14 @@ class Slates(Displayed):
                 if len(instants)
                 else "empty"
             )
-            raise InputError(f"{from_micros(cut)} leaves one part empty. The log is {span}.")
+            raise InputError(
+                f"{from_micros(cut)} leaves one part empty. Choose a time within the log: {span}."
+            )
         before = pl.col("at") < pl.lit(cut, dtype=pl.Int64).cast(STAMP)
         return self.filter(before), self.filter(~before)
 
     def _split_by_cluster(self, share: float, seed: int) -> tuple[Slates, Slates]:
-        """Split the log by clusters, ordered by a seeded hash."""
+        """Split the log by clusters, in the order of a seeded hash of their names."""
         clusters: list[str] = (
             self.decisions.select("cluster").unique().collect()["cluster"].to_list()
         )
@@ -862,7 +866,7 @@ class Slates(Displayed):
         return self.filter(chosen), self.filter(~chosen)
 
     def _restrict(self, decisions: pl.LazyFrame) -> Slates:
-        """Restrict all tables of the log to the given decisions."""
+        """Return the log with only the rows of the given decisions in all tables."""
         ids = decisions.select("decision")
 
         def select(table: pl.LazyFrame) -> pl.LazyFrame:
@@ -879,7 +883,7 @@ class Slates(Displayed):
 
     @arguments.checked
     def collect(self) -> Slates:
-        """Return the log with all tables read into memory.
+        """Read all tables into memory and return the log with these tables.
 
         Returns
         -------
@@ -913,7 +917,7 @@ class Slates(Displayed):
         Returns
         -------
         dict
-            Fingerprints by name; empty if none were logged.
+            The fingerprints by name of the feature, empty if none were logged.
 
         Raises
         ------
@@ -951,14 +955,14 @@ class Slates(Displayed):
 
     @property
     def _tables(self) -> tuple[pl.LazyFrame, ...]:
-        """The four tables in order."""
+        """The tables of decisions, candidates, exposures and feedback."""
         return self.decisions, self.candidates, self.exposures, self.feedback
 
 
 def _reorder_columns(candidates: pl.LazyFrame) -> pl.LazyFrame:
-    """Put the columns of the table of candidates in order.
+    """Move score, rank and propensity to the end of the table of candidates.
 
-    Score, rank and propensity follow the features.
+    The ids come first, then the features.
     """
     names = candidates.collect_schema().names()
     ends = ["score", "rank", "propensity"]

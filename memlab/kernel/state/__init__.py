@@ -1,6 +1,7 @@
 """The state of a lab: frames, checks, snapshots and views.
 
-Frames are folded from the journal. Checks run before a write, and views show the state to one viewer.
+Memories, edges and projections are folded from the journal. Checks run before a write. A view is the part of a state
+that one viewer may see.
 """
 
 from memlab.kernel.state.columns import gather_numbers, read_row_words, read_words

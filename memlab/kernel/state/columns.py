@@ -1,9 +1,8 @@
 """Growable columns of the mutable fields of memories.
 
-Public frames are copies of the columns.
+Users receive Polars frames that are copies of these columns. Changing one number of one row among a million costs
+less than a microsecond in a NumPy array, and 3 ms in a Polars frame.
 
-Changing one number of one row among a million costs less than a microsecond in a NumPy array, and 3 ms in a
-Polars frame.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ __all__ = [
 
 
 _SEAL_AT = 4096
-"""Texts that stay Python strings before they move into the Arrow series, which is copied whole each time."""
+"""Number of new texts that stay Python strings before they move into the Arrow series, which each move copies."""
 
 _ONE_BY_ONE = 256
-"""Maximum number of texts read one by one, at 0.7 microseconds each; a Polars gather costs 200 in any case."""
+"""Maximum number of texts that are read one by one, at 0.7 microseconds each. A Polars gather takes at least 200."""
 
 
 V = TypeVar("V")
@@ -63,7 +62,7 @@ class Numbers:
         self, dtype: type[np.generic], values: NDArray[Any] | None = None, *, default: object = None
     ) -> None:
         self.default = None if default is None else np.asarray(default, dtype=dtype)
-        """The value of rows for which none is given."""
+        """The value of rows that were added without one."""
         self._data = np.empty(0, dtype=dtype) if values is None else np.array(values, dtype=dtype)
         self._size = len(self._data)
         self.has_values = values is not None or default is None
@@ -75,9 +74,9 @@ class Numbers:
 
     @property
     def values(self) -> NDArray[Any]:
-        """A live, read-only view of all rows.
+        """The values of all rows as an array that shares memory with the column.
 
-        Copy it before returning it to users.
+        Copy the array before passing it to users, and never write into it.
         """
         if self.has_values or self.default is None:
             return self._data[: self._size]
@@ -99,7 +98,7 @@ class Numbers:
         self._data[size : self._size] = values
 
     def extend(self, value: object, count: int) -> None:
-        """Add ``count`` rows with the same value; None is NaN."""
+        """Add ``count`` rows that share one value. None is stored as NaN."""
         if not self.has_values:
             # Most of the forty columns keep their default. Comparing Python numbers instead of arrays makes adding
             # a memory ten times as fast.
@@ -113,7 +112,7 @@ class Numbers:
         self._data[size : self._size] = np.nan if value is None else value
 
     def set(self, rows: NDArray[np.int64], values: Any) -> None:
-        """Set the values of ``rows``: one value for all of them, or one for each."""
+        """Set the values of ``rows``: one value for all rows, or one for each."""
         self._materialize()
         self._data[rows] = values
 
@@ -123,7 +122,7 @@ class Numbers:
         self._data[rows] += amount
 
     def raise_to(self, rows: NDArray[np.int64], minimum: float) -> None:
-        """Raise the values of ``rows`` below ``minimum`` to it. Rows must be unique."""
+        """Raise the values of ``rows`` to at least ``minimum``. Rows must be unique."""
         self._materialize()
         self._data[rows] = np.maximum(self._data[rows], minimum)
 
@@ -146,7 +145,7 @@ class Numbers:
 def gather_numbers(
     columns: Iterable[Numbers], rows: NDArray[np.int64], into: Iterable[NDArray[Any]]
 ) -> None:
-    """Write the values of ``rows`` in each column into the array paired with it."""
+    """Copy the values of ``rows`` in each column into the array paired with it."""
     for column, out in zip(columns, into, strict=True):
         if column.has_values:
             out[:] = column._data[rows]
@@ -155,9 +154,9 @@ def gather_numbers(
 
 
 class RecentTimes(Numbers):
-    """The most recent times of each row as i64[rows, depth], newest first.
+    """The most recent access times of each row, as an i64[rows, depth] array, newest first.
 
-    Missing times are ``NEVER``.
+    A row with fewer than ``depth`` times is filled up with ``NEVER``.
     """
 
     NEVER = np.iinfo(np.int64).min  # sorts before every time, so rows need no counts
@@ -166,23 +165,23 @@ class RecentTimes(Numbers):
         super().__init__(np.int64, np.empty((0, depth)) if values is None else values)
 
     def append(self, values: Sequence[int] | NDArray[np.int64]) -> None:
-        """Add one row for each time."""
+        """Add one row for each time; the time is the only one of its row."""
         block = np.full((len(values), self._data.shape[1]), self.NEVER)
         block[:, 0] = values
         super().append(block)
 
     def set_times(self, rows: NDArray[np.int64], times: Sequence[Sequence[int]]) -> None:
-        """Replace the times of ``rows`` by others, newest first.
+        """Replace the times of each of ``rows`` by a list of times, newest first.
 
-        Only the first ``depth`` are kept.
+        Only the first ``depth`` times of each list are stored.
         """
         depth = self._data.shape[1]
         self._data[rows] = [[*row[:depth], *[self.NEVER] * (depth - len(row))] for row in times]
 
     def add_time(self, rows: NDArray[np.int64], time: int) -> None:
-        """Insert ``time`` into each row's times. Rows must be unique.
+        """Insert ``time`` into the times of each row, keeping them newest first.
 
-        ``time`` need not be the newest.
+        Rows must be unique. If a row is full, its oldest time is dropped.
         """
         before = self._data[rows]
         if (before[:, 0] <= time).all():
@@ -207,7 +206,7 @@ class RecentTimes(Numbers):
 
 
 class Names:
-    """A column of repeated strings, stored as codes into a vocabulary.
+    """A column of strings that recur, stored as integer codes into a vocabulary.
 
     The code of null is -1.
     """
@@ -224,17 +223,17 @@ class Names:
 
     @property
     def default(self) -> str | None:
-        """The default string of rows without one."""
+        """The string of rows that were added without one, or None."""
         code = -1 if self._codes.default is None else int(self._codes.default)
         return None if code < 0 else self.vocabulary[code]
 
     @property
     def codes(self) -> NDArray[np.int32]:
-        """A live view of the code of each row."""
+        """The code of each row, as an array that shares memory with the column."""
         return self._codes.values
 
     def code(self, name: str | None) -> int:
-        """Return the code of a string: -1 for None, -2 for a string that no row ever had."""
+        """Return the code of a string: -1 for None, -2 for a string not in the vocabulary."""
         return -1 if name is None else self._code.get(name, -2)
 
     @property
@@ -243,9 +242,9 @@ class Names:
         return self._codes.has_values
 
     def is_in(self, names: Iterable[str | None], start: int = 0) -> NDArray[np.bool_]:
-        """Return a mask of the rows from ``start`` on that have one of ``names``.
+        """Return a mask of the rows, from ``start`` on, whose string is in ``names``.
 
-        None matches null.
+        None in ``names`` matches rows without a string.
         """
         wanted = np.zeros(len(self.vocabulary) + 1, dtype=np.bool_)
         # The code of null, -1, indexes the last flag.
@@ -261,7 +260,7 @@ class Names:
         self._codes.extend(self._intern(name), count)
 
     def append_codes(self, codes: NDArray[np.int32]) -> None:
-        """Add one row for each vocabulary code."""
+        """Add one row for each code of the vocabulary."""
         self._codes.append(codes)
 
     def set(self, rows: NDArray[np.int64], names: str | Sequence[str | None] | None) -> None:
@@ -281,12 +280,12 @@ class Names:
         return code
 
     def value_at(self, row: int) -> str | None:
-        """Return the string of one row."""
+        """Return the string of one row, or None."""
         code = int(self.codes[row])
         return None if code < 0 else self.vocabulary[code]
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return the strings of ``rows``, by default of all, as a series called ``name``."""
+        """Return the strings of ``rows``, by default of all rows, as a Polars series."""
         codes = self.codes if rows is None else self.codes[rows]
         if not self.vocabulary:
             return pl.Series(name, [None] * len(codes), dtype=pl.String)
@@ -345,7 +344,7 @@ class Texts:
         )
 
     def value_at(self, row: int) -> str | None:
-        """Return the text of one row."""
+        """Return the text of one row, or None."""
         sealed = len(self._base)
         value: str | None = self._base[row] if row < sealed else self._delta[row - sealed]
         return value
@@ -360,7 +359,7 @@ class Texts:
 
 
 class _Sparse(Generic[V]):
-    """A column that stores only the rows with a value."""
+    """A column that stores a value only for rows that have one."""
 
     dtype: ClassVar[Any]
     empty: ClassVar[Any] = None
@@ -397,14 +396,14 @@ class _Sparse(Generic[V]):
         self._size += count
 
     def _put(self, row: int, value: Any) -> None:
-        """Set the value of a row, or remove it if None."""
+        """Set the value of a row. None removes the value."""
         if value is None:
             self._values.pop(row, None)
         else:
             self._values[row] = value
 
     def series(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return the values of ``rows``, by default of all, as a series called ``name``."""
+        """Return the values of ``rows`` (all rows by default) as a series called ``name``."""
         if rows is not None:
             return pl.Series(
                 name, [self._values.get(row, self.empty) for row in rows.tolist()], dtype=self.dtype
@@ -416,7 +415,7 @@ class _Sparse(Generic[V]):
 
 
 class Lists(_Sparse[tuple[str, ...]]):
-    """A column of string lists, of which most are empty."""
+    """A column of lists of strings, most of which are empty."""
 
     dtype: ClassVar[Any] = pl.List(pl.String)
     empty: ClassVar[Any] = ()
@@ -429,9 +428,9 @@ class Lists(_Sparse[tuple[str, ...]]):
         super()._put(row, tuple(value) if value else None)
 
     def with_values(self, rows: Sequence[int], lists: Sequence[Sequence[str] | None]) -> Lists:
-        """Return a copy in which ``rows`` have other strings.
+        """Return a copy of the column with other lists of strings in ``rows``.
 
-        A new object tells callers that cache facts by column that these facts have changed.
+        The copy is a new object, so caches keyed by the column are not used for it.
         """
         after = Lists()
         after._size, after._values = self._size, dict(self._values)
@@ -453,7 +452,7 @@ class Notes(_Sparse[str]):
     dtype: ClassVar[Any] = pl.String
 
     def value_at(self, row: int) -> str | None:
-        """Return the string of one row."""
+        """Return the string of one row, or None."""
         return self._values.get(row)
 
     def set(self, rows: Sequence[int], notes: str | Sequence[str | None] | None) -> None:
@@ -469,9 +468,9 @@ C = TypeVar("C")
 def build_columns(
     kind: Callable[..., C], arguments: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, C]:
-    """Return an empty column for each name.
+    """Return an empty column for each name in ``arguments``.
 
-    ``kind`` constructs a column from the arguments of its name.
+    ``kind`` is called with the keyword arguments that the mapping has for the name.
     """
     return {name: kind(**options) for name, options in arguments.items()}
 
@@ -488,19 +487,19 @@ def extend_columns(columns: Iterable[GrowingColumn], values: Iterable[Any], coun
             column.extend(added, count)
 
 
-# -- The order of memories within each session, derived from a column when it is first needed ------------------------
+# -- The order of memories within each session, derived from the column of sessions at first use ------------------------
 
 
 Rows = NDArray[np.int64]
 
 _STEPS = 100
-"""Rows outside a mask that are skipped one by one, a microsecond each; a longer run is found by one pass over all."""
+"""Maximum number of steps over rows outside a mask, a microsecond each. One pass over all rows crosses longer runs."""
 
 
 class Sessions:
     """The previous and the next row of each row within its session.
 
-    Each query first adds the rows that came since the query before, so a write costs nothing here.
+    A query first adds the rows that were written since the previous query, so a write itself costs nothing.
     """
 
     def __init__(self) -> None:
@@ -511,18 +510,18 @@ class Sessions:
         self._size = 0
 
     def last(self, contexts: Names, code: int) -> int:
-        """Return the newest row of the session with this code, or -1."""
+        """Return the newest row of the session with the given code, or -1."""
         self._update(contexts)
         return int(self._last[code]) if code >= 0 else -1
 
     def around(
         self, contexts: Names, rows: Rows, reach: int, mask: NDArray[np.bool_] | None = None
     ) -> Rows:
-        """Return i64[1 + 2 reach, rows]: each row and its neighbours.
+        """Return each row and its neighbours in its session, as i64[1 + 2 reach, rows].
 
-        The rows before it come next, nearest first, then those after it.
-
-        -1 means no row. With a ``mask``, rows outside it are skipped.
+        Line 0 of the array has the rows themselves. The next ``reach`` lines have the preceding rows, nearest first,
+        and the last ``reach`` lines the following rows. -1 means no row. With a ``mask``, rows outside the mask are
+        skipped.
         """
         self._update(contexts)
         window = np.empty((1 + 2 * reach, len(rows)), dtype=np.int64)

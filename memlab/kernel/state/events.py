@@ -1,10 +1,11 @@
-"""The kinds of events, with declarations of what their bodies hold.
+"""The kinds of events, with a declaration of each field of their bodies.
 
 The kernel declares its kinds here, and each subject declares others in its own folder. ``EVENTS`` has every kind, and
-``REGISTERS`` has the declared dump of each projection. A kind in neither was written by a newer version of memlab.
+``REGISTERS`` has the declared dump of each projection. A kind of memlab that is not in ``EVENTS`` was written by a
+newer version.
 
-The role of a field says what it holds. Four things are derived from roles: what another viewer sees, what a purge
-removes, what an export carries, and which strings are content hashes that are not screened for secrets.
+The role of a field says which sort of value it has. Four decisions follow from the roles: what another viewer sees,
+what a purge removes, what an export contains, and which strings are content hashes, which are not screened for secrets.
 """
 
 from __future__ import annotations
@@ -102,12 +103,12 @@ Role = Literal[
     # a field without a declaration
     "undeclared",
 ]
-"""What a field holds: a value of the role, or a list of such values.
+"""The sort of value that a field has. A field has one value of its role, or a list of them.
 
 ``number``, ``time``, ``flag``, ``bytes``, ``word`` (of memlab's own vocabularies, or the source of a policy) and
 ``hash`` (64 hexadecimal digits) are never changed. ``memory`` is an id, ``edge`` the number of an edge, and
-``last-memory`` an id up to which something was done. ``memory-count`` and ``newest-time`` say how many memories the
-field named by ``of`` lists, and when the newest of them was created. ``decision`` is the event of a recall.
+``last-memory`` the id of the last memory that was processed. ``memory-count`` and ``newest-time`` say how many memories
+the field named by ``of`` lists, and when the newest of them was created. ``decision`` is the event of a recall.
 
 A purge cuts a ``text`` where it quotes a purged memory. A ``note`` also becomes None if nothing is left, and a
 ``label`` (a path, a command) stays if it may be a word of a vocabulary. ``vector`` embeds the query in the same
@@ -120,12 +121,13 @@ mapping. ``node`` is the name of a tag, cluster or entity, whose kind is the fie
 NAMES = frozenset(
     ("name", "project", "session", "agent", "creator", "tag", "cluster", "entity", "node")
 )
-"""Roles of names that memories have in their columns or by their edges."""
+"""Roles of names that a memory has in a column or through an edge."""
 
 STRINGS = NAMES | {"text", "note", "label", "vector", "undeclared"}
 """Roles of values that may reveal a memory's content."""
 
-# Roles of values that name memories, that a purge may change, and that hold names of memories.
+# Three sets of roles: values that refer to memories, values that a purge may change, and values that contain names
+# which memories have.
 _REFERRING = frozenset(
     (
         "memory",
@@ -150,32 +152,33 @@ class Field:
     Attributes
     ----------
     role
-        The kind of value; see ``Role``.
+        The sort of value; see ``Role``.
     fields
         The fields of a mapping by name, with ``*`` for any other name, or the columns of ``rows``. A column is a list
         with one item for each row, or one value for all rows.
     items
         The field of each item of a list (one field), or of each position of a tuple.
     keys
-        The role, one of ``NAMES``, of a mapping's keys if they are names; empty if they are words.
+        The role of a mapping's keys, from ``NAMES``, if the keys are names. Empty if they are words of memlab.
     shared
-        Whether everyone who sees the event may read the string. Other strings are left out if the event names a
-        memory that is hidden from the viewer.
+        Whether everyone who sees the event may read the string. A string that is not shared is left out if the event
+        names a memory that is hidden from the viewer.
     held
-        Where a name comes from. By default, it belongs to the memories in the same mapping. A name that a person
-        ``declared`` stays when memories are purged. A ``reference`` is a name that memories have elsewhere.
+        The origin of a name. By default, the name belongs to the memories in the same mapping. A name that a person
+        ``declared`` stays when memories are purged. A ``reference`` is a name that memories have in another event.
     asked
-        Whether the text is a query. A purge of similar queries removes it with its vector, and removes an item of a
-        list that names a memory as a whole.
+        Whether the text is a query. A purge of similar queries removes the text and its vector. If the text belongs to
+        an item of a list that names a memory, the purge removes the whole item.
     asker
         Whether only the viewer who asked the recall of the event's ``decision`` sees the field.
     of
         The field of the same mapping that this one describes. A text is removed with the memories or the name that it
         describes, and a flag with the rows.
     drops
-        Whether a purge removes the items that name a purged memory. Items of other lists keep their positions.
+        Whether a purge removes the items of this list that name a purged memory. Items of other lists keep their
+        positions.
     required
-        Whether the list stays when it becomes empty.
+        Whether the list stays in the event's body when it becomes empty.
 
     Examples
     --------
@@ -201,7 +204,7 @@ class Field:
         return (*self.fields.values(), *self.items)
 
     def get(self, name: str) -> Field:
-        """Return the declared field of a mapping's member by name.
+        """Return the declaration of a member of a mapping.
 
         Parameters
         ----------
@@ -234,23 +237,23 @@ class Field:
 
     @cached_property
     def names_memories(self) -> bool:
-        """Whether the field, or a field within it, refers to memories."""
+        """Whether the field, or a field nested in it, refers to memories."""
         own = self.role in _REFERRING or (self.role == "flag" and bool(self.of))
         return own or any(part.names_memories for part in self.parts)
 
     @cached_property
     def is_about_memories(self) -> bool:
-        """Whether the field names memories, which its strings then describe."""
+        """Whether the field names memories, so that its strings describe these memories."""
         return self.role == "values" or any(part.role == "memory" for part in self.parts)
 
     @cached_property
     def decision(self) -> str:
-        """The name of the nested field that refers to a recall, or empty."""
+        """The name of the nested field that refers to a recall, or ""."""
         return next((name for name, part in self.fields.items() if part.role == "decision"), "")
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """Names of fields in this mapping that only the viewer of the recall sees."""
+        """Names of nested fields that only the viewer who asked the recall sees."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property
@@ -265,7 +268,7 @@ class Field:
 
     @cached_property
     def rewritten(self) -> bool:
-        """Whether a purge may change the field."""
+        """Whether a purge may change values of the field."""
         return (
             self.role in _REWRITTEN
             or self.drops
@@ -275,7 +278,7 @@ class Field:
 
     @cached_property
     def bears_names(self) -> bool:
-        """Whether the field has names of memories, or names that a person declared."""
+        """Whether the field contains names of memories, or names that a person declared."""
         own = (self.role in NAMES or bool(self.keys)) and self.held != "reference"
         return own or self.role in _NAMING or any(part.bears_names for part in self.parts)
 
@@ -285,7 +288,7 @@ class Field:
         return next((part for part in self.fields.values() if part.asked), None)
 
     def ids(self, value: Any) -> Iterator[int]:
-        """Yield the ids of the memories that a value of this field names, at any depth.
+        """Yield the ids of all memories that a value of this field names, at any depth.
 
         Parameters
         ----------
@@ -314,21 +317,21 @@ UNDECLARED = Field("undeclared")
 
 
 def mapping_field(fields: Mapping[str, Field], **options: Any) -> Field:
-    """Return a field whose value is a mapping; ``*`` declares all other names."""
+    """Return a field whose value is a mapping. ``*`` declares all other member names."""
     return Field("mapping", fields=fields, **options)
 
 
 def list_field(*items: Field, **options: Any) -> Field:
-    """Return a field for a list of items of one kind, or of tuples of several fields."""
+    """Return a field for a list of values, or for a list of tuples of several fields."""
     return Field(
         "list", items=items if len(items) == 1 else (Field("tuple", items=items),), **options
     )
 
 
 def rows_field(columns: Mapping[str, Field], **options: Any) -> Field:
-    """Return a field for a mapping of columns of equal length.
+    """Return a field for a table: a mapping of columns of equal length.
 
-    A row is removed with any of its memories.
+    If a memory that a row names is removed, the row is removed too.
     """
     return Field("rows", fields=columns, **options)
 
@@ -340,11 +343,11 @@ class EventType:
     Attributes
     ----------
     kind
-        The word by which the journal knows the kind.
+        The word that names the kind in the journal.
     doc
         What happened, in one sentence.
     fields
-        The fields of the body, without those that any event may carry.
+        The fields of the body, without the fields that any event may have.
     version
         The newest format of the body that this version of memlab reads, from 1.
     owner
@@ -355,7 +358,7 @@ class EventType:
     policies
         Whether the event changes the active policies, so that the version log folds it.
     asks
-        Whether the event is a recall, which its asker sees even if it names no memory.
+        Whether the event is a recall. The user who asked it sees the event even if it names no memory.
     replay
         What a replay under another pack does with the event. With ``values``, the replay applies the values
         that the event sets. With ``left-out``, the replay counts the event as left out, because it depends on
@@ -380,7 +383,7 @@ class EventType:
 
     @property
     def name(self) -> str:
-        """The kind, which is its name in the registry."""
+        """The name in the registry, which is the kind."""
         return self.kind
 
     @cached_property
@@ -391,14 +394,14 @@ class EventType:
 
 @dataclass(frozen=True)
 class Register:
-    """The declaration of a projection's dump, which exports, imports and purges read.
+    """The declared form of a projection's dump. Exports, imports and purges read it.
 
     Attributes
     ----------
     name
         The name of the projection.
     dumped
-        The declaration of what ``Projection.dump`` returns.
+        The declaration of the value that ``Projection.dump`` returns.
     exported
         Whether exports carry the dump. Numbers of events are meaningless in the journal of another lab.
     owner
@@ -423,7 +426,7 @@ NUMBER, TIME, FLAG, WORD, HASH = (
 MEMORY_ID, EDGE, BYTES = Field("memory"), Field("edge"), Field("bytes")
 
 REASON = Field("text", shared=True)
-"""The reason that a person gave; everyone who sees the event may read it."""
+"""A reason given by a person. Everyone who sees the event may read it."""
 
 PROJECT, SESSION, AGENT = (
     Field(role, held="reference", shared=True) for role in ("project", "session", "agent")
@@ -471,7 +474,7 @@ ADDED: Mapping[str, Field] = {
 """The fields of an event that adds memories."""
 
 _DERIVED = mapping_field({"rebuilt": WORD, "dropped": WORD, "given": WORD})
-"""The columns that an edit derived again, emptied, and received from the user."""
+"""The columns that an edit recomputed, emptied, or received from the user."""
 
 # The fields of events that change one slot, of all policy events, and of events about whole packs.
 _LIVE = {
@@ -492,7 +495,7 @@ _PACK = {"pack": WORD, "hash": HASH, "sources": HASH, "policies": mapping_field(
 
 
 def _policy_event(kind: str, doc: str, fields: Mapping[str, Field]) -> EventType:
-    """Declare a kind of event that changes policies."""
+    """Return the declaration of a kind of event that changes policies."""
     return EventType(kind, doc, {**fields, **_CHANGED}, policies=True)
 
 
@@ -652,23 +655,21 @@ def _describe_event_type_fault(declared: EventType) -> str | None:
     # A memlab without the extension must know from the kind alone which extension is missing.
     extension, kind = split_owner(declared.owner)[0], declared.kind
     if kind.partition("/")[0] != extension or not kind.partition("/")[2]:
-        return (
-            f"The kind of event {kind!r} begins with the name of its extension: {extension}/{kind}."
-        )
+        return f"The kind of event {kind!r} must begin with the name of its extension: {extension}/{kind}."
     if declared.adds or declared.policies or declared.asks:
-        return f"The event {kind} adds memories, changes policies or is a recall: only memlab's own do."
+        return f"The event {kind} adds memories, changes policies or is a recall, as only memlab's own events may."
     return _unclear_text(declared)
 
 
 def _unclear_text(declared: EventType) -> str | None:
-    """Return why a purge could not tell when to remove a text of an event, or None."""
+    """Return why a purge could not decide when to remove a text of an event, or None."""
     if not any(part.role == "memory" for part in declared.fields.values()):
         return None
     for name, part in declared.fields.items():
         if part.role in ("text", "note", "label") and not part.shared and not part.of:
             return (
-                f"The field {name} of the event {declared.kind} does not say of which memory it speaks: "
-                'give of="...", the field with the memory, or shared=True for what stays when memories are purged.'
+                f"The field {name} of the event {declared.kind} does not say which memory it describes: "
+                'give of="...", the name of the field with the memory, or shared=True if a purge may leave the text.'
             )
     return None
 
@@ -686,7 +687,7 @@ REGISTERS: Registry[Register] = Registry("register", kind="registers", about="do
 
 
 def declare_events(types: Iterable[EventType]) -> None:
-    """Register event types. Raises InputError if another owner declared one."""
+    """Register event types. Raises InputError if another owner declared one of them."""
     EVENTS.register(types)
 
 
@@ -696,7 +697,7 @@ def declare_register(register: Register) -> None:
 
 
 def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
-    """Add fields to an event type that another part of memlab declares."""
+    """Add fields to the registered event type ``kind``."""
     event = EVENTS[kind]
     EVENTS.amend(replace(event, fields={**event.fields, **fields}))
 
@@ -704,23 +705,23 @@ def extend_event(kind: str, fields: Mapping[str, Field]) -> None:
 def find_extension(kind: str) -> str | None:
     """Return the name of the extension that owns an event type.
 
-    Returns None for a kind of memlab.
+    Returns None for an event type of memlab.
     """
     name, slash, _ = kind.partition("/")
     return name if slash else None
 
 
 # -- Derived from declarations ------------------------------------------------------------------------------------
-# Each cache is keyed by the registries' counters of changes: an extension may be registered at any time, and the
+# Each cache is keyed by the registries' counters of changes, because an extension may be registered at any time. The
 # derived values are needed for every event that is written.
 
 _bodies: dict[str, tuple[int, Field]] = {}
 
 
 def body_field(kind: str) -> Field:
-    """Return the body of a kind of event as a mapping.
+    """Return the declaration of an event type's whole body.
 
-    It includes the parts that any event may carry.
+    The body has the fields of the type and the parts that any event may have.
     """
     cached = _bodies.get(kind)
     if cached is None or cached[0] != EVENTS.changes:
@@ -730,7 +731,7 @@ def body_field(kind: str) -> Field:
 
 
 def dump_field(name: str) -> Field:
-    """Return the declared dump of a projection as a field."""
+    """Return the declaration of a projection's dump as a field."""
     return REGISTERS[name].dumped if name in REGISTERS else UNDECLARED
 
 
@@ -739,13 +740,13 @@ def policy_events() -> tuple[str, ...]:
     return _policy_events(EVENTS.changes)
 
 
-@lru_cache(maxsize=1)  # asked for every fold, and changed only by registering an extension
+@lru_cache(maxsize=1)  # read at every fold, and changed only by registering an extension
 def _policy_events(changes: int) -> tuple[str, ...]:
     return tuple(kind for kind, event in EVENTS.items() if event.policies)
 
 
 def declared_names(kind: str, role: str) -> tuple[str, ...]:
-    """Return the fields of an event that hold names declared by a person, by role."""
+    """Return the fields of an event type whose names a person declared, by role."""
     if kind not in EVENTS:
         return ()
     fields = EVENTS[kind].fields.items()
@@ -758,12 +759,12 @@ _hashes: dict[str, tuple[tuple[int, int], tuple[Path, ...]]] = {}
 
 
 def hash_paths(kind: str) -> tuple[Path, ...]:
-    """Return the paths of the content hashes in an event body, as tuples of names.
+    """Return the path of each content hash in an event body, as a tuple of names.
 
-    Items of lists have no name.
+    A path has no element for the position in a list.
 
-    A hash looks as random as a credential: of 300,000 random hashes 36 look like a token. So these fields are not
-    screened for secrets if they hold 64 hexadecimal digits.
+    A hash looks as random as a credential: 36 of 300,000 random hashes look like a token. So a value at these paths is
+    not screened for secrets if it has 64 hexadecimal digits.
     """
     changes = EVENTS.changes, REGISTERS.changes
     cached = _hashes.get(kind)
@@ -778,7 +779,7 @@ def register_hash_paths(name: str) -> tuple[Path, ...]:
 
 
 def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
-    """Yield the paths to content hashes within a field."""
+    """Yield the paths of all content hashes within a field."""
     if field.role == "hash":
         yield path
     elif field.role == "registers":
@@ -791,14 +792,14 @@ def _hash_paths(field: Field, path: Path) -> Iterator[Path]:
 
 
 def undeclared_fields(kind: str, body: Mapping[str, Any]) -> list[str]:
-    """Return the paths of fields in a body that the kind's declaration lacks.
+    """Return the paths of fields in a body that the event type does not declare.
 
-    An unknown kind has none, because folding it raises an error.
+    Returns an empty list for an unknown event type, because folding such an event raises an error.
     """
     return list(_undeclared(body_field(kind), body, kind)) if kind in EVENTS else []
 
 
-# Roles whose values are mappings of their own form, and the types that structural roles require.
+# Roles whose values are mappings with a layout of their own, and the types that values of structural roles must have.
 _OWN_FORM = ("columns", "values", "graph", "registers")
 _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
     **dict.fromkeys(("mapping", "rows"), dict),
@@ -807,7 +808,7 @@ _FITTING: Mapping[str, type[Any] | tuple[type[Any], ...]] = {
 
 
 def _undeclared(field: Field, value: Any, path: str) -> Iterator[str]:
-    """Yield the paths of undeclared or unfitting values within a field."""
+    """Yield the paths of values that a field does not declare, or of the wrong type."""
     if value is None:
         return
     if field.role == "undeclared" or not isinstance(value, _FITTING.get(field.role, object)):

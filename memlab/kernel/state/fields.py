@@ -41,13 +41,13 @@ _GREATEST = sys.float_info.max  # integers beyond it have no float
 _INVISIBLE = ("Cc", "Cf", "Zs", "Zl", "Zp")
 """Unicode categories of characters that draw nothing: controls, formats, spaces."""
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and symbols that fonts draw as nothing: Hangul fillers and the empty Braille pattern."""
+"""Letters and symbols that fonts draw as blanks: Hangul fillers and the empty Braille pattern."""
 
 
 def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> dict[str, list[Any]]:
-    """Convert rows, texts or a frame to columns.
+    """Convert rows, texts or a frame to a mapping of column names to lists.
 
-    A key that some rows lack is None there. Raises InputError for values of other types.
+    A row that lacks a key has None in that column. Raises InputError for values of other types.
     """
     if isinstance(rows, pl.DataFrame):
         return rows.to_dict(as_series=False)
@@ -64,12 +64,16 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         records = []
         for number, row in enumerate(rows):
             if not isinstance(row, str | Mapping):
-                raise InputError(f"Row {number} is {type(row).__name__}, not a dict with a text.")
+                raise InputError(
+                    f"Row {number} is {type(row).__name__}: pass a dict with a text, or the text alone."
+                )
             records.append({"text": row} if isinstance(row, str) else row)
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
+        raise InputError(
+            f"The rows cannot be read: iterating over them raised {type(error).__name__}. Pass a list of dicts or texts."
+        ) from error
     names = dict.fromkeys(name for row in records for name in row)
     if records and not names:
         raise InputError("A memory needs a text.")
@@ -79,12 +83,10 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
 def validate_columns(
     columns: Mapping[str, Sequence[Any]], *, now: int, open_words: bool = False
 ) -> dict[str, list[Any]]:
-    """Check and convert every value of the columns.
+    """Check and convert all values of the columns of new memories.
 
-    ``at`` becomes ``created``.
-
-    With ``open_words``, kinds that memlab has no name for are accepted if they are short words. Raises InputError,
-    which names the row and the column of the first invalid value.
+    The column ``at`` is returned as ``created``. With ``open_words``, a column that allows new words accepts short
+    words outside memlab's vocabulary. Raises InputError that names the row and column of the first invalid value.
     """
     # Unknown fields are refused first: a misspelled "text" would otherwise be reported as missing.
     for name in columns:
@@ -113,29 +115,29 @@ def validate_columns(
 
 
 def check_interval(start: int | None, stop: int | None, *, where: str = "") -> None:
-    """Raise InputError if ``stop`` is before ``start``.
+    """Raise InputError if the end of a valid time is before its start.
 
-    Both are microseconds UTC or None.
+    ``start`` and ``stop`` are microseconds UTC, or None for an open end.
     """
     if start is not None and stop is not None and stop < start:
         raise InputError(
             f"{where}A memory holds from valid_from to before valid_until, and {from_micros(stop).isoformat()} comes "
-            f"before {from_micros(start).isoformat()}: exchange the two, or leave one out."
+            f"before {from_micros(start).isoformat()}: exchange the two times, or leave one out."
         )
 
 
 def validate_text(text: object, *, where: str = "") -> str:
     """Return ``text``. Raises InputError if it cannot be stored.
 
-    A text can be stored if it is not blank, has no lone surrogates and at most 1 MB of UTF-8. Messages name the
-    position ``where``, such as "row 3".
+    A text can be stored if it is not blank, has no lone surrogate, and has at most 1 MB in UTF-8. Messages include
+    ``where``, the position of the text, such as "row 3".
     """
     at = f" ({where})" if where else ""
     if not isinstance(text, str):
         raise InputError(f"A text must be a string, not {type(text).__name__}{at}.")
     text = str.__str__(text)  # a subclass of str may override its conversion
     if is_blank(text):
-        raise InputError(f"The text is empty{at}: there is nothing to remember or to look for.")
+        raise InputError(f"The text is empty{at}: give a text with at least one visible character.")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
@@ -145,7 +147,7 @@ def validate_text(text: object, *, where: str = "") -> str:
         ) from None
     if size > MAX_TEXT_BYTES:
         raise InputError(
-            f"The text has {size:,} bytes{at}; a memory holds at most {MAX_TEXT_BYTES:,}. Split it."
+            f"The text has {size:,} bytes{at}; the maximum is {MAX_TEXT_BYTES:,}. Split it into several memories."
         )
     return text
 
@@ -167,14 +169,14 @@ def is_blank(text: str) -> bool:
 
 
 def _flatten_rows(values: Sequence[Any]) -> Iterable[tuple[int | None, Any]]:
-    """Yield each value with its row number, or with None if there is only one value."""
+    """Yield each value with its row number; the row of a single value is None."""
     return enumerate(values) if len(values) > 1 else ((None, value) for value in values)
 
 
 def _position(row: int | None, field: str = "") -> str:
-    """Describe the position of a value for a message.
+    """Describe the row and field of a value for an error message.
 
-    Returns "" for the text of a single memory.
+    Returns "" if both are missing, as for the text of a single memory.
     """
     if row is None:
         return f"field {field}" if field else ""
@@ -182,28 +184,28 @@ def _position(row: int | None, field: str = "") -> str:
 
 
 def _head(row: int | None) -> str:
-    """Return the opening of an error message that names the row of a value."""
+    """Return the start of an error message, "Row 3: ", or "" for a single memory."""
     return "" if row is None else f"Row {row}: "
 
 
 def _instant(when: Any, row: int | None, field: str = "at") -> int:
-    """Convert a time to microseconds UTC; InputError names its row and field."""
+    """Convert a time to microseconds UTC. An InputError names its row and field."""
     try:
         return check_instant(to_micros(when), "A time")
     except InputError as error:
         without_end = (
-            " Leave valid_until out where there is no end." if field == "valid_until" else ""
+            " Leave valid_until out if the memory has no end." if field == "valid_until" else ""
         )
         raise InputError(f"{_position(row, field).capitalize()}: {error}{without_end}") from None
 
 
 def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[Any]:
-    """Check the values of a column and fill in defaults.
+    """Check all values of one column and replace None by the column's default.
 
-    Raises InputError for an invalid value.
+    Raises InputError for the first invalid value.
     """
-    # Each kind of storage has its own check, and all rows of a column are checked at once because most calls
-    # give a thousand rows in which few columns are present.
+    # Each kind of storage has its own check. A column is checked as a whole, because a call with a thousand rows
+    # usually has few columns.
     default = column.default
     name, storage = column.name, column.storage
     if storage == "word":
@@ -280,7 +282,7 @@ def _name(field: str, value: Any, row: int | None) -> str:
 
 
 def _text(value: Any, row: int | None, field: str = "") -> str:
-    """Check that a text can be stored, and return it."""
+    """Return a text if it can be stored; otherwise raise InputError."""
     # Most texts are printable ASCII, which needs no further check; this saves 1 microsecond for each value.
     if (
         type(value) is str
@@ -299,7 +301,7 @@ def normalize_tag(tag: str) -> str:
 
 
 def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
-    """Return a list of valid strings, or None if the list is empty.
+    """Check a list of names and return it, or return None if the list is empty.
 
     Tags lose their leading "#".
     """
@@ -317,7 +319,7 @@ def _strings(name: str, value: Any, row: int | None) -> list[str] | None:
 
 
 def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """Leave out columns of nulls, and store a value that all rows share only once."""
+    """Drop columns of nulls, and reduce a column of equal values to one value."""
     small: dict[str, Any] = {}
     for name, values in columns.items():
         first = values[0]
@@ -332,14 +334,14 @@ def compact_columns(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
 
 
 def describe_redactions(redacted: Sequence[tuple[int, Finding]]) -> dict[str, Any]:
-    """Return the memory and kind of each redacted secret as an event field."""
+    """Return the event field that lists redacted secrets by memory id and type."""
     return {"redacted": [[id, finding.type] for id, finding in redacted]} if redacted else {}
 
 
 def refuse_secret_values(columns: Mapping[str, list[Any]]) -> None:
-    """Raise PrivacyError if a value other than a text holds a secret.
+    """Raise PrivacyError if a field other than the text contains a secret.
 
-    Names of files of secrets are refused too.
+    Raises it too if ``files`` names a file that usually holds secrets, such as ``.env``.
     """
     for name, values in columns.items():
         refuse_strings(values, f"field {name}")
@@ -352,18 +354,18 @@ def refuse_secret_values(columns: Mapping[str, list[Any]]) -> None:
             )
 
 
-# -- The parts of an event that hold the result of a decision, so that folding the event needs no policy --------------
+# -- The parts of an event that contain the result of a decision, so that folding the event needs no policy --------------
 
 
 @dataclass(frozen=True)
 class Change:
-    """Parts of an event's body, in the order in which the fold applies them.
+    """Changes to edges and memories in an event's body, in the order of application.
 
-    ``edges`` holds new edges as columns: source and target (memory ids), relation, weight. ``strengthen`` sets the
-    weights of edges, and ``unlink`` removes edges; both refer to edges by number. Each item of ``join`` links
+    ``edges`` contains new edges as the columns source and target (memory ids), relation and weight. ``strengthen`` sets
+    the weights of edges, and ``unlink`` removes edges; both refer to edges by number. Each item of ``join`` links
     memories (``source``) to nodes of another ``kind`` by name (``target``). Each item of ``set`` assigns values to
-    ``columns`` of memories (``ids``): one value for all of them, or a list with one for each. Columns of lists always
-    have one list for each memory.
+    ``columns`` of memories (``ids``): one value for all of them, or a list with one for each. A column whose values are
+    lists always has one list for each memory.
 
     >>> Change(set=(build_values([3, 7], status="superseded"),)).body()
     {'set': [{'ids': [3, 7], 'columns': {'status': 'superseded'}}]}
@@ -379,7 +381,7 @@ class Change:
         return bool(self.edges or self.strengthen or len(self.unlink) or self.join or self.set)
 
     def __add__(self, other: Change) -> Change:
-        """Combine two changes, with the parts of this change first."""
+        """Combine two changes; the parts of this change come first."""
         return Change(
             _joined(self.edges, other.edges),
             _joined(self.strengthen, other.strengthen),
@@ -389,8 +391,8 @@ class Change:
         )
 
     def body(self) -> dict[str, Any]:
-        """Return the parts of the change for an event body, without empty parts."""
-        # Empty parts are left out because each costs bytes in every event and every export.
+        """Return the fields of the change for an event body, without empty fields."""
+        # Empty fields are left out because each one takes bytes in every event and every export.
         parts: dict[str, Any] = {}
         if self.edges:
             parts["edges"] = dict(self.edges)
@@ -406,7 +408,7 @@ class Change:
 
 
 def build_values(ids: Sequence[int], **columns: Any) -> dict[str, Any]:
-    """Build an item of ``Change.set`` that assigns ``columns`` to memories."""
+    """Return an item of ``Change.set`` that assigns ``columns`` to memories."""
     return {"ids": [int(id) for id in ids], "columns": columns}
 
 
@@ -416,9 +418,9 @@ def build_edges(
     relation: str | Sequence[str],
     weight: float | Sequence[float],
 ) -> dict[str, Any]:
-    """Build the value of ``Change.edges`` for edges between memory ids.
+    """Return the value of ``Change.edges`` for edges between memory ids.
 
-    ``relation`` and ``weight`` are one value for all edges, or one for each.
+    ``relation`` and ``weight`` are either one value for all edges, or a list with one for each edge.
     """
     count = len(source)
     relations = [relation] * count if isinstance(relation, str) else list(relation)
@@ -442,9 +444,9 @@ def build_join(
     relation: str,
     weight: float | Sequence[float] = 1.0,
 ) -> dict[str, Any]:
-    """Build an item of ``Change.join``.
+    """Return an item of ``Change.join``: edges from memories to nodes of one kind.
 
-    It lists edges from memories, by id, to nodes of one kind, by name.
+    ``source`` has the ids of the memories, and ``target`` the names of the nodes.
     """
     weights = (
         [float(weight)] * len(source)
@@ -463,7 +465,7 @@ def build_join(
 def _joined(
     first: Mapping[str, Any] | None, second: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
-    """Concatenate two mappings of columns, ignoring an empty one."""
+    """Concatenate two mappings of columns; a missing or empty mapping is skipped."""
     if not first or not second:
         return first or second
     return {name: [*first[name], *second[name]] for name in first}

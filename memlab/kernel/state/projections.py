@@ -1,9 +1,7 @@
 """Projections: small tables folded from the journal.
 
-They complement memories and edges.
-
-A subject declares its own projections, and a state is created with a list of them. A snapshot stores each of them
-whole.
+They store what memories and edges do not. A subject declares its own projections, and a state is created with a list of
+their classes. A snapshot stores the dump of each projection.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ __all__ = [
 
 
 EVERY_KIND = "*"
-"""An item of ``Projection.kinds`` that stands for every kind: the projection reads parts that any event may carry."""
+"""An item of ``Projection.kinds`` that matches every kind: the projection reads parts that any event may have."""
 
 
 class Projection(ABC):
@@ -99,20 +97,20 @@ class Projection(ABC):
     """The kinds of events that the projection folds."""
 
     events: ClassVar[tuple[EventType, ...]] = ()
-    """The kinds of events that the projection declares."""
+    """The new kinds of events that the projection declares."""
 
     adds: ClassVar[Mapping[str, Mapping[str, Field]]] = MappingProxyType({})
-    """Fields that the subject adds to events of other subjects of memlab, by kind."""
+    """Fields that the subject adds to the event types of other subjects of memlab, by kind."""
 
     dumped: ClassVar[Field] = UNDECLARED
-    """The declaration of what ``dump`` returns. Undeclared strings are treated as private text."""
+    """The declaration of the value that ``dump`` returns. Undeclared strings are treated as private text."""
 
     exported: ClassVar[bool] = True
     """Whether exports carry the dump. Numbers of events are meaningless in the journal of another lab."""
 
     @classmethod
     def register(cls) -> Register:
-        """Return the declared dump that exports, imports and purges read.
+        """Return the declaration of the dump that exports, imports and purges read.
 
         Returns
         -------
@@ -125,7 +123,7 @@ class Projection(ABC):
 
     @abstractmethod
     def fold(self, event: Event) -> None:
-        """Apply one event to the projection.
+        """Update the projection from one event.
 
         Parameters
         ----------
@@ -140,7 +138,7 @@ class Projection(ABC):
         Returns
         -------
         Any
-            None, numbers, strings, bytes, lists and dicts.
+            A value of None, numbers, strings, bytes, lists and dicts.
         """
 
     @abstractmethod
@@ -154,7 +152,7 @@ class Projection(ABC):
         """
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether an event of the projection's ``kinds`` is visible to a viewer.
+        """Return whether an event of one of the ``kinds`` is visible to a viewer.
 
         Parameters
         ----------
@@ -170,7 +168,7 @@ class Projection(ABC):
         Returns
         -------
         bool | None
-            None, the default, where the memories that the event names decide.
+            None, the default, leaves the decision to the memories that the event names.
         """
         return None
 
@@ -189,9 +187,9 @@ def _describe_projection_fault(declared: Owned) -> str | None:
     """Return the reason why an extension's projection is refused, or None."""
     kind = declared.value
     if not isinstance(kind, type) or not issubclass(kind, Projection):
-        return f"{declared.name} is no subclass of memlab.kernel.state.Projection."
+        return f"{declared.name} is not a subclass of memlab.kernel.state.Projection: derive the class from it."
     if kind.adds:
-        return f"The projection {declared.name} adds fields to the events of memlab: declare an event of its own."
+        return f"The projection {declared.name} adds fields to events of memlab: declare an event of its own instead."
     return None
 
 
@@ -204,14 +202,14 @@ EXTENDED: Registry[Owned] = Registry(
 def add_extension_projections(
     projections: Sequence[type[Projection]],
 ) -> tuple[type[Projection], ...]:
-    """Return projections of memlab followed by those of the registered extensions."""
+    """Return ``projections``, followed by those of the registered extensions."""
     return (*projections, *(declared.value for declared in EXTENDED.values()))
 
 
 # -- Tombstones -------------------------------------------------------------------------------------------------------
 
 PLACEHOLDER = "[purged "
-"""The beginning of the names that a purge writes instead of purged names."""
+"""The first characters of every name that a purge writes in place of a purged name."""
 
 # BLAKE2b takes keys of up to 64 bytes; 32 cannot be guessed. Digests of 16 bytes have no collisions in practice.
 _KEY_BYTES, _HASH_BYTES = 32, 16
@@ -229,9 +227,9 @@ def normalize_text(text: str) -> str:
 
 
 class Tombstones(Projection):
-    """Hashes of purged texts and origins of purged memories of a lab.
+    """Hashes of the texts, and origins of the memories, that were purged from a lab.
 
-    An import does not restore them.
+    An import skips texts and memories that have a tombstone.
 
     A tombstone is a keyed hash of a text. The key is drawn once for each lab. A person who has the lab can test
     whether a given text was purged from it, and cannot learn from a tombstone what the text was.
@@ -249,7 +247,7 @@ class Tombstones(Projection):
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, set[bytes]] = {}
-        """The hashes by their key. The first key is this lab's, others came with imports."""
+        """The hashes of purged texts by key. The first key is this lab's, and others came with imports."""
         self._origins: set[str] = set()
 
     def __len__(self) -> int:
@@ -257,16 +255,16 @@ class Tombstones(Projection):
         return sum(map(len, self._hashes.values()))
 
     def is_purged(self, text: str, *, origin: str | None = None) -> bool:
-        """Return whether a text, or a memory from ``origin``, was purged from this lab.
+        """Return whether a text, or a memory with this origin, was purged from the lab.
 
-        ``text`` is compared as the privacy gate left it.
+        ``text`` is the text after redaction, because purged texts were redacted before they were stored.
         """
         if origin is not None and origin in self._origins:
             return True
         return any(_hash(key, text) in hashes for key, hashes in self._hashes.items())
 
     def build_body(self, texts: Iterable[str], origins: Iterable[str]) -> dict[str, Any]:
-        """Build the purge event's tombstones from texts and origins."""
+        """Return the field ``tombstones`` of a purge event for texts and origins."""
         key = next(iter(self._hashes), b"") or secrets.token_bytes(_KEY_BYTES)
         return {
             "key": key,
@@ -275,7 +273,7 @@ class Tombstones(Projection):
         }
 
     def fold(self, event: Event) -> None:
-        """Add the tombstones of a purge."""
+        """Add the tombstones of a purge event."""
         tombstones = event.body["tombstones"]
         self._hashes.setdefault(tombstones["key"], set()).update(tombstones["hashes"])
         self._origins.update(tombstones["origins"])
@@ -288,7 +286,7 @@ class Tombstones(Projection):
         }
 
     def load(self, dumped: Any) -> None:
-        """Add the tombstones in a dump of another lab."""
+        """Add the tombstones in a dump, of this lab or of another."""
         for key, hashes in dumped["hashes"]:
             self._hashes.setdefault(key, set()).update(hashes)
         self._origins.update(dumped["origins"])
@@ -300,7 +298,7 @@ def _hash(key: bytes, text: str) -> bytes:
 
 # -- entities ---------------------------------------------------------------------------------------------------------
 
-# The types that a person may declare; and the keys of ``Entry.moved``, whose values are ids of memories.
+# The types of entities that a person may declare.
 ENTITY_TYPES = (
     "person",
     "project",
@@ -313,18 +311,16 @@ ENTITY_TYPES = (
 )
 
 MOVED = ("subject", "object", "edges", "shared")  # see ``Entry``
-# Direction marks are copied along when a name in Arabic or Hebrew is pasted, and make equal names differ.
+# Pasting a name in Arabic or Hebrew often copies direction marks, which make equal names differ.
 _UNSEEN = dict.fromkeys(
     map(ord, "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 )
 
 
 def normalize_entity_name(name: str) -> str:
-    """Return a name in Unicode's composed form, with single spaces.
+    """Return a name in Unicode's composed form, without direction marks.
 
-    Direction marks are removed.
-
-    Raises InputError if nothing is left.
+    Runs of white space become one space. Raises InputError if no character is left.
 
     >>> normalize_entity_name("  Ada  Lovelace ")
     'Ada Lovelace'
@@ -333,14 +329,16 @@ def normalize_entity_name(name: str) -> str:
         name = unicodedata.normalize("NFC", name).translate(_UNSEEN)
     normalized = " ".join(name.split())
     if not normalized:
-        raise InputError(f"An entity has a name, not {name!r}.")
+        raise InputError(
+            f"The name of an entity is empty: {name!r}. Give at least one visible character."
+        )
     return normalized
 
 
 def entity_key(name: str) -> str:
-    r"""Return a key that is equal for all spellings of a name.
+    r"""Return a key that is equal for all spellings of an entity's name.
 
-    This is Unicode's canonical caseless matching (3.13, D145).
+    The key follows Unicode's canonical caseless matching (section 3.13, D145).
 
     >>> entity_key("STRASSE") == entity_key("stra\u00dfe"), entity_key("Zoe\u0308") == entity_key("zo\u00eb")
     (True, True)
@@ -355,10 +353,10 @@ def entity_key(name: str) -> str:
 class Entry:
     """One entity, without the entities that were merged into it.
 
-    ``mentions`` counts the memories that mention it, and ``last`` is the time of the newest, ``NEVER`` for none.
-    While the entity is merged ``into`` another, ``moved`` lists memories by id. The lists are the memories with the
-    entity as ``subject`` or ``object``, all memories that mention it (``edges``), and the memories that mention both
-    entities without naming it (``shared``).
+    ``mentions`` counts the memories that mention the entity. ``last`` is the time of the newest of them, or ``NEVER``.
+    While the entity is merged ``into`` another, ``moved`` has four lists of memory ids. ``subject`` and ``object`` list
+    the memories with the entity in that column, and ``edges`` all memories that mention it. ``shared`` lists the
+    memories that mention both entities and name neither column.
     """
 
     name: str
@@ -370,7 +368,7 @@ class Entry:
 
 
 class EntitySummary(NamedTuple):
-    """An entity with the aliases, mentions and last time of merged entities."""
+    """An entity with the aliases, mentions and last time of all entities merged into it."""
 
     id: int
     name: str
@@ -381,18 +379,16 @@ class EntitySummary(NamedTuple):
     merged_into: str | None
 
 
-# Shared by the declarations of dumps below.
+# The declarations of several dumps share this field.
 _MOVED = mapping_field({"*": Field("memory")})
 
 
 class Entities(Projection):
     """The entities of a lab under all their names.
 
-    They are folded from the events that name them.
-
-    A name is matched in any case and any normal form of Unicode, and belongs to one entity at a time. A merged
-    entity keeps its names, its count and the list of what moved, so that splitting it off restores the state
-    before the merge.
+    A name matches in any letter case and any normal form of Unicode, and belongs to one entity at a time. A merged
+    entity keeps its names, its number of mentions and the lists of moved memories. So splitting it off restores the
+    state before the merge.
 
     >>> entities = Entities()
     >>> entities.canonical_name("ada") is None, entities.find_number("ada")
@@ -421,9 +417,9 @@ class Entities(Projection):
         self.names: list[str] = []
         """Every name ever used, as it was first spelled. Names are only added."""
         self.owners: list[int] = []
-        """The number of the entity, from 0, that each of ``names`` belongs to, merged or not."""
+        """For each of ``names``, the number (from 0) of the entity that owns it, even if that entity is merged."""
         self.version = 0
-        """A counter that changes when an existing name comes to mean another entity."""
+        """A counter that changes whenever an existing name starts to refer to another entity."""
         self._known: dict[str, int] = {}
         self._merged: set[int] = set()
 
@@ -435,7 +431,7 @@ class Entities(Projection):
     def find_owner(self, name: str) -> int | None:
         """Return the number of the entity that has this name, even if it is merged.
 
-        Returns None if there is none.
+        Returns None if no entity has the name.
         """
         index = self._known.get(entity_key(name))
         return None if index is None else self.owners[index]
@@ -446,35 +442,35 @@ class Entities(Projection):
         return None if owner is None else self.find_root(owner)
 
     def canonical_name(self, name: str) -> str | None:
-        """Return the canonical name of the entity that has this name.
+        """Return the main name of the entity that a name refers to.
 
-        Returns None if there is none.
+        Returns None if no entity has the name.
         """
         number = self.find_number(name)
         return None if number is None else self.entries[number].name
 
     def list_ancestors(self, number: int) -> list[int]:
-        """Return the numbers of an entity and of those it was merged into, in order."""
+        """Return the numbers of an entity and, in order, of those it was merged into."""
         chain = [number]
         while (into := self.entries[chain[-1]].into) is not None:
             chain.append(into)
         return chain
 
     def find_root(self, number: int) -> int:
-        """Return the entity at the end of an entity's merges, or the entity itself."""
+        """Return the number of the entity that ``number`` is finally merged into."""
         return self.list_ancestors(number)[-1]
 
     def find_roots(self) -> NDArray[np.int64]:
-        """Return ``find_root`` of every entity, by number."""
+        """Return, for each entity by number, the entity that it is finally merged into."""
         roots = np.arange(len(self.entries), dtype=np.int64)
         for number in self._merged:
             roots[number] = self.find_root(number)
         return roots
 
     def summarize_all(self) -> list[EntitySummary]:
-        """Return a summary of every entity by number.
+        """Return a summary of every entity, ordered by number.
 
-        Merged entities are included. One pass over all names suffices.
+        Merged entities are included. The method passes over all names once.
         """
         roots = self.find_roots().tolist()
         names: list[list[str]] = [[] for _ in self.entries]
@@ -518,7 +514,7 @@ class Entities(Projection):
     # -- Folding events ---------------------------------------------------------------------------------------
 
     def fold(self, event: Event) -> None:
-        """Apply the declarations, mentions, merges and splits of entities in an event."""
+        """Update the entities from an event: declarations, mentions, merges and splits."""
         body = event.body
         if event.kind == "entity":
             self._declare(body["name"], body.get("type"), body.get("aliases", ()))
@@ -534,9 +530,9 @@ class Entities(Projection):
                     self._mention(join["source"], join["target"], event)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether a viewer sees a merge or split.
+        """Return whether a viewer sees an event that merges or splits entities.
 
-        They see it if they see its memories or entities.
+        The viewer sees the event if they see a memory that it names, or all of its entities.
         """
         if kind not in ("merge-entity", "split-entity"):
             return None
@@ -545,7 +541,7 @@ class Entities(Projection):
         )
 
     def _numbered(self, name: str) -> int:
-        """Return the number of the entity with this name; add a missing entity."""
+        """Return the number of the entity with this name; add the entity if it is missing."""
         owner = self.find_owner(name)
         if owner is None:
             owner = self._added(Entry(name))
@@ -558,7 +554,7 @@ class Entities(Projection):
         return len(self.entries) - 1
 
     def _give(self, name: str, owner: int) -> None:
-        """Assign a name to an entity, taking it from any other entity."""
+        """Assign a name to an entity, removing it from its previous owner."""
         key = entity_key(name)
         index = self._known.get(key)
         if index is None:
@@ -570,7 +566,7 @@ class Entities(Projection):
             self.version += 1
 
     def _declare(self, name: str, type: str | None, aliases: Iterable[str]) -> None:
-        """Add an entity that a person declared, with its type and aliases."""
+        """Apply a person's declaration of an entity: its name, type and aliases."""
         number = self._numbered(name)
         if type is not None:
             self.entries[number].type = type
@@ -578,7 +574,7 @@ class Entities(Projection):
             self._give(alias, number)
 
     def _mention(self, ids: Sequence[int], names: Sequence[str], event: Event) -> None:
-        """Count the mentions of entities by memories, with the times of the memories."""
+        """Count the mentions of entities by memories, at the times of these memories."""
         created = event.body.get("columns", {}).get("created", event.at)
         first = event.body.get("first", 0)
         for id, name in zip(ids, names, strict=True):
@@ -588,14 +584,14 @@ class Entities(Projection):
             self._count(name, when)
 
     def _count(self, name: str, when: int) -> None:
-        """Count one mention of an entity at a time."""
+        """Count one mention of an entity at the time ``when``."""
         entry = self.entries[self._numbered(name)]
         entry.mentions, entry.last = entry.mentions + 1, max(entry.last, when)
 
     def _import(self, graph: Mapping[str, Any]) -> None:
-        """Count the mentions of an import, with the times of its edges.
+        """Count the mentions among imported edges, at the times of these edges.
 
-        Ends below zero index ``nodes``.
+        An end below zero is the position of a node in ``nodes``, counted from -1.
         """
         for target, relation, when in zip(
             graph["target"], graph["relation"], graph["created"], strict=True
@@ -606,7 +602,7 @@ class Entities(Projection):
                     self._count(name, when)
 
     def _merge(self, name: str, into: str, moved: Mapping[str, Sequence[int]]) -> None:
-        """Merge an entity into another and record what moved."""
+        """Merge an entity into another and record the moved memories."""
         number = self._numbered(name)
         entry = self.entries[number]
         entry.into, entry.moved = self._numbered(into), {what: list(moved[what]) for what in MOVED}
@@ -614,9 +610,9 @@ class Entities(Projection):
         self.version += 1
 
     def _undo(self, name: str) -> None:
-        """Undo the merge of an entity and return its memories to it.
+        """Undo the merge of an entity and return the moved memories to it.
 
-        The entities between it and the root of its chain no longer list these memories as moved.
+        The entities between this entity and the one it was finally merged into no longer list these memories as moved.
         """
         number = self._numbered(name)
         entry = self.entries[number]
@@ -639,7 +635,7 @@ class Entities(Projection):
         self.version += 1
 
     def _part(self, body: Mapping[str, Any]) -> None:
-        """Split a new entity off another, with some of its names and mentions."""
+        """Split a new entity from another, with some of the names and mentions."""
         source = self.entries[self._numbered(body["from"])]
         source.mentions -= min(body["mentions"], source.mentions)
         number = self._added(Entry(body["entity"], source.type, body["mentions"], body["last"]))
@@ -649,7 +645,7 @@ class Entities(Projection):
     # -- Snapshots --------------------------------------------------------------------------------------------
 
     def dump(self) -> Any:
-        """Return all entities, names and owners."""
+        """Return all entities, their names and the owner of each name."""
         entries = [
             [entry.name, entry.type, entry.mentions, entry.last, entry.into, dict(entry.moved)]
             for entry in self.entries
@@ -657,7 +653,7 @@ class Entities(Projection):
         return {"entries": entries, "names": list(self.names), "owners": list(self.owners)}
 
     def load(self, dumped: Any) -> None:
-        """Restore all entities from a dump. Raises InputError if merges form a cycle."""
+        """Restore all entities from a dump. Raises InputError for invalid merges."""
         self.entries = [Entry(*fields) for fields in dumped["entries"]]
         self.names, self.owners = list(dumped["names"]), list(dumped["owners"])
         self._known = {entity_key(name): index for index, name in enumerate(self.names)}
@@ -669,9 +665,9 @@ class Entities(Projection):
 
     @staticmethod
     def declared_in(dumped: Mapping[str, Any]) -> set[str]:
-        """Return the names in a dump that a person declared.
+        """Return the names in a dump that a person declared, rather than a text mentioned.
 
-        A person declares a name with a type, further names, or a merge.
+        A person declared the names of an entity if it has a type, several names, or a merge.
         """
         entries, owners = dumped["entries"], dumped["owners"]
         several = {owner for owner, names_held in Counter(owners).items() if names_held > 1}
@@ -690,9 +686,9 @@ class Entities(Projection):
     def count_fewer(
         dumped: Mapping[str, Any], original: Mapping[str, Any], lost: Mapping[str, int]
     ) -> dict[str, Any]:
-        """Return a dump with reduced mention counts of entities.
+        """Return a dump with the mention counts of entities reduced by ``lost``.
 
-        ``lost`` says how many mentions each name lost, and ``original`` is the dump before a purge replaced names.
+        ``lost`` has the number of lost mentions of each name. ``original`` is the dump before a purge replaced names.
         """
         entries = [
             [name, type, max(0, mentions - lost.get(original["entries"][number][0], 0)), *rest]
@@ -701,7 +697,7 @@ class Entities(Projection):
         return {**dumped, "entries": entries}
 
     def _check_merges(self) -> None:
-        """Raise InputError if merges form a circle or lead to a missing entity."""
+        """Raise InputError if merges form a cycle or lead to a missing entity."""
         ending: set[int] = set()
         for number in self._merged:
             line: dict[int, None] = {}
@@ -709,7 +705,8 @@ class Entities(Projection):
             while into is not None and into not in ending:
                 if into in line or not 0 <= into < len(self.entries):
                     raise InputError(
-                        f"The entity {self.entries[number].name!r} is merged in a circle, or into nothing."
+                        f"The entity {self.entries[number].name!r} is merged in a cycle or into a missing entity: "
+                        "import a dump without this fault."
                     )
                 line[into] = None
                 into = self.entries[into].into

@@ -1,10 +1,9 @@
 """Snapshots: folded states written to disk.
 
-A lab opens with a snapshot without reading its whole journal.
-
-A snapshot is a folder named by the last event that it includes. It is written under another name, synced and renamed,
-so it is either whole or absent, and it can be deleted at any time. It names its journal, with the chain value at its
-last event, and has a checksum of each file. A snapshot of another history, or one that was changed, is not used.
+With a snapshot, a lab opens without reading its whole journal. A snapshot is a folder named by the last event that it
+includes. The folder is written under a draft name, synced and renamed, so a snapshot is either complete or absent. It
+can be deleted at any time. Its manifest has the id of the lab, the journal's chain value at the last event, and a
+checksum of each file. A snapshot of another history, or with a changed file, is not used.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ _FORMAT = 10
 _PREFIX, _DRAFT = (
     "snapshot-",
     ".draft-",
-)  # names of complete folders, and of unfinished ones
+)  # the first characters of complete and of unfinished folders
 
 PolicyEvent = tuple[int, int, str, dict[str, Any]]
 """An event that changed the active policies: ``seq``, ``at``, ``kind``, ``body``."""
 
 
 class OldSnapshot(DamagedLab):
-    """A snapshot in the format of another version of memlab, unusable by this one."""
+    """A snapshot in a format that this version of memlab does not read."""
 
     @classmethod
     def of_format(cls, path: Path, number: object, written_by: object) -> OldSnapshot:
         """Return the error for a snapshot whose format is not supported.
 
-        ``written_by`` is None if it is unknown.
+        ``written_by`` is the version of memlab that wrote the snapshot, or None if unknown.
         """
         by = "" if written_by is None else f", written by memlab {written_by}"
         later = isinstance(number, int) and number > _FORMAT
@@ -72,7 +71,8 @@ class OldSnapshot(DamagedLab):
 class Snapshot:
     """A stored state with the identity of its journal.
 
-    It has the lab and the chain value of the journal, and the policy events up to it.
+    ``lab`` and ``chain`` are the id of the lab and the journal's chain value at the snapshot. ``decided`` has the
+    policy events up to the snapshot.
     """
 
     state: State
@@ -89,12 +89,11 @@ def save_snapshot(
     chain: bytes = b"",
     decided: Sequence[PolicyEvent] = (),
 ) -> Path:
-    """Write ``state`` below ``folder``, and remove all other snapshots.
+    """Write a snapshot of ``state`` below ``folder``, and remove all others.
 
-    Unfinished snapshots are removed too.
-
-    ``lab`` and ``chain`` are the identity of the journal and its chain value at ``state.seq``. A sound snapshot of
-    the same event and chain is kept. Raises LabError if the disk refuses; earlier snapshots then stay.
+    Unfinished snapshots are removed too. ``lab`` and ``chain`` are the identity of the journal and its chain value at
+    ``state.seq``. An intact snapshot of the same event and chain is kept. Raises LabError if the files cannot be
+    written; earlier snapshots then stay.
     """
     final = folder / f"{_PREFIX}{state.seq:012d}"
     if final.exists() and _is_of(final, lab, chain, state.declared):
@@ -119,9 +118,9 @@ def save_snapshot(
 
 
 def remove_snapshot(path: Path) -> None:
-    """Remove a snapshot if it exists.
+    """Remove the snapshot at ``path`` if it exists.
 
-    It is renamed first, so that a killed process leaves a draft and never half a snapshot.
+    The folder is renamed first, so a process that is killed leaves a draft and never half a snapshot.
     """
     left = path.with_name(f"{_DRAFT}{os.getpid()}-{path.name}")
     with suppress(OSError):
@@ -133,7 +132,7 @@ def _write(
     state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[PolicyEvent]
 ) -> None:
     """Write and sync the files and manifest of a snapshot in the folder ``draft``."""
-    # Columns without values are left out: most of the forty are, and reading them back would cost as much as the rest.
+    # Columns without values are left out. Most of the forty columns are empty, and reading them would double the time.
     columns = [
         state.texts.series("text"),
         state.refs.series("ref"),
@@ -191,7 +190,7 @@ def _write(
 
 
 def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
-    """Return whether a snapshot is sound and of this point of this journal."""
+    """Return whether a snapshot is intact and has this lab and chain value."""
     try:
         snapshot = load_snapshot(path, projections)
     except DamagedLab:
@@ -206,10 +205,10 @@ def latest_snapshot(folder: Path) -> Path | None:
 
 
 def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
-    """Read a snapshot; DamagedLab if a file is missing, changed or of another format."""
+    """Read the snapshot at ``path``; raise DamagedLab if it cannot be used."""
     try:
         written = (path / "manifest.json").read_bytes()
-        if written[:1] == b"{":  # before format 5 a manifest had no checksum of its own
+        if written[:1] == b"{":  # before format 5, a manifest had no checksum
             raise OldSnapshot.of_format(path, msgspec.json.decode(written)["format"], None)
         manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
         if manifest["format"] != _FORMAT:
@@ -228,7 +227,8 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
         if not registers.keys() >= state.projections.keys():
             raise OldSnapshot(
-                f"The snapshot {path.name} was written without an extension that is registered here."
+                f"The snapshot {path.name} lacks the data of an extension that is registered now; "
+                "it is rebuilt from the journal."
             )
         for name, projection in state.projections.items():
             projection.load(registers[name])
@@ -284,12 +284,12 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
 
 
 def _check_files(path: Path, sums: dict[str, list[int]]) -> None:
-    """Raise DamagedLab unless all files match the manifest.
+    """Raise DamagedLab unless the files match the sizes and checksums in ``sums``.
 
-    Each file must have the length and the checksum in the manifest.
+    ``sums`` is the entry of the manifest with the size and checksum of each file.
     """
     for name, (size, sum) in sums.items():
         if (path / name).stat().st_size != size:
             raise DamagedLab(f"{name} is truncated")
         if checksum_of(path / name) != sum:
-            raise DamagedLab(f"{name} is not what was written")
+            raise DamagedLab(f"the checksum of {name} does not match")

@@ -1,9 +1,8 @@
 """The state of a lab, folded from its events.
 
-It has memories, edges, vectors, postings and projections.
-
-``State.fold`` is the only way to change it. Folding any prefix of the journal and then the rest gives the same state
-as folding all of it, so a snapshot is simply a stored state.
+A state has memories, edges, vectors, postings and projections. Only ``State.fold`` changes it. Folding the first events
+of a journal and later the others gives the same state as folding all events at once. Therefore a snapshot is simply a
+stored state.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ __all__ = ["Contents", "State", "prefix_speaker", "to_datetimes"]
 
 
 _BLOCK = 1 << 14
-"""Texts whose postings are built at a time when a language is first used."""
+"""Number of texts in each batch whose postings are built when a language is first used."""
 
 P = TypeVar("P", bound=Projection)
 
@@ -55,18 +54,18 @@ _OWN: tuple[type[Projection], ...] = (Entities, Tombstones)
 
 declare_projections(_OWN)
 
-# Public frames have times in UTC; arrays hold microseconds, which NumPy adds and compares faster.
+# Public frames have times in UTC. Arrays have microseconds, which NumPy adds and compares faster.
 _STAMP = pl.Datetime("us", "UTC")
 _DTYPE: dict[str, type[np.generic]] = {"num": np.float64, "bool": np.bool_, "time": np.int64}
 
-# The columns of memories by the class that stores them.
+# The names of the columns of memories, grouped by the class that stores them.
 NUMERIC = tuple(name for name, column in MEMORY.items() if column.storage in _DTYPE)
 NAMED = tuple(name for name, column in MEMORY.items() if column.storage in ("word", "name"))
 LISTED = tuple(name for name, column in MEMORY.items() if column.storage == "list")
 NOTED = tuple(name for name, column in MEMORY.items() if column.storage == "note")
 
 
-# The value that stands for null in each kind of number column.
+# The value that represents null in each kind of numeric column.
 _NULL = {"num": float("nan"), "bool": False, "time": NEVER}
 _ABSENT = {
     name: _NULL[MEMORY[name].storage]
@@ -74,22 +73,22 @@ _ABSENT = {
     else MEMORY[name].default
     for name in NUMERIC
 }
-"""The value of each number column in rows for which none is given."""
+"""The value of each numeric column in rows that were added without one."""
 
 
 class Contents(Protocol):
     """The source of texts and of the vectors of one embedder.
 
-    Events refer to texts and vectors by id.
+    Events refer to texts and vectors by memory id.
     """
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        """Return the text of each id."""
+        """Return the text of each memory id."""
 
     def vectors(
         self, fingerprint: str, *, after_id: int = 0
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-        """Yield the vectors of an embedder after an id, as the first id and a matrix."""
+        """Yield blocks of an embedder's vectors for the memories after ``after_id``."""
 
 
 class State:
@@ -97,7 +96,7 @@ class State:
 
     Row ``r`` is the memory with id ``r + 1``.
 
-    ``projections`` are the classes of projections that are folded from the same events.
+    ``projections`` are the classes of the projections that the state folds in addition to its own.
     """
 
     def __init__(self, projections: Sequence[type[Projection]] = ()) -> None:
@@ -120,10 +119,10 @@ class State:
         self.nodes = Nodes()
         self.vectors = Vectors(1)
         self.unembedded = 0
-        """The number of first rows that wait for vectors of this embedder, and have zero vectors until then."""
+        """The number of rows, counted from the first, that have zero vectors until this embedder has embedded them."""
         self.words = Words()
         self.other_words: dict[str, Words] = {}
-        """Postings in other languages that a pack has used; every later fold updates them."""
+        """The word index of each other language that a pack has used. Every later fold updates it."""
         self.projections: dict[str, Projection] = {
             kind.name: kind() for kind in (*_OWN, *self.declared)
         }
@@ -132,11 +131,10 @@ class State:
         self._extended = frozenset(kind.name for kind in projections if kind.name in EXTENDED)
         self._broken: dict[str, ExtensionError] = {}
         self.generation = 0
-        """A counter that changes whenever a row is added, or a field that is not a number changes."""
+        """A counter that changes whenever a row is added or a non-numeric field changes."""
         self.changes = 0
-        """A counter that changes whenever a field of an existing row that is not a number changes.
-
-        Cached results of filters are valid while it stays the same.
+        """A counter that changes whenever a non-numeric field of an existing row changes. Cached results of filters are
+        valid while the counter stays the same.
         """
         self._sessions = Sessions()
         self._frame: tuple[int, pl.DataFrame] | None = None
@@ -153,7 +151,7 @@ class State:
     ) -> State:
         """Return a state with only the rows that remembering ``texts`` would add.
 
-        The embedder is that of the state ``like``. The rows have neither ids nor edges yet.
+        The state has the embedder of the state ``like``, and no edges.
         """
         rows = cls()
         rows.fingerprint, rows.embedder_name, rows.vectors = (
@@ -174,8 +172,8 @@ class State:
     def fold(self, events: Iterable[Event], contents: Contents, *, strict: bool = False) -> None:
         """Apply events in order, then read the texts and vectors of added memories.
 
-        If the projection of an extension fails, ``strict`` raises, because an event that cannot be folded must not be
-        written. Otherwise the projection is disabled, and reading it raises the error.
+        With ``strict``, a failing projection of an extension raises an error, because an event that cannot be folded
+        must not be written. Otherwise the projection is disabled, and reading it raises the error.
         """
         for event in events:
             extension = find_extension(event.kind)
@@ -195,7 +193,7 @@ class State:
         self._read_contents(contents)
 
     def _apply(self, event: Event) -> None:
-        """Apply the parts of an event that only its kind has."""
+        """Check an event's format and apply the fields that only its kind has."""
         check_event_format(event, EVENTS[event.kind].version)
         apply = _APPLY.get(event.kind)
         if apply is not None:
@@ -204,7 +202,7 @@ class State:
             self._remember(event)
 
     def _fold_extended(self, projection: Projection, event: Event, strict: bool) -> None:
-        """Fold an event into the projection of an extension, whose code may fail."""
+        """Fold an event into the projection of an extension, whose code may raise."""
         if projection.name in self._broken:
             return
         try:
@@ -223,14 +221,14 @@ class State:
     def missing_extensions(self) -> set[str]:
         """The names of unregistered extensions whose events the journal contains.
 
-        Their events cannot be interpreted.
+        memlab cannot interpret these events.
         """
         return self.extensions - {
             name for kind in EVENTS if (name := find_extension(kind)) is not None
         }
 
     def projection(self, kind: type[P]) -> P:
-        """Return the projection of this class; ExtensionError if its extension failed."""
+        """Return the projection of class ``kind``; ExtensionError if it is disabled."""
         if kind.name in self._broken:
             raise self._broken[kind.name]
         projection = self.projections[kind.name]
@@ -239,7 +237,7 @@ class State:
 
     @property
     def sound_projections(self) -> dict[str, Projection]:
-        """The projections by name, excluding those of failed extensions."""
+        """The projections by name, without those that failed and were disabled."""
         return {
             name: projection
             for name, projection in self.projections.items()
@@ -260,7 +258,7 @@ class State:
         return projections
 
     def _change(self, event: Event) -> None:
-        """Apply the parts that any event may carry; see ``Change``."""
+        """Apply the changes to edges and memories that any event may have; see ``Change``."""
         body = event.body
         if "edges" in body and not EVENTS[event.kind].adds:
             self._link(event)
@@ -274,7 +272,7 @@ class State:
             self._set(event, np.asarray(part["ids"], dtype=np.int64) - 1, part["columns"])
 
     def _join(self, event: Event, part: dict[str, Any]) -> None:
-        """Add edges from memories to tags, clusters or entities, which are given by name."""
+        """Add edges from memories to tags, clusters or entities, which have names."""
         source = np.asarray(part["source"], dtype=np.int64) - 1
         target = self.nodes.intern(part["kind"], part["target"])
         relation = np.full(len(source), self._relations(event, [part["relation"]])[0])
@@ -282,7 +280,7 @@ class State:
         self.edges.append(source, target, relation, weight, created=event.at, nodes=self.nodes)
 
     def _set(self, event: Event, rows: NDArray[np.int64], columns: dict[str, Any]) -> None:
-        """Assign values to some rows: one value for all, or a list with one for each."""
+        """Assign values to ``rows``: one value for all rows, or a list with one for each."""
         for name, values in columns.items():
             if name not in MEMORY or name in FIXED:
                 raise NewerLab.of_word(f'Event {event.seq} sets "{name}"')
@@ -300,7 +298,7 @@ class State:
                 self.changes += 1
 
     def _set_list(self, event: Event, rows: NDArray[np.int64], name: str, values: Any) -> None:
-        """Assign lists to rows, updating tag edges when tags change."""
+        """Assign lists of strings to rows; if they are tags, update the edges to tags."""
         lists = self.lists[name]
         if name == "tags":
             relation = RELATIONS.index("has-tag")
@@ -316,7 +314,7 @@ class State:
         self.lists[name] = lists.with_values(rows.tolist(), values)
 
     def _known_words(self, seq: int, name: str, values: Any) -> None:
-        """Raise NewerLab if a value is outside the column's vocabulary."""
+        """Raise NewerLab if a value is not in the vocabulary of its column."""
         if MEMORY[name].storage == "word":
             for word in [values] if isinstance(values, str) else values:
                 if word not in MEMORY[name].words and not (
@@ -336,8 +334,8 @@ class State:
         self.generation += 1
 
     def _add_rows(self, columns: Mapping[str, Any], count: int, *, at: int, seq: int) -> None:
-        """Add rows without edges, texts or vectors, which are read later."""
-        # Unknown columns are refused before anything is added, so that a failed fold leaves whole rows.
+        """Add ``count`` rows of memories, without edges, texts and vectors."""
+        # Unknown columns are refused before any column grows, so that all columns keep the same length.
         for name in columns:
             if name not in MEMORY:
                 raise NewerLab.of_word(f'Event {seq} remembers a "{name}"')
@@ -370,9 +368,9 @@ class State:
     def _import(self, event: Event) -> None:
         """Apply an import event: memories, edges and dumps from another lab.
 
-        The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. The
-        field ``uses`` has the latest uses of each row, newest first. In ``graph`` are edges between nodes of any
-        kind, and in ``registers`` dumps of projections.
+        The fields ``first``, ``count`` and ``columns`` are those of ``remember``, with any column of MEMORY. ``uses``
+        has the latest uses of each row, newest first. ``graph`` has edges between nodes of any kind, and ``registers``
+        has dumps of projections.
         """
         if event.body.get("count"):
             self._remember(event)
@@ -384,9 +382,9 @@ class State:
         self.generation += 1
 
     def _tag(self, first: int, tags: Sequence[Sequence[str] | None], at: int) -> None:
-        """Add tag nodes and the edges from memories to them.
+        """Add an edge from each memory to the node of each of its tags.
 
-        Edges derived from a column need no event.
+        ``first`` is the row of the first memory. The edges follow from the column of tags, so no event lists them.
         """
         pairs = [
             (first + offset, tag)
@@ -402,7 +400,7 @@ class State:
             )
 
     def _link(self, event: Event) -> None:
-        """Add the edges between memories that an event holds."""
+        """Add the edges between memories that an event lists."""
         edges = event.body["edges"]
         count = len(edges["source"])
 
@@ -432,10 +430,10 @@ class State:
         return self.edges.codes_of(names, grow=True)
 
     def _verify(self, event: Event) -> None:
-        """Subtract the counted use of each memory that a verifier rejected.
+        """Undo the counted use of each memory that a verifier rejected.
 
-        Such a memory is as fresh and as often used as before. Events of earlier versions do not say when the
-        recall was.
+        The access count, the list of uses and the last access become those from before the recall. Events of earlier
+        versions lack the time of the recall (``used``), so they change nothing.
         """
         rows, used = np.asarray(event.body["rejected"], dtype=np.int64) - 1, event.body.get("used")
         if used is None or not len(rows):
@@ -450,14 +448,14 @@ class State:
             )
 
     def _recall(self, event: Event) -> None:
-        """Count a use of each memory that a recall showed."""
+        """Count a use of each memory in the results of a recall."""
         rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
         self.numbers["access"].add(rows, 1)
         self.numbers["accessed"].raise_to(rows, event.at)
         self.uses.add_time(rows, event.at)
 
     def _feedback(self, event: Event) -> None:
-        """Count an outcome of a memory."""
+        """Add 1 to the count of a memory's outcome."""
         outcome = event.body.get("outcome")
         if outcome is not None:
             self.numbers[outcome].add(np.array([event.body["memory"] - 1]), 1)
@@ -465,7 +463,7 @@ class State:
     def _status(self, event: Event) -> None:
         """Set the status of memories from an event in the oldest format.
 
-        Later events use ``set``.
+        Later versions write the status in the part ``set``.
         """
         self._set(
             event,
@@ -474,13 +472,13 @@ class State:
         )
 
     def _embedder(self, event: Event) -> None:
-        """Switch to another embedder, starting without vectors."""
+        """Switch to another embedder and drop the vectors of the previous one."""
         self.fingerprint, self.embedder_name = event.body["fingerprint"], event.body["name"]
         self.vectors, self.unembedded = Vectors(event.body["dim"]), event.body.get("waiting", 0)
         self.generation += 1
 
     def _read_contents(self, contents: Contents) -> None:
-        """Read the texts and vectors of rows that have none yet."""
+        """Read the texts and vectors of the rows that lack them."""
         start = len(self.texts)
         if start < len(self):
             self._add_texts(contents.texts(range(start + 1, len(self) + 1)))
@@ -490,18 +488,18 @@ class State:
                 block = block[: self.rows - embedded]
                 if (
                     embedded < self.unembedded
-                ):  # in a state of the past, vectors that came later stay zero
+                ):  # in a state of the past, vectors that were written later stay zero
                     block = block.copy()
                     block[: self.unembedded - embedded] = 0
                 self.vectors.append(block)
                 embedded = len(self.vectors)
 
     def drop_unembedded(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ascending ``rows`` that the current embedder has embedded."""
+        """Return the rows, of ascending ``rows``, whose vectors are already computed."""
         return rows[rows.searchsorted(self.unembedded) :] if self.unembedded else rows
 
     def _add_texts(self, texts: Sequence[str]) -> None:
-        """Add the texts and index entries of the rows that lack them."""
+        """Add texts and their postings for the first rows that lack them."""
         start, speakers = len(self.texts), self.names["speaker"]
         self.texts.append(texts)
         names = [speakers.value_at(start + row) for row in range(len(texts))]
@@ -512,8 +510,8 @@ class State:
     def get_words(self, language: str) -> Words:
         """Return the word index in one of ``memlab.kernel.index.LANGUAGES``.
 
-        The first use of another language than the default builds its postings: about two seconds for 100,000
-        memories.
+        The first use of a language other than the default builds its postings, which takes about two seconds for
+        100,000 memories.
         """
         if language == self.words.language:
             return self.words
@@ -541,11 +539,9 @@ class State:
     def rows_around(
         self, rows: NDArray[np.int64], reach: int, mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.int64]:
-        """Return i64[1 + 2 reach, rows]: each row and its neighbours in its session.
+        """Return each row and its neighbours in its session, as i64[1 + 2 reach, rows].
 
-        The rows before it come next, nearest first, then those after it.
-
-        With a ``mask``, rows outside it are skipped.
+        See ``Sessions.around`` for the order of the lines and for ``mask``.
         """
         return self._sessions.around(self.contexts, rows, reach, mask)
 
@@ -558,11 +554,10 @@ class State:
         return self._frame[1].clone()
 
     def column(self, name: str, rows: NDArray[np.int64] | None = None) -> pl.Series:
-        """Return a copy of one column of ``memories``.
+        """Return a copy of one column of ``memories``, for all rows or for ``rows``.
 
-        All columns of a million memories would take seconds.
-
-        With ``rows``, only these are returned, in their order, at a cost proportional to their number.
+        Copying all columns of a million memories would take seconds. With ``rows``, the values come in the order of
+        ``rows``, at a cost proportional to their number.
         """
         if name == "id":
             return pl.Series(
@@ -593,8 +588,9 @@ class State:
     def edge_frame(self) -> pl.DataFrame:
         """Return all edges as a frame, in the order of addition.
 
-        An end is given by its kind and its number within the kind, from 1; for a memory this is its id. The column
-        ``to`` is the name of a tag, cluster or entity at the target. The number of the edge, ``edge``, never changes.
+        The columns ``source`` and ``target`` have the number of a node within its kind, from 1. The number of a memory
+        is its id. ``from_kind`` and ``to_kind`` have the kinds, and ``to`` the name of a target that is a tag, cluster
+        or entity. The number of an edge, ``edge``, never changes.
         """
         edges = self.edges
         alive = np.flatnonzero(edges.alive)
@@ -628,7 +624,7 @@ def to_datetimes(name: str, instants: NDArray[np.int64]) -> pl.Series:
 
 
 def prefix_speaker(text: str, speaker: str | None) -> str:
-    """Return a text with its speaker in front, as it is embedded and posted.
+    """Return a text as "speaker: text", the form that is embedded and indexed.
 
     Measured on real conversations: recall@10 of dense search alone is .56 with the name and .47 without it.
     """
@@ -636,20 +632,20 @@ def prefix_speaker(text: str, speaker: str | None) -> str:
 
 
 def _spread(values: Any, count: int) -> list[Any]:
-    """Return a column of an event as a list with one value for each row."""
+    """Return the values of an event's column as a list with one value for each row."""
     return values if isinstance(values, list) else [values] * count
 
 
 def first_name(column: str) -> str | None:
-    """Return the default of a column of names, or None."""
+    """Return the default string of a column of names, or None."""
     default = MEMORY[column].default
     return default if isinstance(default, str) else None
 
 
 def _number_given(name: str, values: Any) -> Any:
-    """Return the values that an event gives new rows in a numeric column.
+    """Return the values that an event gives to new rows in a numeric column.
 
-    The event has one value for all of them, or an array.
+    Returns one value for all rows, or an array with one for each row.
     """
     if isinstance(values, list):
         return _stored(name, values)
@@ -657,9 +653,9 @@ def _number_given(name: str, values: Any) -> Any:
 
 
 def _stored(name: str, values: Any) -> NDArray[Any]:
-    """Convert numbers to the representation of their column.
+    """Convert numbers to the NumPy type of their column.
 
-    None becomes NaN, or ``NEVER`` for a time.
+    None becomes the default of the column, such as NaN for a number or ``NEVER`` for a time.
     """
     if (isinstance(values, list) and None in values) or values is None:
         absent = _ABSENT[name]
@@ -669,14 +665,14 @@ def _stored(name: str, values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=_DTYPE[MEMORY[name].storage])
 
 
-# -- Imports from another lab: stored as they are, without deriving anything ------------------------------------------
+# -- Imports from another lab, which are stored unchanged ------------------------------------------
 
 
 def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     """Add the edges of an import, between nodes of any kind.
 
-    ``nodes`` are pairs of kind and name. An end above zero is the id of a memory, and one below zero the position
-    of a node, counted from 1.
+    The event's ``nodes`` are pairs of kind and name. A positive end of an edge is the id of a memory. A negative end is
+    the position of a node in this list, counted from -1.
     """
     graph = event.body.get("graph")
     if graph is None:
@@ -699,7 +695,7 @@ def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
 
 
 def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None:
-    """Load the dumps of projections that an import brings."""
+    """Load the dumps of projections in an import event."""
     for name, dumped in event.body.get("registers", {}).items():
         if name not in projections:
             raise NewerLab.of_word(f'Event {event.seq} imports a register "{name}"')
@@ -726,10 +722,10 @@ _APPLY: dict[str, Callable[[State, Event], None]] = {
     "verify": State._verify,
     "status": State._status,
 }
-"""The method for each kind of event that does more than add memories and apply its common parts."""
+"""The method for each kind of event whose own fields change the state."""
 
 
-# The arguments of each column's constructor.
+# The arguments of the constructor of each column.
 _NUMBERS = {
     name: {"dtype": _DTYPE[MEMORY[name].storage], "default": _ABSENT[name]} for name in NUMERIC
 }

@@ -1,13 +1,13 @@
 """A state as one viewer sees it.
 
-It is folded as if memories that are private to others had never been stored.
+The view is folded as if memories that are private to others had never been stored.
 
-A memory with the visibility "private" is visible to its creator alone. For other viewers its row stays, empty and
-purged, so that ids are the same for everyone. Nothing else of the memory is there: no text, tag, entity, edge, use,
-cluster or event. Code that computes on such a state therefore needs to know nothing about viewers.
+A memory with the visibility "private" is visible to its creator alone. In the states of other viewers, its row is empty
+and has the status "purged", so that ids are the same for everyone. These states have no text, tag, entity, edge, use,
+cluster or event of the memory. So code that reads a state needs no check of the viewer.
 
-Texts, vectors and postings are those of the whole state. Searches read them only in the rows that a population
-admits.
+Texts, vectors and postings are shared with the whole state. Searches read them only in the rows that they are allowed
+to return.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 EVERYONE = ""
-"""The viewer that stands for no user in particular, and sees only what everyone sees."""
+"""The viewer without a name, who sees only what every user sees."""
 
 NOBODY = "nobody"
 """The creator of private memories that name no creator."""
@@ -51,7 +51,7 @@ NOBODY = "nobody"
 def hidden_rows(state: State, viewer: str) -> Flags | None:
     """Return a mask of the rows that are private to users other than ``viewer``.
 
-    Returns None if there are none.
+    Returns None if no row is hidden.
     """
     visibility, creator = state.names["visibility"], state.names["creator"]
     if not visibility.has_values:
@@ -64,7 +64,7 @@ def hidden_rows(state: State, viewer: str) -> Flags | None:
 
 
 def find_audience(state: State, row: int) -> str:
-    """Return who sees a memory: ``EVERYONE``, or the creator of a private memory."""
+    """Return who sees a memory: ``EVERYONE``, or only its creator if it is private."""
     if state.names["visibility"].value_at(row) != "private":
         return EVERYONE
     return state.names["creator"].value_at(row) or NOBODY
@@ -73,7 +73,7 @@ def find_audience(state: State, row: int) -> str:
 def list_audiences(state: State) -> list[str]:
     """Return ``EVERYONE``, followed by the creators of private memories.
 
-    Clusters are computed for each audience, so that private memories move no cluster that others see.
+    Clusters are computed for each of them, so that private memories change no cluster that other users see.
     """
     visibility, creator = state.names["visibility"], state.names["creator"]
     if not visibility.has_values:
@@ -88,11 +88,9 @@ def visible_rows(state: State) -> Ints | None:
 
 
 def match_edges(numbers: Ints, state: State, other: State) -> Ints:
-    """Return the edge numbers in ``other`` of the given edges of ``state``.
+    """Return the numbers in ``other`` of the edges that have ``numbers`` in ``state``.
 
-    Edges that it lacks have -1.
-
-    Both states have the same rows.
+    An edge that ``other`` lacks gets -1. Both states have the same rows of memories.
     """
     source, target = (_same_nodes(ends, state, other) for ends in state.edges.ends(numbers))
     relation = other.edges.codes_of(state.edges.words_of(state.edges.relation[numbers]).tolist())
@@ -101,7 +99,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
     if not len(present):
         return matches
     matches[present] = other.edges.find(source[present], target[present], relation[present])
-    # Several edges may have the same ends and relation; the time of creation tells which is meant.
+    # Several edges may have the same ends and relation. They differ in their time of creation.
     created = state.edges.created[numbers]
     for position in present[
         (matches[present] >= 0) & (other.edges.created[matches[present]] != created[present])
@@ -118,7 +116,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
 
 def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
-    """Return the nodes of ``other`` that have the same kinds and names."""
+    """Return the nodes of ``other`` with the kinds and names of nodes of ``state``."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
@@ -156,9 +154,7 @@ class _SeenTexts(Texts):
 class ViewerState(State):
     """The part of the state ``full`` that ``viewer`` sees.
 
-    ``follow`` keeps it up to date.
-
-    ``hidden`` is a mask of the rows that the viewer does not see.
+    ``follow`` adds later events. ``hidden`` is a mask of the rows that the viewer does not see.
     """
 
     def __init__(self, full: State, viewer: str) -> None:
@@ -177,9 +173,9 @@ class ViewerState(State):
     def follow(
         self, events: Iterable[Event], contents: Contents, hidden: Flags, asker: Asker
     ) -> None:
-        """Fold events added since the last call.
+        """Fold the events that were added since the last call.
 
-        ``asker`` returns the viewer who asked a logged recall.
+        ``hidden`` masks the rows that the viewer must not see. ``asker`` returns the viewer who asked a logged recall.
         """
         self.hidden = hidden
         self.fold(self._visible_events(events, asker), contents)
@@ -195,11 +191,11 @@ class ViewerState(State):
         return self.full.get_words(language)
 
     def memories(self) -> pl.DataFrame:
-        """Return every visible memory as a row."""
+        """Return a frame with one row for each visible memory."""
         return super().memories().filter(~self.hidden)
 
     def edge_frame(self) -> pl.DataFrame:
-        """Return every visible edge as a row; ``edge`` is its number in the whole state."""
+        """Return a frame with one row for each visible edge."""
         frame = super().edge_frame()
         numbers = pl.Series("edge", match_edges(frame["edge"].to_numpy(), self, self.full))
         return frame.with_columns(numbers.replace(-1, None))
@@ -207,7 +203,7 @@ class ViewerState(State):
     # -- Events without hidden memories ----------------------------------------------------------------------
 
     def _visible_events(self, events: Iterable[Event], asker: Asker) -> Iterator[Event]:
-        """Yield visible events and events that add rows, without hidden parts."""
+        """Yield visible events, and events that add rows, without their hidden parts."""
         for event in events:
             body, is_visible = self._body(event, asker)
             if is_visible:
@@ -220,7 +216,7 @@ class ViewerState(State):
     def visible_body(self, event: Event) -> dict[str, Any]:
         """Return the body of a visible event without hidden parts.
 
-        Edge numbers are those of the whole state.
+        Edges in the body have their numbers in the whole state.
         """
         return VisibleBody(event, self.hidden, self.full).body
 
@@ -261,7 +257,7 @@ class ViewerState(State):
 
 # -- The body of an event without some memories -----------------------------------------------------------------------
 
-# The columns that tell of a memory's content; numbers and words of fixed vocabularies stay.
+# The columns with a memory's content. Numbers and words of fixed vocabularies are not content.
 _CONTENT = frozenset(
     name for name, column in MEMORY.items() if column.storage in ("text", "name", "note", "list")
 )
@@ -270,13 +266,13 @@ _CONTENT = frozenset(
 class VisibleBody:
     """The body of ``event`` without the memories in the mask ``hidden``.
 
-    Rows stay, so that ids do: a hidden memory keeps its numbers and words of fixed vocabularies, has the status
-    "purged" and no content. Every other reference to it is removed: its edges, values set on it, its items in
-    lists. The declaration of each field says what it holds. Strings that are not ``shared`` go with the memories
-    next to them.
+    The rows of hidden memories stay, so that ids do not shift. Such a row keeps its numbers and words of fixed
+    vocabularies, has the status "purged" and no content. Other references to the memory are removed: edges, assigned
+    values and items of lists. Strings that are not declared ``shared`` are removed with the memories in the same
+    mapping.
 
-    ``seen`` and ``unseen`` count the memories and edges that the event names, and ``body`` is what is left. Edges
-    have the numbers of ``full``, the state that has folded every event.
+    ``seen`` and ``unseen`` count the visible and the hidden memories and edges that the event names. ``body`` is the
+    visible part of the body. Edges have their numbers in ``full``, the state that has folded every event.
     """
 
     def __init__(self, event: Event, hidden: Flags, full: State) -> None:
@@ -288,7 +284,7 @@ class VisibleBody:
             self.body = _without_strings(self._declared, self.body)
 
     def _members(self, field: Field, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the visible parts of a mapping, without members that are fully hidden."""
+        """Return the visible parts of a mapping; wholly hidden members are left out."""
         visible: dict[str, Any] = {}
         for name, value in values.items():
             part = self._part(field.get(name), value, values)
@@ -299,41 +295,41 @@ class VisibleBody:
     def _part(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
         """Return the visible part of a value, or None if all of it is hidden.
 
-        ``siblings`` is the mapping that holds it.
+        ``siblings`` is the mapping that contains the value.
         """
         if field.role == "undeclared":
-            return None  # no declaration says which memories it tells of
+            return None  # no declaration says which memories the value describes
         if value is None or not field.names_memories:
             return value
         return _READ[field.role](self, field, value, siblings)
 
     def _sees(self, ids: Sequence[int]) -> list[bool]:
-        """Return whether each memory is visible, and count all of them."""
+        """Return whether each memory id is visible, and update ``seen`` and ``unseen``."""
         return self._counted(~self._hidden[np.asarray(ids, dtype=np.int64) - 1])
 
     def _counted(self, flags: Flags) -> list[bool]:
-        """Add flags to the counts of seen and unseen memories; return them as a list."""
+        """Add flags to the counts ``seen`` and ``unseen``, and return them as a list."""
         count = int(flags.sum())
         self.seen, self.unseen = self.seen + count, self.unseen + len(flags) - count
         listed: list[bool] = flags.tolist()
         return listed
 
-    # -- References to memories and edges. Each reader has the signature of ``_part`` -------------------------
+    # -- References to memories and edges. Each method has the signature of ``_part`` -------------------------
 
     def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return those of the memory ids that are visible."""
+        """Return the visible memory ids of a list, or a single id if it is visible."""
         if isinstance(value, list):
             return _selected(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
     def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the numbers of the edges whose nodes are both visible."""
+        """Return the numbers of the edges that join no hidden memory."""
         if isinstance(value, list):
             return _selected(value, self._counted(self._join_visible(value))) or None
         return value if self._counted(self._join_visible([value]))[0] else None
 
     def _join_visible(self, numbers: Sequence[int]) -> Flags:
-        """Return a mask of the edges that join no hidden memory."""
+        """Return a mask of the edge numbers that join no hidden memory."""
         flags = np.ones(len(numbers), dtype=np.bool_)
         for ends in self._full.edges.ends(np.asarray(numbers, dtype=np.int64)):
             memory = ends < len(self._hidden)
@@ -341,11 +337,11 @@ class VisibleBody:
         return flags
 
     def _last_memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Return the last visible memory id that is at most ``value``."""
+        """Return the last visible memory id that is at most ``value``, or 0."""
         return int(np.flatnonzero(~self._hidden[:value]).max(initial=-1)) + 1
 
     def _memory_count(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
-        """Count the visible memories that the field named by ``of`` refers to."""
+        """Count the visible memories in the field that ``of`` names."""
         return len(self._named_in(field, siblings))
 
     def _newest_time(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> int:
@@ -354,23 +350,23 @@ class VisibleBody:
         return int(self._full.numbers["created"].values[np.array(ids) - 1].max()) if ids else NEVER
 
     def _named_in(self, field: Field, siblings: Mapping[str, Any]) -> list[int]:
-        """Return the visible memory ids in the field named by ``of``."""
+        """Return the visible memory ids in the field that ``of`` names."""
         part = self._declared.get(field.of)
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
     def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return a flag about the rows that an event adds; None if all are hidden."""
+        """Return a flag about the rows that an event adds; None if all rows are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible members of a mapping; None if its own memory is hidden."""
+        """Return the visible members of a mapping; None if the memory it names is hidden."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible parts of a tuple; None if its own memory is hidden."""
+        """Return the visible parts of a tuple; None if the memory it names is hidden."""
         parts = list(enumerate(value))
         return self._scope(
             field,
@@ -381,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Return the visible part of an item, None if its own memory is hidden."""
+        """Apply ``visible`` to a mapping or tuple; None if the memory it names is hidden."""
         unseen = self.unseen
         own = [
             part
@@ -397,14 +393,14 @@ class VisibleBody:
         return left
 
     def _list(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> list[Any] | None:
-        """Return the visible items of a list."""
+        """Return the visible items of a list; None if no item is visible."""
         left = [
             part for item in value if (part := self._part(field.items[0], item, {})) is not None
         ]
         return left if left or field.required or not value else None
 
     def _rows(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the rows whose memories and edges are all visible."""
+        """Return the rows of a table whose memories and edges are all visible, or None."""
         flags: Flags | None = None
         for name, part in value.items():
             role = field.get(name).role
@@ -427,7 +423,7 @@ class VisibleBody:
     # -- Parts that the fold of a state reads -----------------------------------------------------------------
 
     def _columns(self, field: Field, columns: Any, siblings: Mapping[str, Any]) -> Any:
-        """Empty the content of hidden memories in the columns of added rows."""
+        """Return the columns of added rows, with the content of hidden memories emptied."""
         if "first" not in siblings:
             return columns
         first, count = siblings["first"], siblings["count"]
@@ -450,7 +446,7 @@ class VisibleBody:
     def _values(
         self, field: Field, part: Any, siblings: Mapping[str, Any]
     ) -> dict[str, Any] | None:
-        """Return the assigned values of visible memories only."""
+        """Return an assignment of values for its visible memories only, or None."""
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
@@ -460,13 +456,13 @@ class VisibleBody:
         return {"ids": _selected(part["ids"], flags), "columns": columns}
 
     def _successors(self, successors: Any) -> Any:
-        """Replace hidden successors by None."""
+        """Replace the ids of hidden memories in ``superseded_by`` by None."""
         if isinstance(successors, list):
             return [self._successors(successor) for successor in successors]
         return None if successors is None or self._hidden[int(successors) - 1] else successors
 
     def _graph(self, field: Field, graph: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the imported edges between visible nodes, and the nodes they use."""
+        """Return the imported edges between visible nodes, and the nodes of these edges."""
         ends = np.array([graph["source"], graph["target"]], dtype=np.int64).reshape(2, -1)
         flags = (
             (ends < 0) | ~self._hidden[np.maximum(ends, 1) - 1] if len(self._hidden) else ends < 0
@@ -484,14 +480,14 @@ class VisibleBody:
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
     def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the registers of an import, or none if any memory is hidden.
+        """Return the dumps of an import, or an empty dict if any memory is hidden.
 
-        Registers do not name their memories.
+        The dumps do not say which memories their values describe.
         """
         return {} if self._hidden.any() else dict(dumped)
 
 
-# The reader of each role that names memories; other roles are returned as they are.
+# The method for each role that refers to memories. Values of other roles are returned unchanged.
 _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]] = {
     "memory": VisibleBody._memory,
     "edge": VisibleBody._edge,
@@ -513,10 +509,10 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 def _without_strings(field: Field, value: Any) -> Any:
     """Return a value without private strings.
 
-    Items that name their own memories keep theirs.
+    Items of lists that name their own memories keep their strings, because they were filtered before.
     """
-    # The order of these cases matters: a list of strings is a string field, and rows that name memories were
-    # filtered row by row already.
+    # The order of these cases matters. A list of strings has the role of a string, and rows that name memories were
+    # already filtered row by row.
     if not field.has_private_strings or value is None:
         return value
     if field.role in STRINGS:
@@ -535,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parallel columns with the private strings emptied."""
+    """Return a table with its private strings emptied."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)
@@ -551,7 +547,7 @@ def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
 def _emptied(field: Field, value: Any) -> Any:
     """Return the value that replaces a private string.
 
-    It is "" for texts, None for names, and zero bytes for bytes.
+    The replacement is "" for texts and labels, as many zero bytes for bytes, and None otherwise.
     """
     if isinstance(value, bytes):
         return bytes(len(value))
@@ -559,7 +555,7 @@ def _emptied(field: Field, value: Any) -> Any:
 
 
 def _selected(values: Any, flags: Sequence[bool]) -> Any:
-    """Return the flagged items of a column; a value shared by all rows is unchanged."""
+    """Return the flagged items of a column; a value that all rows share is unchanged."""
     return (
         [value for value, keep in zip(values, flags, strict=True) if keep]
         if isinstance(values, list)

@@ -42,14 +42,14 @@ A frame names memories by its column ``id`` or ``memory_id``, for example rows o
 # The parts of a call whose durations `lab.agents.metrics` reports.
 PARTS = ("embedding", "search", "write")
 _KEPT = 1_000
-"""Number of durations stored per part.
+"""Maximum number of stored durations for each part of a call.
 
-The median of a thousand is steady, and the three parts need 24 kB.
+The median of a thousand durations is stable, and the three parts need 24 kB.
 """
 
 
 class Latencies:
-    """The latest durations of embedding, search and write, in milliseconds."""
+    """Latest durations of embedding, search and write in a lab's calls."""
 
     def __init__(self) -> None:
         self._durations: dict[str, deque[float]] = {part: deque(maxlen=_KEPT) for part in PARTS}
@@ -58,20 +58,20 @@ class Latencies:
 
     @contextmanager
     def measured(self, part: str) -> Iterator[None]:
-        """Time the block as one call of ``part``, unless it raises."""
+        """Record the duration of the block under ``part``, unless the block raises."""
         start = perf_counter()
         yield
         self.add(part, perf_counter() - start)
 
     def add(self, part: str, seconds: float) -> None:
-        """Add the duration of one call of ``part``, in seconds."""
+        """Record one duration of ``part``, given in seconds."""
         with self._lock:
             self._durations[part].append(1000.0 * seconds)
 
     def typical(self, part: str) -> tuple[float | None, int]:
-        """Return the median duration of ``part`` in milliseconds and the number of calls.
+        """Return the median duration of ``part`` in milliseconds and the sample size.
 
-        The median is None if there was no call.
+        The median is None if no duration is stored.
 
         >>> Latencies().typical("search")
         (None, 0)
@@ -82,8 +82,10 @@ class Latencies:
 
 
 def _unheld(name: str) -> Any:
-    """Raise LookupError for a component that needs a core owned by a lab."""
-    raise LookupError(f"The component {name} needs a core that a lab owns.")
+    """Raise LookupError, because a core without a lab has no components."""
+    raise LookupError(
+        f"The component {name} needs a core that a lab owns. Call Core.held_by first."
+    )
 
 
 class Core:
@@ -106,7 +108,7 @@ class Core:
         self.latencies = Latencies()
         self.recaller = Recaller(store.embedder) if recaller is None else recaller
         self.owner, self.component = owner, component
-        # An accessor holds its lab, so that the lab's workers do not end while it is in use.
+        # An accessor holds its lab, so that the lab's workers do not end while the accessor is in use.
 
     def held_by(self, owner: object, component: Callable[[str], Any]) -> Core:
         """Return a core on the same store that keeps ``owner`` alive.
@@ -118,12 +120,12 @@ class Core:
         return core
 
     def reading(self) -> AbstractContextManager[State]:
-        """Lock the state for reading; nobody changes it within the block."""
+        """Return a context that locks the state, so that it does not change in the block."""
         return self.store.reading()
 
     @property
     def pack(self) -> Pack:
-        """The active pack of the locked state."""
+        """The active pack. The state must be locked while it is read."""
         return self.store.versions.pack
 
     def memories(self) -> pl.DataFrame:
@@ -132,7 +134,7 @@ class Core:
             return state.memories()
 
     def count(self) -> int:
-        """Return the number of visible memories."""
+        """Return the number of memories, without those hidden from the lab's viewer."""
         with self.reading() as state:
             visible = visible_rows(state)
             return len(state) if visible is None else len(visible)
@@ -153,7 +155,7 @@ class Core:
         return id - 1
 
     def rows(self, memories: Memories) -> list[int]:
-        """Return the distinct rows of one memory or several, in their order."""
+        """Return the distinct row numbers of the given memories, in the given order."""
         return list(dict.fromkeys(map(self.row, listed_memories(memories))))
 
     def personal(self) -> frozenset[str]:
@@ -176,7 +178,7 @@ class Core:
 
 
 def listed_memories(memories: Memories) -> list[MemoryLike]:
-    """Return a list of memories from one memory, several, or a frame."""
+    """Convert one memory, several memories or a frame to a list of memories."""
     if isinstance(memories, Memory | Hit | int):
         return [memories]
     return list(_ids_of(memories)) if isinstance(memories, pl.DataFrame) else list(memories)

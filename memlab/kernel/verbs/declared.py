@@ -34,8 +34,8 @@ class Declared:
         Functions by name, each of which makes a new component from the lab's `Verbs` at every
         access. They import their modules when they are called.
     lasting
-        Functions by name, whose component is made once for each lab. Its method ``stop`` is called
-        when the lab is closed.
+        Functions by name, each of which makes its component once for each lab. The component's method ``stop`` is
+        called when the lab is closed.
     """
 
     projections: Sequence[type[Projection]] = ()
@@ -47,7 +47,7 @@ class Declared:
 
 
 def construct(path: str, *needs: str) -> Make:
-    """Return a lazy constructor of a class, called with values from `Verbs`.
+    """Return a function that imports a class and constructs it from parts of `Verbs`.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def construct(path: str, *needs: str) -> Make:
 
 
 def bind(path: str, *needs: str) -> Make:
-    """Return a function that binds the first arguments of a function from `Verbs`.
+    """Return a function that imports a function and binds its first arguments.
 
     Parameters
     ----------
     path
         The function as ``"module:function"``.
     *needs
-        Its first arguments, named as for ``construct``.
+        The names of its first arguments, as for ``construct``.
     """
     return lambda verbs: partial(load_function(path), *(verbs.get(name) for name in needs))

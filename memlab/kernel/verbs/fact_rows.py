@@ -1,4 +1,4 @@
-"""Names in facts: entities as subject and object, one spelling of predicates, mention edges."""
+"""Normalise names in facts and build the edges from memories to entities."""
 
 from __future__ import annotations
 
@@ -53,11 +53,12 @@ def normalize_predicate(name: str) -> str:
 def canonicalize_names(
     state: State, pack: Pack, columns: Mapping[str, list[Any]]
 ) -> dict[str, list[Any]]:
-    """Return columns with canonical entity names as subjects and objects.
+    """Return columns with canonical subjects, objects and predicates.
 
-    A fact (a subject and a predicate) without a status gets the setting ``fact-status``.
+    If ``columns`` has no status, each fact (a row with a subject and a predicate) gets the status of the setting
+    ``fact-status``.
     """
-    # The default status is not written for facts of an "active" pack, so that events stay short.
+    # If the setting is "active", the default, no status is written, so that events stay short.
     result = dict(columns)
     canonical: dict[str, str] = {}
     present = [column for column in _NAMING if column in columns]
@@ -96,8 +97,8 @@ def build_mention_edges(
 ) -> Change:
     """Return the edges from memories to the entities that they mention.
 
-    An entity is mentioned as subject, as object or in the text; ``named_in`` has the names found in
-    each text by position in ``ids``.
+    An entity is mentioned as subject, as object or in the text. ``named_in`` maps a position in ``ids`` to the names
+    found in that text.
     """
     present = [columns[column] for column in _NAMING if column in columns]
     texts = named_in or {}
@@ -116,7 +117,7 @@ def build_mention_edges(
 def rename_entities(
     state: State, row: int, fields: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Change]:
-    """Return fields with canonical entity names, and the change of mention edges."""
+    """Return edited fields with canonical names, and the changes of mention edges."""
     # An entity that is still subject or object keeps its edge; only the difference is written.
     entities, after = get_entities(state), dict(fields)
     before = {column: state.names[column].value_at(row) for column in _NAMING}
@@ -139,12 +140,12 @@ def rename_entities(
 
 
 def get_entities(state: State) -> Entities:
-    """Return the register of entities."""
+    """Return the projection of entities and their names."""
     return state.projection(Entities)
 
 
 def find_mention_edges(state: State, rows: Rows, name: str) -> Rows:
-    """Return the edge by which each row mentions an entity, -1 where there is none."""
+    """Return the number of the edge from each row to the entity, -1 without an edge."""
     node = int(state.nodes.find("entity", [name])[0])
     if node < 0:
         return np.full(len(rows), -1, dtype=np.int64)

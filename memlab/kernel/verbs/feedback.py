@@ -43,7 +43,7 @@ class Judgements:
         self._core = core
 
     def feedback(self, judgement: Judgement) -> Feedback:
-        """Log one judgement and its changes; see ``Lab.feedback``."""
+        """Log one judgement and the changes that it causes; see ``Lab.feedback``."""
         with self._core.store.writing() as tx:
             return self._log_judgement(tx, judgement)
 
@@ -114,8 +114,8 @@ def _find_judged_recall(
 ) -> _JudgedRecall | None:
     """Return the recall that showed the memory, or None if no logged recall did.
 
-    It is the recall of the hit, the logged recall ``decision``, or the last logged recall that
-    showed the memory, in this order.
+    The recall of the hit has priority, then the logged recall ``decision``, then the last logged recall that showed the
+    memory.
     """
     if isinstance(hit, Hit):
         if decision not in (None, hit.decision):
@@ -201,7 +201,7 @@ def check_judgement(
 ) -> Judgement:
     """Check a judgement, inferring a missing outcome from its rating.
 
-    Raises InputError if it has neither outcome nor reward, UnknownName for an unknown outcome.
+    Raises InputError if there is neither an outcome nor a reward, UnknownName for an unknown outcome.
     """
     if outcome is None and rating is not None:
         outcome = "fail" if rating == 1 else "success"
@@ -231,7 +231,9 @@ def parse_judgements(
     try:
         records = list(rows.iter_rows(named=True) if isinstance(rows, pl.DataFrame) else rows)
     except Exception as error:
-        raise InputError(f"The rows cannot be read: {type(error).__name__}.") from error
+        raise InputError(
+            f"The rows cannot be read ({type(error).__name__}): give a list of rows."
+        ) from error
     judgements = []
     for number, row in enumerate(records):
         with name_row_in_errors(number):
@@ -255,7 +257,7 @@ def _parse_judgement(row: object, instant: Callable[[Any], Micros]) -> Judgement
     # argument.
     if not isinstance(row, Mapping):
         raise InputError(
-            f"Feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
+            f"A row of feedback is an object with some of {', '.join(_FIELDS)}, not {type(row).__name__}."
         )
     fields = {str(name): value for name, value in row.items() if value is not None}
     judgement = {_OTHER_NAMES.get(name, name): value for name, value in fields.items()}

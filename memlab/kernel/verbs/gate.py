@@ -54,7 +54,7 @@ _PROGRAMS = (_AGENT, "runner:")
 
 
 def is_agent(creator: object) -> bool:
-    """Return whether a creator is a program, an agent or a runner, and not a person.
+    """Return whether a creator is an agent or a runner, and not a person.
 
     >>> is_agent("agent:coder"), is_agent("runner:insights"), is_agent("user")
     (True, True, False)
@@ -63,7 +63,7 @@ def is_agent(creator: object) -> bool:
 
 
 def format_agent(name: str) -> str:
-    """Return the creator, source and viewer of the agent with this name.
+    """Return an agent's name with the prefix that creators, sources and viewers have.
 
     >>> format_agent("coder"), format_agent("agent:coder")
     ('agent:coder', 'agent:coder')
@@ -82,8 +82,8 @@ def check_agent(agent: object) -> None:
 
 # -- memory switched off, for all or for a project --------------------------------------------------------------------
 
-# Writes are refused and recalls leave the project out. Under a pack whose setting ``consent`` is
-# "needed", a project is off until a person has switched it on.
+# While memory is off for a project, writes are refused and recalls omit the project. Under a pack whose setting
+# ``consent`` is "needed", a project is off until a person has switched it on.
 
 # Columns of ``Switches.frame`` and ``Consents.frame``.
 _SCHEMA: dict[str, Any] = {"project": pl.String, "since": pl.Int64, "reason": pl.String}
@@ -103,7 +103,7 @@ _CREATOR = Field("creator", held="reference", shared=True)
 
 
 class Switches(Projection):
-    """Memory switched off: for all (None) or for projects, each with its time and reason."""
+    """Projects for which memory is off (None: everything), with time and reason."""
 
     name: ClassVar[str] = "switches"
     kinds: ClassVar[tuple[str, ...]] = ("switch",)
@@ -128,7 +128,7 @@ class Switches(Projection):
         self._off: dict[str | None, tuple[int, str]] = {}
 
     def off(self, project: str | None) -> str | None:
-        """Return why memory is off for a project, or for no project; None if it is on."""
+        """Return why memory is off for a project (None: no project), or None if it is on."""
         for name in dict.fromkeys((None, project)):
             if name in self._off:
                 since, reason = self._off[name]
@@ -137,12 +137,12 @@ class Switches(Projection):
         return None
 
     def has(self, project: str | None) -> bool:
-        """Return whether a project, or all (None), is switched off explicitly."""
+        """Return whether memory was switched off for exactly this project (None: for all)."""
         return project in self._off
 
     @property
     def projects(self) -> tuple[str, ...]:
-        """The projects that are switched off, sorted."""
+        """The projects for which memory is switched off, sorted."""
         return tuple(sorted(name for name in self._off if name is not None))
 
     def fold(self, event: Event) -> None:
@@ -160,7 +160,7 @@ class Switches(Projection):
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        """Return the switches as plain values."""
+        """Return the switches as a list of dicts, for a snapshot."""
         return [
             {"project": project, "since": since, "reason": why}
             for project, (since, why) in self._off.items()
@@ -172,9 +172,9 @@ class Switches(Projection):
 
 
 class Consents(Projection):
-    """Consents to memory by project (None: no project).
+    """Consents to store memories, by project (None: memories without a project).
 
-    They are valid for this lab alone, so no export contains them.
+    A consent is valid only for this lab, so no export contains consents.
     """
 
     name: ClassVar[str] = "consents"
@@ -199,7 +199,7 @@ class Consents(Projection):
     def to(self, project: str | None, remote: str | None) -> bool:
         """Return whether a person consented to memory for a project with this embedder.
 
-        Consent covers a local embedder and the remote embedder that was named, no other remote one.
+        A consent covers local embedders and the one remote embedder that it names.
         """
         consent = self._consents.get(project)
         return consent is not None and remote in (None, consent["remote"])
@@ -220,7 +220,7 @@ class Consents(Projection):
         return frame.with_columns(pl.col("since").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        """Return the consents as plain values."""
+        """Return the consents as a list of dicts, for a snapshot."""
         return [{"project": project, **consent} for project, consent in self._consents.items()]
 
     def load(self, dumped: Any) -> None:
@@ -252,7 +252,7 @@ def lacks_consent(store: Store, state: State, project: str | None) -> bool:
 
 
 def explain_off(store: Store, state: State, project: str | None) -> str | None:
-    """Return why memory is off for a project, or for no project; None if it is on."""
+    """Return why memory is off for a project (switch or consent), or None if it is on."""
     why = state.projection(Switches).off(project)
     if why is None and lacks_consent(store, state, project):
         what = "memories with no project" if project is None else f'the project "{project}"'
@@ -286,7 +286,7 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
 def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """Return filters without switched-off projects, and why a recall is empty or None.
+    """Return filters without switched-off projects, and why the recall stays empty.
 
     The second value is None if the recall admits memories.
     """

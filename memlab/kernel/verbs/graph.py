@@ -72,7 +72,7 @@ class GraphVerbs:
         project: str | None = None,
         where: pl.Expr | None = None,
     ) -> pl.DataFrame:
-        """Return the memories nearest to one of them by cosine similarity, best first.
+        """Return the memories nearest to a memory by cosine similarity, best first.
 
         Memories that recall does not admit (forgotten, superseded, bound to another session) are
         left out. Nothing is logged.
@@ -122,8 +122,9 @@ class GraphVerbs:
         Returns
         -------
         DataFrame
-            The columns ``tag``, ``memories`` (how many have it), ``first`` and ``last`` (when those
-            were created), and ``description``, null without one.
+            The columns ``tag``, ``memories`` (the number of memories with the tag), ``first`` and
+            ``last`` (when the oldest and the newest of them were created), and ``description``
+            (null without one).
 
         Examples
         --------
@@ -266,7 +267,7 @@ class GraphVerbs:
         Raises
         ------
         InputError
-            If a memory is purged, linked to itself, or the frame is invalid.
+            If a memory is purged or linked to itself, or if the frame is invalid.
         UnknownName
             If a memory or the relation does not exist.
 
@@ -291,12 +292,12 @@ class GraphVerbs:
         self._link([EdgeRow(*ends, relation, weight)])
 
     def _link(self, edges: Sequence[EdgeRow]) -> None:
-        """Write edges between memories as one event, or raise and write none.
+        """Write edges between memories as one event. If an edge is refused, write none.
 
-        An existing edge gets the weight instead of a duplicate.
+        If an edge exists already, its weight changes, and no duplicate is written.
         """
-        # All ends are checked before the change is computed, so that a refused edge leaves no other
-        # one.
+        # All ends are checked before the change is computed, so that a refused edge prevents all
+        # others.
         edges = [edge._replace(relation=self._check_relation(edge.relation)) for edge in edges]
         if not edges:
             return
@@ -307,7 +308,7 @@ class GraphVerbs:
                 for id in edge[:2]:
                     if status.value_at(self._core.row(id)) == "purged":
                         raise InputError(
-                            f"Memory {id} is purged: only its row is left, and nothing is linked to it."
+                            f"Memory {id} is purged and cannot be linked: only its row is left."
                         )
                 if edge.source == edge.target:
                     raise InputError(f"Memory {edge.source} cannot be linked to itself.")
@@ -328,7 +329,7 @@ class GraphVerbs:
         refuse(relation, "relation")
         if relation in _TO_NODES:
             raise InputError(
-                f"An edge {relation} leads to a tag, a cluster or an entity, not to a memory."
+                f"An edge {relation} leads to a tag, a cluster or an entity, not to a memory. Use another relation."
             )
         return relation
 
@@ -359,7 +360,7 @@ class GraphVerbs:
     def link_waiting(self, timeout: Seconds | None = None) -> bool:
         """Link the waiting memories now instead of in the background.
 
-        Calling it is optional: a thread does the same.
+        The call is optional, because a background thread does the same.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class GraphVerbs:
         Returns
         -------
         bool
-            Whether no memory waits any more.
+            Whether all memories are linked now, so that none is waiting.
 
         Raises
         ------
@@ -411,7 +412,7 @@ class GraphVerbs:
         decay
             The factor of each step.
         threshold
-            The minimum activation that is passed on.
+            The minimum activation that a node passes on.
 
         Returns
         -------
@@ -481,15 +482,14 @@ class EdgeRow(NamedTuple):
 
 
 def parse_edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
-    """Return the edges between memories that a frame names, in its order.
+    """Return the edges between memories that a frame names, in the order of its rows.
 
     Raises
     ------
     InputError
         If a column is not one of ``lab.edges``, an end is missing, or a value is invalid.
     """
-    # Frames come from files and arithmetic, so that every value is checked and the message names
-    # its row.
+    # Frames come from files and computations, so every value is checked. Messages name the row.
     for name in frame.columns:
         if name not in _COLUMNS:
             raise InputError(
@@ -526,7 +526,7 @@ def parse_edge_rows(frame: pl.DataFrame) -> list[EdgeRow]:
 
 
 def split_new_edges(state: State, edges: Sequence[EdgeRow]) -> tuple[Change, list[EdgeRow]]:
-    """Split edges into weight changes of existing edges and new edges."""
+    """Return the changed weights of existing edges, and the edges that are new."""
     last = list({edge[:3]: edge for edge in edges}.values())
     if not last:
         return Change(), []
@@ -555,7 +555,7 @@ _MAX_TEXT = 60
 
 @dataclass(frozen=True)
 class LabTrace(Displayed):
-    """The strongest paths from a memory.
+    """The strongest paths from a memory to other nodes.
 
     Attributes
     ----------
@@ -610,7 +610,7 @@ def trace_paths(state: State, row: int, *, depth: int, maximum: int) -> LabTrace
 
 
 def _build_path_frame(paths: Trace, labels_of: Mapping[int, str]) -> pl.DataFrame:
-    """Return a frame with a row per path."""
+    """Return a frame with one row per path, as in `LabTrace`."""
     ends = np.array([path.nodes[-1] for path in paths.paths], dtype=np.int64)
     kinds = np.array(NODE_KINDS, dtype=object)[node_kinds(ends)].tolist() if len(ends) else []
     steps = [[labels_of[node] for node in path.nodes[1:]] for path in paths.paths]
@@ -628,9 +628,9 @@ def _build_path_frame(paths: Trace, labels_of: Mapping[int, str]) -> pl.DataFram
 def activate_nodes(
     state: State, seeds: Mapping[int, float], *, steps: int, decay: float, threshold: float
 ) -> pl.DataFrame:
-    """Spread activation from rows with their energies; return the active nodes.
+    """Spread activation from seed rows with initial energies; return the active nodes.
 
-    The columns are kind, id, name, activation, received, hops; the most active first.
+    The most active node comes first. Columns: kind, id, name, activation, received, hops.
     """
     active = activate(
         state.edges,

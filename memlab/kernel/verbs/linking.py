@@ -38,18 +38,18 @@ class Comparer(Protocol):
     ) -> Linked:
         """Decide how new memories relate to stored ones before they are stored.
 
-        Their ids begin at ``first``.
+        The ids of the new memories begin at ``first``.
         """
 
     def after(self, ids: range) -> Linked:
         """Decide how memories that are already stored relate to others."""
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest memory that a recall may show, None if none."""
+        """Return the closeness of the nearest memory that a recall may show, or None."""
 
 
 class Linker(Protocol):
-    """The background worker of one lab for memories with linking "later"."""
+    """Background worker of one lab that links memories stored with linking "later"."""
 
     @property
     def waiting(self) -> list[int]:
@@ -61,26 +61,26 @@ class Linker(Protocol):
     def link_all(self, timeout: float | None) -> bool:
         """Link all waiting memories, taking at most ``timeout`` seconds.
 
-        Returns whether no memory waits.
+        Returns True if no memory waits afterwards.
         """
 
 
 def get_comparer(core: Core) -> Comparer:
-    """Return the comparison of a lab: the last one declared at the hook "compare"."""
+    """Return the lab's comparer, which the last declared hook "compare" makes."""
     comparer: Comparer = list_hooks("compare")[-1](core)
     return comparer
 
 
 def check_linking(linking: object) -> None:
-    """Raise UnknownName for an unknown way of linking; None means the pack's."""
+    """Raise UnknownName if a way of linking is unknown; None means the pack's setting."""
     if linking is not None and linking not in LINKING:
         raise UnknownName("way of linking", linking, LINKING)
 
 
 def choose_linking(pack: Pack, linking: str | None, columns: Mapping[str, list[Any]]) -> str:
-    """Return the linking of new memories: the caller's choice or else the pack's.
+    """Return when new memories are linked: "off", "now" or "later".
 
-    Turns of a conversation are not linked.
+    The caller's choice overrides the pack's setting. A call that stores only turns of a conversation links nothing.
     """
     mode = str(pack.settings["linking"]) if linking is None else linking
     kinds = columns.get("kind")

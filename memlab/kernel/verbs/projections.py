@@ -1,4 +1,4 @@
-"""The projections, events and hooks of memlab's own folders; importing declares them."""
+"""Import every ``declared`` module and register its projections, events and hooks."""
 
 from __future__ import annotations
 
@@ -54,5 +54,5 @@ for _declared in _DECLARED:
 
 
 def new_state() -> State:
-    """Return the state before the first event."""
+    """Return an empty state with all projections, as before the first event."""
     return State(add_extension_projections(PROJECTIONS))

@@ -1,4 +1,4 @@
-"""Tables that the verbs keep next to memories: gaps, judgements, last recalls, tags."""
+"""Projections of the verbs: gaps, judgements, last recalls, tag descriptions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ASKED = {
 
 
 class Gaps(Projection):
-    """Gaps: queries for which the lab had no answer, by the number of the event that noted them."""
+    """Queries for which the lab had no answer, keyed by the event that recorded them."""
 
     name: ClassVar[str] = "gaps"
     kinds: ClassVar[tuple[str, ...]] = ("verify", "close-gap")
@@ -109,7 +109,7 @@ class Gaps(Projection):
             }
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return whether the viewer sees the gap that an event closes."""
+        """Return whether the viewer sees the gap that a "close-gap" event closes."""
         return body["gap"] in self._rows if kind == "close-gap" else None
 
     def check_open(self, gap: object) -> None:
@@ -127,8 +127,8 @@ class Gaps(Projection):
         """One row per gap, oldest first.
 
         Columns: gap, decision, at, project, session, snippet, closed, reason, embedder, vector.
-        ``closed`` is null while the gap is open. ``vector`` is the query's vector by the embedder
-        with this fingerprint.
+        ``closed`` is null while the gap is open. ``vector`` is the query's vector, and ``embedder`` is the fingerprint
+        of the embedder that computed it.
         """
         rows = list(self._rows.values())
         frame = pl.DataFrame(
@@ -141,7 +141,7 @@ class Gaps(Projection):
         )
 
     def dump(self) -> Any:
-        """Return the gaps as plain values."""
+        """Return the gaps as a list of dicts, for a snapshot."""
         return list(self._rows.values())
 
     def load(self, dumped: Any) -> None:
@@ -150,14 +150,14 @@ class Gaps(Projection):
 
 
 _MAX_DECISIONS = 10_000
-"""Maximum number of stored decisions.
+"""Maximum number of stored recalls.
 
-Shared success is reported of one recall, soon after it.
+Feedback on a recall arrives soon after it, so older recalls are rarely needed.
 """
 
 
 class Judged(Projection):
-    """Successes of the latest decisions, and the decisions that a verifier has judged."""
+    """Successful memories of the latest recalls, and recalls that a verifier judged."""
 
     name: ClassVar[str] = "judged"
     kinds: ClassVar[tuple[str, ...]] = ("feedback", "verify")
@@ -171,11 +171,11 @@ class Judged(Projection):
         self._verified: dict[int, None] = {}
 
     def successes(self, decision: int) -> tuple[int, ...]:
-        """Return the ids that feedback marked a success of this decision, oldest first."""
+        """Return the ids of memories that feedback marked as successes of a recall."""
         return tuple(self._successes.get(decision, ()))
 
     def verified(self, decision: int) -> bool:
-        """Return whether a verifier has judged this decision."""
+        """Return whether a verifier has judged this recall."""
         return decision in self._verified
 
     def fold(self, event: Event) -> None:
@@ -194,7 +194,7 @@ class Judged(Projection):
             _trim(self._successes)
 
     def dump(self) -> Any:
-        """Return the judgements as plain values."""
+        """Return the judgements as a dict of lists, for a snapshot."""
         return {"successes": list(self._successes.items()), "verified": list(self._verified)}
 
     def load(self, dumped: Any) -> None:
@@ -204,13 +204,13 @@ class Judged(Projection):
 
 
 def _trim(decisions: dict[int, Any]) -> None:
-    """Remove the oldest recall if the maximum number is exceeded."""
+    """Remove the oldest recall if more than ``_MAX_DECISIONS`` are stored."""
     if len(decisions) > _MAX_DECISIONS:
         del decisions[next(iter(decisions))]
 
 
 class LastShown(Projection):
-    """The last decision whose recall showed each memory."""
+    """The number of the last recall that showed each memory."""
 
     name: ClassVar[str] = "last-shown"
     kinds: ClassVar[tuple[str, ...]] = ("recall",)
@@ -221,7 +221,7 @@ class LastShown(Projection):
         self._decisions: dict[int, int] = {}
 
     def decision(self, memory: int) -> int | None:
-        """Return the last recall that showed a memory, None if none did."""
+        """Return the number of the last recall that showed a memory, or None."""
         return self._decisions.get(memory)
 
     def fold(self, event: Event) -> None:
@@ -229,7 +229,7 @@ class LastShown(Projection):
         self._decisions.update(dict.fromkeys(event.body["ids"], event.seq))
 
     def dump(self) -> Any:
-        """Return the ids and their decisions as two lists."""
+        """Return two lists: ids of memories, and the last recall that showed each of them."""
         return [list(self._decisions), list(self._decisions.values())]
 
     def load(self, dumped: Any) -> None:
@@ -279,7 +279,7 @@ class TagDescriptions(Projection):
         return True
 
     def dump(self) -> Any:
-        """Return a row for each described tag."""
+        """Return a dict with tag and description for each described tag."""
         return [
             {"tag": tag, "description": description}
             for tag, description in self._descriptions.items()

@@ -44,7 +44,7 @@ def reinforce(
     rating: int | None = None,
     elapsed: Callable[[], Floats] | None = None,
 ) -> Change:
-    """Return the new values of ``rows`` (ascending) after a use with this outcome.
+    """Return the change of ``rows`` (ascending) after a use with this outcome.
 
     All values are computed from the values before the use. The function ``elapsed`` returns the
     days from the previous use to the judged one, f64[rows]; the default is the days since the last
@@ -52,7 +52,7 @@ def reinforce(
     (``stability``, ``difficulty``). In other columns, null and non-finite numbers leave the value
     unchanged.
 
-    A policy that changes nothing on this outcome is not run: its text tells.
+    The policy is not run if its text shows that it changes nothing on this outcome.
     """
     policy = pack.policies["reinforce"]
     constants = {"outcome": outcome, "rating": None if rating is None else float(rating)}
@@ -123,7 +123,7 @@ def days_between_uses(
 
 
 def _clip_to_column(column: str, old: Floats, new: Floats, nulls: Flags | None) -> Floats:
-    """Clip new values to the range of a column; keep old values for unusable ones."""
+    """Clip new values to the range of a column; keep the old value if one is unusable."""
     declared = MEMORY[column]
     bounded = np.clip(new, declared.low, declared.high)
     bounded = np.where(np.isfinite(bounded), bounded, old)
@@ -153,7 +153,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def make_pairs(ids: Sequence[int], maximum: int) -> list[tuple[int, int]]:
-    """Return at most ``maximum`` pairs of ``ids``, pairs of the first ids first.
+    """Return at most ``maximum`` pairs of ``ids``, from the first ids onwards.
 
     The maximum prevents a quadratic number of edges.
 
@@ -173,7 +173,7 @@ def make_pairs_with(id: int, others: Sequence[int], maximum: int) -> list[tuple[
 
 
 def drop_deleted(state: State, ids: Sequence[int]) -> list[int]:
-    """Return the ids that are neither deleted nor purged; only these can change."""
+    """Return the ids of memories that are neither deleted nor purged."""
     statuses = state.names["status"].to_objects(np.array(ids, dtype=np.int64) - 1).tolist()
     return [id for id, status in zip(ids, statuses, strict=True) if status not in _GONE]
 
@@ -187,9 +187,9 @@ def strengthen_pairs(
 ) -> Change:
     """Return the changes of edges between pairs of ids that were useful together.
 
-    An existing edge gains ``edge-gain`` of weight, at most up to 1, and one reinforcement. A new
-    edge gets the gain as its weight. The edge of a pair is ``relates-to``, in either direction;
-    ``relations`` names directed ones instead, from the first id of a pair to the second.
+    The weight of an existing edge grows by the setting ``edge-gain``, to 1 at most, and its reinforcements by one. A
+    new edge gets the gain as its weight. By default the edge is ``relates-to`` in either direction. ``relations`` maps
+    a pair to a directed relation, from its first id to its second.
     """
     gain = pack.number("edge-gain")
     directed: dict[tuple[int, int], str] = {}
@@ -226,8 +226,8 @@ def strengthen_pairs(
 def strengthen_coactivated(state: State, pack: Pack, rows: NDArray[np.int64]) -> Change:
     """Return the changes of edges among ``rows`` (ascending) that were shown together.
 
-    Existing edges gain ``coactivation-gain`` of weight, at most up to 1, and one reinforcement. No
-    edge is created. Edges of order (``next``) and of disagreement are not strengthened.
+    The weight of an existing edge grows by the setting ``coactivation-gain``, to 1 at most, and its reinforcements by
+    one. No edge is created. Edges of order (``next``) and of disagreement are not strengthened.
     """
     gain = pack.number("coactivation-gain")
     if not gain or len(rows) < 2:

@@ -69,12 +69,13 @@ _MAX_ROWS = 20
 class Memory(Displayed):
     """One memory with its values at the time of the call.
 
-    It does not change afterwards. It has the fields that are read most. ``lab.memories`` has every column of a memory.
+    The object does not change afterwards. It has the most frequently read fields. ``lab.memories`` has every column of
+    a memory.
 
     Attributes
     ----------
     id
-        The number of the memory, from 1; every call takes it.
+        The number of the memory, from 1. Every call that takes a memory accepts it.
     text
         The text, without secrets; empty if the memory was purged.
     kind
@@ -82,13 +83,13 @@ class Memory(Displayed):
     ref
         The caller's own identifier.
     project
-        The project of the memory; None is valid in every project.
+        The project of the memory. A memory without a project is valid in every project.
     session
-        The session from which it came.
+        The session in which the memory was said or written.
     speaker
-        The person who said it.
+        The person who said the text.
     tags
-        Its tags, including those that the pack infers.
+        The tags of the memory, including tags that the pack infers.
     status
         "active", or what became of it; "staged" or "confirmed" for a fact under ``factgraph``.
     created
@@ -206,17 +207,17 @@ class Memory(Displayed):
 class Edited(Memory):
     """A memory after ``lab.edit``, with the changes of values derived from its text.
 
-    It has the attributes of `Memory` and equals the memory that ``lab[id]`` returns.
+    An edited memory has the attributes of `Memory` and equals the memory that ``lab[id]`` returns.
 
     Attributes
     ----------
     rebuilt
-        What was derived again from the new text: names of fields, and "extracted" for memories
-        extracted from the old one.
+        Names of fields that were derived again from the new text. The name "extracted" stands for memories that were
+        extracted from the old text.
     dropped
-        What could not be derived again: names of fields, "extracted", or "consolidation".
+        Names of fields that could not be derived again; also "extracted" or "consolidation".
     notes
-        A sentence for each of these, and for what was superseded or left unchanged.
+        A sentence for each rebuilt or dropped name, and for each memory that was superseded or left unchanged.
 
     Examples
     --------
@@ -255,7 +256,7 @@ class Edited(Memory):
 
 
 def note_redactions(memory: M, findings: Sequence[Finding]) -> M:
-    """Return a stored memory with the kinds of its redactions; warn if there are any."""
+    """Return a memory with the kinds of its removed secrets; warn if there are any."""
     kinds = tuple(dict.fromkeys(finding.type for finding in findings))
     if kinds:
         warn_caller(
@@ -275,7 +276,7 @@ class Feedback(Displayed):
     event
         The number of its event (``lab.log``).
     decision
-        The recall that it belongs to, or None.
+        The number of the judged recall, or None.
     memory
         The id of the memory.
     outcome
@@ -283,14 +284,14 @@ class Feedback(Displayed):
     reward
         The reward, or None.
     source
-        The person or program that gave it.
+        The person or program that gave the judgement.
     rating
         The rating, 1 to 4, or None.
     agent
         The agent that used the memory, or None.
     notice
-        A proposal to return to an earlier policy that earned more than the active one. It is given
-        once; nearly always None.
+        A proposal to install an earlier policy that earned more than the active one. It is given once; in nearly all
+        cases it is None.
 
     Examples
     --------
@@ -339,9 +340,10 @@ class Linked:
     outcomes
         The outcome of each new memory, by position.
     standing
-        The id of the memory that represents each new one.
+        For each new memory, the id of the memory that represents it.
     superseded
-        Position of a new memory, id of the remaining memory, id of the superseded one, reason.
+        For each superseded memory: the position of the new memory, the id of the remaining memory, the id of the
+        superseded memory and the reason.
     whys
         The reason of each merge or skip, by position.
     change
@@ -349,7 +351,7 @@ class Linked:
     texts
         Combined texts of new memories and the ones they supersede, by position.
     edges
-        Position, ids of both ends, relation and closeness of each new edge.
+        For each new edge: the position of the new memory, the ids of both ends, the relation and the closeness.
     fact_times
         Of facts that were stated again: id, instants, gaps.
     """
@@ -378,8 +380,8 @@ class Linked:
     def frame(self) -> pl.DataFrame:
         """The new memories, each followed by the memories that it superseded or links to.
 
-        ``row`` is its position among the new memories, ``id`` its own id (null if it was not
-        stored), ``of`` the id of the other memory.
+        ``row`` is the position of the new memory, ``id`` is its id (null if it was not stored), ``of`` is the id of the
+        other memory.
         """
         own = pl.DataFrame(
             {
@@ -512,10 +514,10 @@ class Remembered(Sequence[Memory], Displayed):
     def outcomes(self) -> pl.DataFrame:
         """The outcome of each given text, and its effects on other memories.
 
-        ``row`` is the position of the text, from 0. ``outcome`` is "added", "merged" (into the
-        memory ``of``) or "skipped" (``of`` stays valid). Further rows have "superseded" (``of`` is
-        out of use) and "linked" (an edge of this ``relation`` to ``of``). The new memory's ``id``
-        is null if it was not stored. The reason is in ``why``.
+        ``row`` is the position of the text, from 0. ``outcome`` is "added", "merged" (into the memory ``of``) or
+        "skipped" (``of`` stays valid). Further rows describe effects: "superseded" (``of`` is no longer used) and
+        "linked" (an edge of this ``relation`` leads to ``of``). The new memory's ``id`` is null if it was not stored.
+        The reason is in ``why``.
         """
         if self._linked is not None:
             return self._linked.frame
@@ -548,7 +550,8 @@ class Remembered(Sequence[Memory], Displayed):
         return table(self, rows.columns, rows.iter_rows())
 
 
-# Columns and number of memories in a notebook; those not in ``_REQUIRED`` appear if they have values.
+# Columns and number of memories in the overview of a lab in a notebook. Columns outside ``_REQUIRED`` are left out if
+# they have no values.
 _OVERVIEW = ("id", "text", "kind", "speaker", "project", "session", "status", "access", "created")
 _REQUIRED = ("id", "text", "kind", "status", "access", "created")
 _NEWEST = 8

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, MissingExtension
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import When
 from memlab.kernel.journal import Event
 from memlab.kernel.policies import get_slot
@@ -45,7 +46,7 @@ class Accessor:
 
 
 class Seam:
-    """A lab as an extension sees it.
+    """Access of an extension to a lab: its events, projections and slots.
 
     Parameters
     ----------
@@ -65,15 +66,16 @@ class Seam:
     def __init__(self, lab: Any, core: Core, owner: str) -> None:
         self.lab, self._core, self._owner = lab, core, owner
 
+    @checked
     def write(self, kind: str, body: Mapping[str, Any], *, at: When | None = None) -> int:
-        """Append an event of the extension durably.
+        """Append an event of the extension to the journal.
 
         Parameters
         ----------
         kind
             A kind of event that the extension declares.
         body
-            The event's fields, each of which the kind declares.
+            The fields of the event. Its kind must declare each of them.
         at
             The time of the event. Default: now.
 
@@ -97,13 +99,14 @@ class Seam:
         unknown = [name for name in body if name not in declared.fields]
         if unknown:
             raise InputError(
-                f"The event {kind} declares no field {unknown[0]!r}. Declare what the field holds."
+                f"The event {kind} declares no field {unknown[0]!r}. Add it to the fields of its EventType."
             )
         with self._core.store.writing() as tx:
             return tx.event(kind, dict(body), at=self._core.instant(at))
 
+    @checked
     def events(self, *kinds: str) -> list[Event]:
-        """Return the events of some kinds that the viewer of this lab sees, oldest first.
+        """Return events of the given kinds that the lab's viewer may see, oldest first.
 
         Parameters
         ----------
@@ -118,8 +121,9 @@ class Seam:
         with self._core.reading():
             return list(self._core.store.journal.events(kinds=kinds))
 
+    @checked
     def projection(self, kind: type[P]) -> P:
-        """Return the current table of a projection of the extension.
+        """Return the extension's projection of a class, folded up to the last event.
 
         Parameters
         ----------
@@ -136,6 +140,10 @@ class Seam:
         MissingExtension
             If the lab was opened before the extension was registered.
         """
+        if not (isinstance(kind, type) and issubclass(kind, Projection)):
+            raise InputError(
+                f"projection needs the class of a projection, not {describe_value(kind)}."
+            )
         with self._core.reading() as state:
             if kind.name not in state.projections:
                 raise MissingExtension(
@@ -143,25 +151,26 @@ class Seam:
                 )
             return state.projection(kind)
 
+    @checked
     def ask(
         self, slot: str, memories: Memories | None = None, **given: float | bool | str
     ) -> NDArray[Any]:
-        """Return the values of the active pack's policy of ``slot`` for memories.
+        """Run the active pack's policy of ``slot`` for memories and return its values.
 
         Parameters
         ----------
         slot
-            A slot of the extension, or one of memlab that reads memories alone.
+            A slot of the extension, or a built-in slot that reads only columns of memories.
         memories
             Memories, ids or a frame. Default: all memories.
         **given
-            Inputs of the slot that are not features: one value for all memories. An underscore in a
-            name is a hyphen in the slot's.
+            Inputs of the slot that are not features. Each value is used for all memories. Write an underscore for each
+            hyphen in the name of an input.
 
         Returns
         -------
         ndarray
-            One value per memory, in ascending order of ids; None where the policy gives null.
+            One value per memory, in ascending order of ids. A null of the policy becomes None.
         """
         get_slot(slot)
         with self._core.reading() as state:
@@ -183,6 +192,6 @@ class Seam:
 
 
 def _repeat_value(value: float | bool | str, count: int) -> Callable[[], NDArray[Any]]:
-    """Return a function that repeats one value for all rows."""
+    """Return a function that returns an array with one value ``count`` times."""
     dtype = object if isinstance(value, str) else None
     return lambda: np.full(count, value, dtype=dtype)

@@ -49,7 +49,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Tellings(Projection):
-    """The repetitions of each memory after its first statement."""
+    """Repeated statements of each memory, after its first statement."""
 
     name: ClassVar[str] = "tellings"
     kinds: ClassVar[tuple[str, ...]] = ("link",)
@@ -78,20 +78,20 @@ class Tellings(Projection):
 
     @property
     def all(self) -> Sequence[Mapping[str, Any]]:
-        """The records of all memories, oldest event first."""
+        """The records of all repeated statements, oldest event first."""
         return tuple(self._rows)
 
     def of(self, ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Return the records of some memories, oldest event first."""
+        """Return the repeated statements of the given memories, oldest event first."""
         wanted = frozenset(ids)
         return [row for row in self._rows if row["memory"] in wanted]
 
     def fold(self, event: Event) -> None:
-        """Add the records of one event."""
+        """Append the repeated statements that an event records."""
         self._rows += event.body.get("tellings", ())
 
     def dump(self) -> Any:
-        """Return all records."""
+        """Return copies of all records, for a snapshot."""
         return [dict(row) for row in self._rows]
 
     def load(self, dumped: Any) -> None:
@@ -129,9 +129,9 @@ def record_tellings(
 def build_provenance_frame(
     state: State, row: int, chain: Sequence[tuple[int, str]]
 ) -> pl.DataFrame:
-    """Return the statements of a memory and of those it replaced, oldest first.
+    """Return the statements of a memory and of the memories it replaced, oldest first.
 
-    ``chain`` has the rows that it replaced, each with the way of replacement.
+    ``chain`` has the replaced rows, each with the way in which it was replaced.
     """
     records = [
         _record_row(state, row, "told"),
@@ -152,7 +152,7 @@ _AS_TIME = pl.col("at").cast(pl.Datetime("us", "UTC"))
 
 
 def _drop_memory(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record without its memory."""
+    """Return a record without its field ``memory``."""
     return {name: value for name, value in record.items() if name != "memory"}
 
 
@@ -171,6 +171,6 @@ def _record_row(state: State, row: int, how: str) -> dict[str, Any]:
 
 
 def _created(state: State, row: int) -> int | None:
-    """Return the time of creation of a row, None if it has none."""
+    """Return the time of creation of a row in microseconds, or None if it is unknown."""
     created = int(state.numbers["created"].values[row])
     return None if created == NEVER else created

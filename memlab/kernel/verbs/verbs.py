@@ -1,4 +1,4 @@
-"""The kernel's verbs of one lab, from which the components of subjects are constructed."""
+"""The kernel's verbs of one lab, passed to the constructors of subject components."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ class Verbs:
     Attributes
     ----------
     core
-        The lab's core. For an accessor it keeps the lab alive; for a component that lives as long
-        as the lab it does not.
+        The lab's core. A core passed to an accessor keeps the lab alive. A core passed to a lasting component does not.
     questions, judgements, remembering, corrections
-        The verbs of daily use.
+        The objects that implement ``recall``, ``feedback``, ``remember`` and the corrections.
     component
-        A function from the name of another folder's component to the component.
+        A function that returns the component that another folder declares under a name.
     """
 
     core: Core
@@ -38,6 +37,6 @@ class Verbs:
     component: Callable[[str], Any]
 
     def get(self, name: str) -> Any:
-        """Return a component by name, including the lab, its store and all verbs."""
+        """Return the verb, the lab, its store or the component with this name."""
         own = {"verbs": self, "lab": self.core.owner, "store": self.core.store, **vars(self)}
         return own[name] if name in own else self.component(name)

@@ -1,10 +1,9 @@
 """Compare policies on the feedback of a log, or on labels.
 
 Feedback is what users did with the memories that a recall showed them. Labels are complete
-judgements of which memories answer a question. Each has its own metrics, and the two are never
-mixed in one figure. The function ``evaluate`` estimates the value of policies on a log, with
-feedback or with labels. The function ``tune`` searches the parameters of a policy. Both need a log
-and no lab.
+judgements of which memories answer a question. Each has its own metrics, and no figure mixes the
+two. The function ``evaluate`` estimates the value of policies on a log, with feedback or with
+labels. The function ``tune`` searches the parameters of a policy. Both need a log, but no lab.
 """
 
 from typing import Any
@@ -65,7 +64,7 @@ __all__ = [
 ]
 
 _REMOVED = {"estimators": "memlab.evaluate for a log of recalls; obp or vw-estimators for arrays"}
-"""Removed public names and their replacements."""
+"""Removed public names, with what to use instead."""
 
 
 def __getattr__(name: str) -> Any:

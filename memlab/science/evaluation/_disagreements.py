@@ -1,4 +1,4 @@
-"""Recalls on which two policies differ most, with the terms of the scores that decided."""
+"""Recalls on which two policies differ most, and the score terms that decided."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ __all__ = ["Disagreement", "Disagreements", "Item", "disagreements"]
 
 Terms = tuple[tuple[str, float], ...]
 _EXPLAINED = 4
-"""The number of items of a recall whose scores are explained: those that moved most; others differ little."""
+"""The number of items of a recall whose scores are explained.
+
+They are the items that moved most. Others differ little.
+"""
 
 
 @dataclass(frozen=True)
 class Item:
     """A memory in the results of at least one of two policies.
 
-    A rank or score is None if the policy would not show the memory.
+    A rank or score is None if the policy would not show the memory. The first value of each pair
+    belongs to the first policy.
     """
 
     memory: int | str
@@ -53,9 +57,9 @@ class Disagreement:
     shared
         The number of items that both policies show.
     distance
-        How far the results are apart: the sum of |1/rank - 1/rank| over items.
+        The distance of the two results: the sum of |1/rank - 1/rank| over their items.
     items
-        The items of both results, those that moved most first.
+        The items of both results; the items that moved most are first.
     """
 
     decision: int | str
@@ -66,14 +70,14 @@ class Disagreement:
 
 
 class Disagreements(Sequence[Disagreement], Report):
-    """A sequence of recalls on which two policies differ, largest difference first.
+    """The recalls on which two policies differ most, largest difference first.
 
     Parameters
     ----------
     a, b
         The names of the policies.
     found
-        The disagreements.
+        The disagreements, largest difference first.
     """
 
     def __init__(self, a: str, b: str, found: Sequence[Disagreement]) -> None:
@@ -144,8 +148,8 @@ def disagreements(
 ) -> Disagreements:
     """Return the ``n`` recalls on which two policies' results differ most.
 
-    The distance is the sum over items of |1/rank under a - 1/rank under b|, with 0 for items that
-    a policy would not show. So changes at the top weigh most.
+    The distance of a recall is the sum over items of |1/rank under a - 1/rank under b|, with 0 for
+    items that a policy would not show. So changes at the top weigh most.
     """
     results = [_top_k_frame(target, log) for target in (a, b)]
     both = results[0].join(
@@ -177,7 +181,7 @@ def disagreements(
 
 
 def _top_k_frame(target: Target, log: Log) -> pl.DataFrame:
-    """Return the top-k of a policy as a frame."""
+    """Return a policy's top-k as a frame of recall, memory_id, rank and score."""
     return pl.DataFrame(
         {
             "recall": target.recall,
@@ -230,7 +234,7 @@ def _describe_disagreement(
 
 
 def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any, str | None]:
-    """Return the logged texts of some candidates by memory id; empty if the log has none."""
+    """Return the logged texts of candidates by memory id; empty if none is logged."""
     if "text" not in schema.names():
         return {}
     pool = log.pool(["text"])[rows]
@@ -238,15 +242,18 @@ def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any
 
 
 def _read_text(lab: Any, memory: int | str) -> str | None:
-    """Return the text of a memory from the lab, if there is one."""
+    """Return the text of a memory in the lab; None without a lab."""
     return None if lab is None else str(lab[memory].text)
 
 
 def _explain_scores(
     target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema
 ) -> dict[Any, Terms]:
-    """Return the additive terms of the scores of some memories of one recall."""
-    # Only policies of the language have terms, and only of features that the log holds.
+    """Return the additive terms of the scores of some memories of one recall.
+
+    The result is empty if the policy is not in the policy language, or the log lacks a feature.
+    """
+    # Only scores of the policy language have terms, and they can be computed only if the log has all features.
     policy = target.ranker.policy
     if policy is None:
         return {}

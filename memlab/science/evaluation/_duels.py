@@ -1,7 +1,7 @@
-"""Recalls of a challenge, and their observations of the difference.
+"""Find the recalls of a challenge, and their observations of the difference.
 
-Each observation has bounds that hold for any draw and any rewards; a confidence sequence needs
-them.
+Each observation has bounds that hold for any draw and any rewards, because a confidence sequence
+needs such bounds.
 """
 
 from __future__ import annotations
@@ -32,9 +32,12 @@ __all__ = [
 ]
 
 Observations = tuple[Floats, Floats, Floats, Floats]
-"""Arrays f64[recalls]: lower and upper value of the observed difference, and the bounds known before it."""
+"""Four arrays f64[recalls]: the lower and upper value of the observed difference, and its bounds.
 
-# Columns of an arm that bounds are computed from.
+The bounds are known before the recall.
+"""
+
+# Columns of an arm from which bounds are computed.
 _CERTAIN, _PROBES, _UNSUPPORTED = (
     COLUMNS.index(name) for name in ("certain", "probes", "unsupported")
 )
@@ -44,9 +47,9 @@ _CERTAIN, _PROBES, _UNSUPPORTED = (
 class Course:
     """The order in which recalls enter a sequence: by time, in blocks.
 
-    Recalls that depend on each other are one block, which enters when its last recall ends. The
-    array ``order`` holds the recalls; ``first`` is the index in ``order`` at which each block
-    begins.
+    Recalls that depend on each other form one block, which enters when its last recall ends.
+    ``order`` holds the indices of the recalls. ``first`` is the index in ``order`` at which each
+    block begins.
     """
 
     order: Ints
@@ -73,7 +76,7 @@ class Course:
 
     @property
     def last(self) -> Ints:
-        """The last recall of each block, int64[blocks]."""
+        """The index of the last recall of each block, int64[blocks]."""
         return np.asarray(self.order[self.first + self.sizes - 1])
 
     def sums(self, values: Floats) -> Floats:
@@ -81,7 +84,7 @@ class Course:
         return np.asarray(np.add.reduceat(values[self.order], self.first))
 
     def before(self, values: Floats) -> Floats:
-        """Sum values over the blocks before each recall, f64[recalls]."""
+        """Sum values over the blocks before the block of each recall, f64[recalls]."""
         sums = self.sums(values)
         earlier = np.empty(len(self.order))
         earlier[self.order] = np.repeat(np.cumsum(sums) - sums, self.sizes)
@@ -90,10 +93,10 @@ class Course:
 
 @dataclass(frozen=True)
 class Duel:
-    """The recalls in which one challenger competed with the live pack, with the top-k of both.
+    """The recalls in which a challenger competed with the live pack.
 
     ``own`` and ``base`` are the top-k of the challenger and of the live pack. ``draws``
-    (f64[recalls]) is the maximum number of extra items of each recall.
+    (f64[recalls]) is the maximum number of extra items that each recall may show.
     """
 
     challenger: str
@@ -103,20 +106,23 @@ class Duel:
     base: TopK
     draws: Floats
     shares: Floats | None
-    """The probabilities of showing the challenger's and the live results, f64[recalls, 2]; None unless design "ab"."""
+    """The probabilities of showing the challenger's and the live results, f64[recalls, 2].
+
+    None unless the design is "ab".
+    """
     arm: Ints
-    """Whose results were shown: 1 the challenger's, -1 the live pack's, 0 another's."""
+    """The pack whose results were shown: 1 for the challenger, -1 for the live pack, 0 for another."""
     same: NDArray[np.bool_]
-    """Whether both packs have the same results."""
+    """Whether both packs have the same results in each recall."""
     number: int
     """The number of this comparison in the log, from 1."""
     notes: tuple[str, ...]
 
 
 def find_duels(log: Log, wanted: str | None) -> list[Duel]:
-    """Return the duel of each challenger under its last version and design.
+    """Return the duel of each challenger under its latest version and design.
 
-    With ``wanted``, only that challenger.
+    With ``wanted``, only the duel of that challenger is returned.
     """
     logged, hashes = read_challenges(log), _live_hashes(log)
     last = {
@@ -127,12 +133,12 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
     }
     if not last:
         raise InputError(
-            'No recall of this log was challenged. lab.challenge("companion", reason="...") compares a pack with the '
-            "live one from the next recall on."
+            'No recall of this log was challenged. Call lab.challenge("companion", reason="...") to compare a pack with '
+            "the live pack from the next recall on."
         )
     if wanted is not None and wanted not in last:
         raise UnknownName("challenger", wanted, last)
-    # Only the last version counts: rewards of earlier versions say nothing about the one that would be installed.
+    # Only the latest version counts, because rewards of earlier versions say nothing about the version to install.
     numbers = _number_comparisons(logged, hashes)
     duels = []
     for name, end in last.items():
@@ -188,7 +194,7 @@ def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> 
 def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
 ) -> dict[_Version, int]:
-    """Return the number of each comparison, from 1 in the order of their first recall.
+    """Return the number of each comparison, from 1 in the order of first recalls.
 
     A number depends only on earlier recalls. So it is known when the comparison begins and never
     changes.
@@ -209,7 +215,7 @@ def comparisons_begun(log: Log) -> int:
 
 
 def _live_hashes(log: Log) -> list[str | None]:
-    """Return the hash of the live pack in each recall."""
+    """Return the hash of the live pack in each recall; None if it was not logged."""
     return (
         log.decisions["pack_hash"].to_list()
         if "pack_hash" in log.decisions.columns
@@ -218,7 +224,7 @@ def _live_hashes(log: Log) -> list[str | None]:
 
 
 def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) -> tuple[str, ...]:
-    """Return remarks on recalls that are left out, and on shorter results of the challenger."""
+    """Return remarks on recalls left out, and on the challenger's shorter results."""
     short = sum(len(challenge.heads[name].ids) < len(challenge.live) for challenge in challenges)
     notes = []
     if others:
@@ -227,15 +233,16 @@ def _notes(name: str, live: str, others: int, challenges: Sequence[Challenged]) 
         )
     if short:
         notes.append(
-            f"{name} shows fewer items than {live} in {count_of(short, 'recall')}: it excludes the rest or gives no score."
+            f"{name} shows fewer items than {live} in {count_of(short, 'recall')}: it excludes candidates or gives them no "
+            "score."
         )
     return tuple(notes)
 
 
 def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> TopK:
-    """Return the logged top-k as rows of the candidates.
+    """Return the logged top-k of a pack as rows of the candidates.
 
-    Items outside the pools are counted.
+    Items outside the pools are only counted, by recall.
     """
     items = pl.DataFrame(
         {
@@ -287,10 +294,10 @@ def observe_recalls(
 ) -> Observations:
     """Return each recall's observation of the difference, from whole result lists.
 
-    The observation is the reward of the recall minus the mean of earlier recalls, over the
-    probability of the results shown. It is 0 if both packs have the same results. Unsupported
-    items have any reward within the range. ``log`` is that of the duel with attributed rewards
-    calibrated.
+    The observation is the reward of the recall minus the mean of earlier recalls, divided by the
+    probability of the results shown. It is 0 if both packs have the same results. Unsupported items
+    may have any reward within the range. ``log`` is the duel's log with calibrated attributed
+    rewards.
     """
     assert duel.shares is not None
     low, high = settings.reward_range
@@ -303,7 +310,7 @@ def observe_recalls(
         )
         / rate
     )
-    # The mean of earlier recalls is a control variate: it is known before the draw, so it adds no bias.
+    # The mean of earlier recalls is a control variate. It is known before the draw, so it adds no bias.
     typical = course.before(earned) / (course.before(np.ones(len(log))) + 1.0)
     weight = np.where(
         duel.arm > 0, 1 / duel.shares[:, 0], np.where(duel.arm < 0, -1 / duel.shares[:, 1], 0.0)
@@ -339,7 +346,7 @@ def observe_recalls(
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:
-    """Raise InputError if an A/B recall shows other results than its arm's."""
+    """Raise InputError if an A/B recall shows other results than those of its pack."""
     count = np.bincount(log.recall, weights=log.exposed, minlength=len(log))
     for top_k, arm in ((duel.own, 1), (duel.base, -1)):
         wrong = (duel.arm == arm) & (
@@ -350,19 +357,21 @@ def _check_exposures(duel: Duel, log: Log) -> None:
             size = int((log.recall[top_k.rows] == index).sum())
             raise InputError(
                 f"Recall {log.decisions['decision'][index]} shows {count[index]:.0f} items, and the results of "
-                f"{top_k.name} have {size}: with design ab, a recall shows the results of one pack."
+                f"{top_k.name} have {size}. With design ab, a recall must show the results of one pack: log what it "
+                "showed, "
+                f"or leave it out with slates.filter."
             )
 
 
 def _reward_bounds(credited: Credited | None, settings: Settings) -> tuple[float, float]:
-    """Return the range of a reward, calibrated rewards included."""
+    """Return the minimum and maximum of a reward, calibrated rewards included."""
     return settings.reward_range if credited is None else credited.range_of(*settings.reward_range)
 
 
 def _sum_weighted(arm: Floats, fill: float) -> Floats:
-    """Return the weighted rewards of an arm by recall.
+    """Return the weighted sum of the rewards of an arm by recall.
 
-    Unknown items have the reward ``fill``.
+    Missing and unsupported rewards count as ``fill``.
     """
     _, _, certain_reward, _, _, reward, silent, unsupported = arm.T
     return np.asarray(certain_reward + reward + (silent + unsupported) * fill)
@@ -371,9 +380,9 @@ def _sum_weighted(arm: Floats, fill: float) -> Floats:
 def _maximum_weight(
     arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Floats
 ) -> Floats:
-    """Return the maximum sum of an arm's weights, f64[recalls].
+    """Return the maximum that the weights of an arm can sum to in each recall.
 
-    It is known before any item is drawn.
+    The result is f64[recalls] and is known before any item is drawn.
     """
     log = duel.log
     weight = np.zeros(len(log))
@@ -386,8 +395,8 @@ def _maximum_weight(
 def answer_rate(log: Log, course: Course) -> Floats:
     """Return the share of items answered in earlier blocks, f64[recalls].
 
-    Censored rewards are divided by it. Five answered items of ten are added, so that early
-    recalls have a rate.
+    Censored rewards are divided by this share. Five answered items of ten are added, so that early
+    recalls have a share.
     """
     exposed, answered = (
         np.bincount(log.recall, weights=flags, minlength=len(log)).astype(np.float64)

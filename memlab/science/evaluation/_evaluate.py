@@ -1,4 +1,4 @@
-"""``memlab.evaluate``: the expected reward of policies on a log."""
+"""``memlab.evaluate``: estimate the expected reward of policies on a log."""
 
 from __future__ import annotations
 
@@ -66,56 +66,56 @@ def evaluate(
     """Estimate the expected reward of policies on the recalls of a log.
 
     A value is the mean over recalls of the summed rewards of the items that the policy would have
-    in its top-k of the logged pool. It is a value on logged recalls; long-term effects on the
-    memory are not modelled. Rewards of unsupported items, which the log could not show, enter the
-    interval at both ends of ``reward_range``.
+    in its top-k of the logged pool. It is a value on logged recalls: long-term effects on the
+    memories are not modelled. Rewards of unsupported items, which the log could not show, widen the
+    interval. They count as the minimum reward at its lower end and as the maximum at its upper end.
 
     Parameters
     ----------
     slates
         The four tables of a log (``memlab.Slates``), or a lab.
     policies
-        One or several policies: names, paths or objects of packs, texts of a ``recall-score``,
-        Polars expressions over the candidates, or names of columns of scores. A mapping names
-        them.
+        One or several policies. A policy is the name, path or object of a pack, the text of a
+        ``recall-score``, a Polars expression over the candidates, or the name of a column of
+        scores. A mapping gives each policy a name.
     horizon
         The time that each recall has to get feedback, such as "7d" or a timedelta. Recalls whose
-        horizon is open are left out.
+        time is not over are left out.
     missing
         What missing feedback counts as: "zero" (a reward of 0), "censor" (left out), "inverse"
-        (left out, and the rest weighted by the probability of an answer) or "bounds" (any
-        reward). Required if more than a tenth is missing or only one reward occurs.
+        (left out, and answered items weighted by 1 / the probability of an answer) or "bounds" (any
+        reward). Required if more than a tenth of the feedback is missing or only one reward occurs.
     estimator
         "snips" (self-normalised) or "ht" (Horvitz-Thompson).
     cluster
-        The independent unit: a column of the decisions, "day" or "decision". The default is the
-        column cluster.
+        The unit whose recalls depend on each other: a column of the decisions, "day" or "decision".
+        The default is the column ``cluster``.
     position
-        Whether to weight rewards by how often a position is examined, estimated from items at
-        random positions.
+        Whether to weight rewards by how often users examine a position. The frequency is estimated
+        from items at random positions.
     level
         The confidence level of the intervals, between 0 and 1.
     baseline
-        The policy that the others are compared with; by default the one that logged.
+        The policy that the others are compared with; by default the policy that logged.
     reward_range
         The minimum and maximum reward of an item. By default that of the slates, or 0 and 1.
     labels
-        A frame with ``decision``, ``memory_id``, ``relevance`` (0 or 1) for every relevant item.
-        Feedback is then not read, and the metrics are those of retrieval.
+        A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item.
+        With labels, feedback is not read, and the metrics are those of retrieval.
 
     Returns
     -------
     Evaluation
         The policies with a value, best first, then those whose value is withheld. A policy is
-        refused (``.refusals``) if the log lacks its features, and its value is withheld if a gate
-        is closed. Untested gates are named with every value.
+        refused (``.refusals``) if the log lacks its features. Its value is withheld if a gate is
+        closed. Untested gates are named with every value.
 
     Raises
     ------
     InputError
-        If the log contradicts itself; the message names the table and the row.
+        If the tables of the log contradict each other; the message names the table and the row.
     UnknownName
-        If there is no pack, column or baseline of a name.
+        If there is no pack, column or baseline of a given name.
     PolicyError
         If the text of a policy is invalid.
 
@@ -159,7 +159,7 @@ def evaluate(
     if estimator == "ht" and labels is None and log.silent:
         raise InputError(
             f"{log.silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
-            f'Set missing="zero" to do so, or use estimator="snips".'
+            f'Set missing="zero" to accept that, or use estimator="snips".'
         )
     rankers, baseline = with_baseline(
         prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
@@ -213,7 +213,8 @@ def _evaluate_feedback(
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
     """Evaluate targets on feedback.
 
-    Returns rows, recalls needed, method, comparison of a pair, and remarks.
+    Returns the rows, the forecast of recalls, the interval method, the comparison of a pair, and
+    remarks.
     """
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
@@ -236,7 +237,7 @@ def _evaluate_feedback(
     ]
     differences = [estimates[name].difference for name in family]
     raw = [difference.p for difference in differences]  # type: ignore[union-attr]
-    # Only comparisons that are reported belong to the family of Holm's adjustment.
+    # Only reported comparisons belong to the family of Holm's adjustment.
     adjusted = dict(zip(family, holm(raw), strict=True))
     rows = []
     for target in targets:
@@ -268,7 +269,7 @@ def _evaluate_feedback(
     ordered = _sort_rows(rows)
 
     def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
-        """Compare two policies by name."""
+        """Return the difference of two policies, and the gates of their comparison."""
         compared = compare(evidence, top_ks[first], top_ks[second])
         assert compared.difference is not None
         return compared.difference, measure(evidence, compared, tests).gates
@@ -283,7 +284,7 @@ def _evaluate_feedback(
 
 
 def _describe_estimates(evidence: Evidence) -> list[str]:
-    """Describe what was estimated from the log before its policies, in a sentence each."""
+    """Return a sentence on each model that was fitted on the log for all policies."""
     notes = credited_note(evidence.log, evidence.credited)
     if evidence.examination is not None:
         eta = evidence.examination.eta
@@ -295,7 +296,7 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
 
 
 def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
-    """Describe the assumptions of an estimate, in a sentence each."""
+    """Return a sentence on each assumption of the estimates that the log cannot test."""
     notes = []
     if settings.missing == "inverse" and log.silent:
         notes.append(
@@ -309,13 +310,13 @@ def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
         )
     if np.isnan(log.propensity[~log.exposed]).any():
         notes.append(
-            "The log does not say which other items could have been shown, so unsupported is unknown."
+            "The log does not record which other items could have been shown, so the share of unsupported items is unknown."
         )
     return notes
 
 
 def _describe_method(evidence: Evidence, log: Log) -> str:
-    """Describe the interval method and the unit of a cluster."""
+    """Describe the interval method, with the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
 
@@ -325,8 +326,8 @@ def _forecast_recalls(
 ) -> tuple[str, str, int] | None:
     """Forecast the recalls that distinguish the two best policies with a power of .8.
 
-    If fewer than two policies have a value, return the policy that needs the fewest recalls for
-    one.
+    Returns the two policies and the number of recalls. If fewer than two policies have a value, it
+    returns the policy that needs the fewest recalls for a value, and the baseline.
     """
     best = [row.policy for row in rows if row.value is not None][:2]
     if len(best) < 2:
@@ -351,14 +352,15 @@ def _evaluate_labels(
 ]:
     """Evaluate targets on labels.
 
-    Returns rows, recalls needed, method, settings, comparison of a pair, and remarks.
+    Returns the rows, the forecast of recalls, the interval method, the settings, the comparison of
+    a pair, and remarks.
     """
     labelled = measure_labels(targets, log, labels, level=settings.level)
     sample, columns = labelled.sample, labelled.columns
     enough = sample.clusters >= 2
 
     def subtract(first: str, second: str) -> Estimate:
-        """Estimate the difference of two policies by name."""
+        """Estimate the mean metric of one policy minus that of another."""
         own, other = columns[first], columns[second]
         return sample.estimate(lambda totals: mean(totals[..., own]) - mean(totals[..., other]))
 
@@ -414,7 +416,7 @@ def _evaluate_labels(
 
 
 def _sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Sort policies by value, best first; policies without a value are last."""
+    """Sort policies by value, best first; policies without a value come last."""
     valued = [row for row in rows if row.value is not None]
     valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))

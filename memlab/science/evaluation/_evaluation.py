@@ -1,4 +1,4 @@
-"""The result of an evaluation as data, text and HTML."""
+"""The result of an evaluation as data, text, figures and HTML."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ __all__ = [
 
 
 Between = Callable[[str, str], tuple[Estimate, tuple[Gate, ...]]]
-"""The difference of two policies by their names, and the gates of their comparison."""
+"""A function that compares two policies by name.
+
+It returns the estimated difference and the gates of the comparison.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,21 +97,21 @@ class PolicyValue:
     policy
         The name of the policy.
     kind
-        "re-scored" on the logged pool, or "re-recalled" by the lab.
+        "re-scored" on the logged pool, or "re-recalled": recalls were repeated by the lab.
     value
         The estimated value with its interval; None if a gate is closed.
     difference
-        The difference to the baseline; None if a gate is closed.
+        The difference between the policy and the baseline; None if a gate is closed.
     adjusted
-        The p-value of the difference, adjusted over all policies (Holm).
+        The p-value of the difference, adjusted over all policies by Holm's method.
     lower, upper
         The bounds of the value for any rewards of unsupported items, without sampling error.
     verdict
         "better", "worse", "not separated", "baseline" or "withheld".
     estimate
-        The raw estimate, also where the value is withheld: for diagnosis only.
+        The raw estimate, for diagnosis only. It is given even if the value is withheld.
     measured
-        The evidence and gates; None with labels.
+        The evidence and gates of the policy; None with labels.
     metrics
         The label metrics by name; empty with feedback.
     """
@@ -145,7 +148,8 @@ class PolicyValue:
     def needed(self) -> int | None:
         """The number of further recalls that the policy needs for a value.
 
-        0 for a policy with a value; None if recalls alone would not open its gates.
+        The number is 0 for a policy with a value, and None if more recalls alone would not open its
+        gates.
         """
         return recalls_to_open(self.closed)
 
@@ -171,9 +175,9 @@ class Evaluation(Report):
     recalls, clusters
         The number of recalls and of clusters.
     needed
-        Two policies, and the number of recalls that would separate them. These are the two best
-        policies with a value, or the policy that needs the fewest recalls for a value and the
-        baseline. None if no number of recalls would.
+        Two policies, and the number of recalls that would distinguish them. These are the two best
+        policies with a value. If there are fewer than two, they are the policy that needs the
+        fewest recalls for a value, and the baseline. None if no number of recalls would.
     given
         The names of the policies as passed.
 
@@ -217,10 +221,10 @@ class Evaluation(Report):
 
     @cached_property
     def model_values(self) -> dict[str, float]:
-        """The expected value of each policy by a model of rewards: an extrapolation.
+        """The expected value of each policy by a model of rewards, which extrapolates.
 
-        NaN if the model has too few data, or if the policy was re-recalled, because its pool has
-        other features.
+        The value is NaN if the log has too few data for the model. It is NaN, too, if the policy's
+        recalls were repeated, because their pools have other features.
         """
         if self.settings.measure == "labels":
             return {}
@@ -233,7 +237,7 @@ class Evaluation(Report):
         return values
 
     def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        """Predict each candidate's reward; None if there are too few data."""
+        """Predict the reward of each candidate; None if there are too few data."""
         names = [
             name
             for name in self._features
@@ -251,21 +255,23 @@ class Evaluation(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each policy, best first and refused ones last.
+        """A row for each policy: best first, and refused policies last.
 
-        Columns:
+        The columns are:
 
-        - ``policy``
-        - ``value``, with its interval ``low`` and ``high``
-        - ``difference``, with its interval ``difference_low`` and ``difference_high``
-        - ``p``: adjusted by Holm
-        - ``lower`` and ``upper``: bounds
-        - ``probes``: answered probes that distinguish the policy from the baseline
-        - ``unsupported``
-        - ``untested``: the ids of the untested gates
-        - ``kind``, ``estimator`` and ``verdict``
+        - - ``policy``: its name
+          - ``value``, with its interval ``low`` and ``high``
+          - ``difference`` to the baseline, with its interval ``difference_low`` and
+            ``difference_high``
+          - ``p``: the p-value of the difference, adjusted by Holm's method
+          - ``lower`` and ``upper``: the bounds of the value for any rewards of unsupported items
+          - ``probes``: the number of answered probes that distinguish the policy from the baseline
+          - ``unsupported``: the share of the policy's items that the log could not show
+          - ``untested``: the ids of the untested gates
+          - ``kind``, ``estimator`` and ``verdict``
 
-        With labels, the metrics replace the columns on feedback.
+        With labels, the retrieval metrics replace ``lower``, ``upper``, ``probes``, ``unsupported``
+        and ``untested``.
         """
         labels = self.settings.measure == "labels"
         rows: list[dict[str, object]] = []
@@ -311,9 +317,10 @@ class Evaluation(Report):
         -------
         DataFrame
             A row for each pair, in the order of the values: ``policy``, ``other``, ``difference``
-            (``policy`` minus ``other``), ``low``, ``high``, ``p`` (adjusted), ``verdict`` and
-            ``untested`` (ids of untested gates). The verdict is "better", "worse", "not
-            separated", or "withheld" (without numbers) if a gate of the pair is closed.
+            (``policy`` minus ``other``), its bounds ``low`` and ``high``, ``p`` (adjusted),
+            ``verdict`` and ``untested`` (ids of untested gates). The verdict is "better", "worse"
+            or "not separated". It is "withheld", and the numbers are null, if a gate of the pair is
+            closed.
 
         Examples
         --------
@@ -335,7 +342,7 @@ class Evaluation(Report):
         """
         names = [row.policy for row in self.rows if row.value is not None]
         comparisons = [(a, b, *self._between(a, b)) for a, b in combinations(names, 2)]
-        # Pairs with a closed gate have no p-value and do not count in the adjustment.
+        # Pairs with a closed gate have no p-value, so they are not part of the adjusted family.
         is_open_pair = [not any(gate.closed for gate in gates) for *_, gates in comparisons]
         raw = [
             gap.p if is_open else nan
@@ -367,9 +374,9 @@ class Evaluation(Report):
     def diagnostics(self) -> pl.DataFrame:
         """A row for each policy and gate, with the raw ``estimate`` of the policy.
 
-        ``figure``, ``threshold``, ``state`` ("open", "closed", "untested", "not needed"),
-        ``open`` (null if not tested), ``finding`` and ``advice`` (of closed and untested gates),
-        ``largest_weight``.
+        The result of a gate is in ``figure``, ``threshold``, ``state`` ("open", "closed",
+        "untested" or "not needed") and ``open`` (null if not tested). ``finding`` and ``advice``
+        are "" for an open gate. ``largest_weight`` is the largest weight of an item of the policy.
         """
         rows = [
             {
@@ -411,7 +418,7 @@ class Evaluation(Report):
 
     @property
     def open_windows(self) -> int:
-        """The number of recalls left out because their horizon is open."""
+        """The number of recalls left out because their time for feedback is not over."""
         return self._log.open
 
     @property
@@ -457,12 +464,12 @@ class Evaluation(Report):
         Returns
         -------
         Disagreements
-            The recalls with their items, and the terms of the scores.
+            The recalls with their items, and the terms of the items' scores.
 
         Raises
         ------
         UnknownName
-            If no policy of a name was evaluated.
+            If no policy of one of the names was evaluated.
         """
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
@@ -470,7 +477,7 @@ class Evaluation(Report):
 
     @property
     def pair(self) -> tuple[str, str] | None:
-        """The best policy and the baseline, or the two best: the pair to compare first."""
+        """The pair to compare first: the best policy and the baseline, or the best two."""
         names = [row.policy for row in self.rows]
         if len(names) < 2:
             return None
@@ -489,10 +496,10 @@ class Evaluation(Report):
         Parameters
         ----------
         kind
-            "leaderboard" (values with intervals), "weights" (concentration of weights) or
-            "disagreement" (the recall with the largest one).
+            "leaderboard" (values with intervals), "weights" (how much of the weight few items have)
+            or "disagreement" (the recall on which two policies differ most).
         axes
-            The axes to draw on; a new figure by default.
+            The matplotlib axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -513,7 +520,7 @@ class Evaluation(Report):
         Returns
         -------
         Path
-            The path of the file.
+            The path of the written file.
 
         Raises
         ------
@@ -525,12 +532,12 @@ class Evaluation(Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values.
 
-        Refusals, closed gates and untested gates have their reasons.
+        Refused policies, closed gates and untested gates have their reasons.
 
         Returns
         -------
         dict
-            The values by name.
+            The keys are those of ``memlab evaluate --json``.
         """
         # Refused policies are last in the frame and have no forecast.
         needed = [*(row.needed for row in self.rows), *(None for _ in self.refusals)]
@@ -559,7 +566,7 @@ class Evaluation(Report):
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
-    """Return a closed or untested gate as JSON values; untested gates have no figure."""
+    """Return a closed or untested gate as JSON values; an untested gate has no figure."""
     figure = {"figure": gate.figure if isfinite(gate.figure) else None} if gate.closed else {}
     return {
         "policy": row.policy,
@@ -572,7 +579,7 @@ def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
 
 
 def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
-    """Return the verdict on a difference, from its adjusted p-value."""
+    """Return the verdict on a difference to the baseline, from its adjusted p-value."""
     if gap is None:
         return "ranked, without a baseline to compare with"
     if adjusted < 1 - level:
@@ -581,7 +588,7 @@ def name_verdict(gap: Estimate | None, adjusted: float, level: float) -> str:
 
 
 def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]:
-    """Return the value and interval bounds of an estimate as columns."""
+    """Return the value and the bounds of an estimate as columns, null where undefined."""
     prefix = f"{name}_" if name else ""
     values = (
         (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
@@ -591,7 +598,7 @@ def _estimate_columns(name: str, estimate: Estimate | None) -> dict[str, object]
 
 
 def _none_if_nan(value: float) -> float | None:
-    """Return the value, or None for NaN."""
+    """Return the value, or None if it is NaN."""
     return None if np.isnan(value) else value
 
 
@@ -599,7 +606,7 @@ def _none_if_nan(value: float) -> float | None:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Format a number; "-" if it is missing."""
+    """Format a number with fixed digits; "-" if it is None or NaN."""
     return "-" if value is None or np.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
@@ -616,7 +623,7 @@ def stars(p: float) -> str:
 
 
 def caption(ev: Evaluation) -> str:
-    """Describe the kind of number, the sample and the intervals."""
+    """Describe the metric, the sample and the intervals of an evaluation in a phrase."""
     sample = f"{count_of(ev.recalls, 'recall')} in {count_of(ev.clusters, 'cluster')}"
     if ev.settings.measure == "labels":
         return f"mean {ev.settings.metric} by labels, {sample}; {ev.settings.level:.0%} intervals: {ev.method}"
@@ -636,8 +643,8 @@ def headline(ev: Evaluation) -> str:
 
 
 def _state_finding(ev: Evaluation) -> str:
-    """Return the finding in one sentence."""
-    # Cases go from the strongest to the weakest finding that the log supports.
+    """Return the finding in one sentence, without the untested gates."""
+    # The cases go from the strongest finding that the log supports to the weakest.
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
         return "No ranking: no policy has a value on this log, for the reasons below."
@@ -645,7 +652,7 @@ def _state_finding(ev: Evaluation) -> str:
     better = [row.policy for row in ev.rows if row.verdict.startswith("better")]
     worse = [row.policy for row in ev.rows if row.verdict.startswith("worse")]
     if base is None or base.value is None:
-        return f"No comparison: the baseline {ev.baseline} has no value on this log."
+        return f"No comparison: the baseline {ev.baseline} has no value on this log, for the reasons below."
     if len(ev.rows) == 1:
         return f"The expected reward of {base.policy} is {number(base.value.value)} per recall."
     if better:
@@ -659,11 +666,10 @@ def _state_finding(ev: Evaluation) -> str:
 
 
 def reasons(ev: Evaluation) -> list[tuple[str, str]]:
-    """Return each reason for a missing value or an untested gate.
+    """Return the reasons for refusals, withheld values and untested gates.
 
-    A reason comes with the policies that share it.
-
-    ``next_step`` has the action to take.
+    Each reason comes with the names of the policies that share it. ``next_step`` returns the action
+    to take.
     """
     pairs = [(refusal.policy, f"refused. {refusal.reason}") for refusal in ev.refusals]
     pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
@@ -687,15 +693,18 @@ _FAULTS_OF_LOG = (
     "position",
     "redundancy",
 )
-"""Gates that no number of recalls opens, most fundamental first: a later one means little while an earlier fails."""
+"""Gates that more recalls do not open, most fundamental first.
+
+A later gate of the list means little while an earlier one is closed.
+"""
 
 
 def next_step(ev: Evaluation) -> str:
-    """Return the one action to take; "" if there is none.
+    """Return the most useful action as a sentence; "" if no action is needed.
 
     An action is needed if values are withheld or policies are indistinguishable.
     """
-    # Faults of the log come first: more recalls would not cure them.
+    # Faults of the log come first, because more recalls would not cure them.
     closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
     first = next((closed[name] for name in _FAULTS_OF_LOG if name in closed), None)
     if first is not None:
@@ -722,7 +731,7 @@ def next_step(ev: Evaluation) -> str:
 
 
 def _state_forecast(ev: Evaluation, how: str) -> str:
-    """Return the forecast of the recalls needed."""
+    """Return the forecast of the recalls that distinguish two policies, as a clause."""
     assert ev.needed is not None
     first, second, count = ev.needed
     return f"Separating {first} and {second} needs about {format_count(count)} recalls {how}"
@@ -732,17 +741,19 @@ def remarks(ev: Evaluation) -> list[str]:
     """Return the remarks of a report: data left out, and assumptions."""
     lines = []
     if ev.open_windows:
-        lines.append(f"{count_of(ev.open_windows, 'recall')} with an open horizon left out.")
+        lines.append(
+            f"{count_of(ev.open_windows, 'recall')} left out, because the time for feedback (horizon) is not over."
+        )
     if ev.settings.measure == "feedback" and ev.silent:
         treatment = "count as any reward" if ev.settings.missing == "bounds" else "are left out"
         lines.append(f"{share(ev.silent)} of shown items have no feedback and {treatment}.")
     return lines + list(ev.notes)
 
 
-# Headings and templates of the table.
+# The explanation of the marks of significance, below the table.
 _LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
 
-# Columns that only feedback has.
+# Columns of the table that need feedback.
 _FEEDBACK: Columns = (
     ("bounds", lambda row: _format_bounds(row["lower"], row["upper"])),
     ("probes", "{probes:,}"),
@@ -751,11 +762,14 @@ _FEEDBACK: Columns = (
 )
 
 _OPTIONAL = ("untested gates", "bounds", "probes", "kind", "unsupported", "p", "interval")
-"""Columns that a narrow terminal omits, first to last, after metrics. Untested gates are named outside the table too."""
+"""Columns that a narrow terminal omits, in this order, after the metrics.
+
+Reports name the untested gates outside the table too.
+"""
 
 
 def _leaderboard(ev: Evaluation) -> Table:
-    """Return the table of values."""
+    """Return the table of the policies' values, one row for each policy."""
     metrics = list(ev.rows[0].metrics) if ev.settings.measure == "labels" else []
     columns: Columns = (
         ("policy", "{policy}"),
@@ -791,7 +805,7 @@ def _leaderboard(ev: Evaluation) -> Table:
 
 
 def _format_bounds(lower: float | None, upper: float | None) -> str:
-    """Format bounds; "" if they are unknown or equal to two digits."""
+    """Format bounds; "" if they are unknown or less than .005 apart."""
     differ = lower is not None and upper is not None and upper - lower >= 0.005
     return f"{lower:.2f}..{upper:.2f}" if differ else ""
 
@@ -800,7 +814,7 @@ def _format_bounds(lower: float | None, upper: float | None) -> str:
 
 
 def _draw_figure(ev: Evaluation, kind: str, axes: Axes | None) -> Figure:
-    """Draw a figure of ``Evaluation.figure``, selected by name."""
+    """Draw the figure of the named kind, for ``Evaluation.figure``."""
     makers: dict[str, Callable[[Evaluation], Draw]] = {
         "leaderboard": draw_leaderboard,
         "weights": draw_weights,
@@ -816,15 +830,15 @@ def height_of(ev: Evaluation) -> float:
 
 
 def draw_leaderboard(ev: Evaluation) -> Draw:
-    """Draw the policies' values with intervals, one line per policy.
+    """Return a function that draws the policies' values, one line per policy.
 
-    A line has the value with its interval, its bounds in grey, and the model's prediction as a
-    hollow diamond.
+    A line has the value with its interval, the bounds of the value in grey, and the prediction of
+    the model as a hollow diamond.
     """
     rows = list(reversed(ev.rows))
     labels = ev.settings.measure == "labels"
 
-    # What is uncertain is drawn below what is measured: bounds, interval, value, then the model.
+    # Uncertain figures are drawn below measured ones: bounds first, then interval, value and model.
     def draw(axes: Axes) -> None:
         base = next(
             (row.value.value for row in rows if row.policy == ev.baseline and row.value), None
@@ -887,11 +901,12 @@ def draw_leaderboard(ev: Evaluation) -> Draw:
 
 
 def _axis_range(ev: Evaluation) -> tuple[float, float]:
-    """Return the range of the axis: all intervals and their predictions.
+    """Return the range of the value axis: it covers all values and intervals.
 
-    Wide bounds, and predictions for withheld values, may extend beyond it.
+    The predictions for policies with a value are covered too. Wide bounds, and predictions for
+    withheld values, may extend beyond the axis.
     """
-    # Bounds of one policy would otherwise compress the intervals of all others.
+    # Otherwise the bounds of one policy would compress the intervals of all others.
     valued = [row for row in ev.rows if row.value is not None]
     ends = [
         end
@@ -908,9 +923,12 @@ def _axis_range(ev: Evaluation) -> tuple[float, float]:
 
 
 def draw_weights(ev: Evaluation) -> Draw:
-    """Return the drawing of the share of the weight that the heaviest items have."""
+    """Return a function that draws how much of the weight the heaviest items have."""
     if ev.settings.measure == "labels":
-        raise InputError("Labels are counted, not weighted: there is no figure of weights.")
+        raise InputError(
+            "Labels are counted, not weighted, so there is no figure of weights. Draw the leaderboard, or evaluate on "
+            "feedback."
+        )
     rows = [row for row in ev.rows if row.measured is not None and len(row.measured.weights)][
         :MAX_LINES
     ]
@@ -952,30 +970,33 @@ def draw_weights(ev: Evaluation) -> Draw:
 
 
 def _draw_largest_disagreement(ev: Evaluation) -> Draw:
-    """Draw the recall on which two policies differ most."""
+    """Return a function that draws the recall on which two policies differ most."""
     pair = ev.pair
     if pair is None:
-        raise InputError("A disagreement needs two policies that could be evaluated.")
+        raise InputError(
+            "A figure of a disagreement needs two policies that could be evaluated. Evaluate another policy too."
+        )
     disagreements = ev.disagreements(*pair, n=1)
     if not disagreements:
         raise InputError(
-            f"{pair[0]} and {pair[1]} would have shown the same items in the same order, always."
+            f"{pair[0]} and {pair[1]} show the same items in the same order in every recall, so there is no disagreement "
+            f"to draw. Draw the leaderboard instead."
         )
     return draw_disagreement(disagreements[0], *pair)
 
 
 _TEMPLATE = Path(__file__).parent / "report.html"
-"""The template of the page."""
+"""The template of the HTML page."""
 
 _PACKAGES = ("polars", "numpy")
 """Packages whose versions may change the last digits of a figure."""
 
 _EXAMPLES = 4
-"""Disagreements on a page: as many as a reader compares."""
+"""The number of disagreements on a page, as many as a reader compares."""
 
 
 def _render_page(ev: Evaluation) -> str:
-    """Render the page. All text from the log is escaped."""
+    """Render the HTML page of an evaluation. All text from the log is escaped."""
     pair = ev.pair
     disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
     figures = {
@@ -1017,7 +1038,7 @@ def _render_page(ev: Evaluation) -> str:
 
 
 def reproduction(ev: Evaluation) -> str:
-    """Return the call that reproduces this evaluation."""
+    """Return the Python call that reproduces this evaluation."""
     settings = ev.settings
     names = ", ".join(repr(name) for name in ev.given)
     parts = [f"memlab.evaluate(slates, [{names}]"]
@@ -1035,9 +1056,9 @@ def reproduction(ev: Evaluation) -> str:
 
 
 def log_digest(ev: Evaluation) -> str:
-    """Return a sha256 digest of the log.
+    """Return a SHA-256 digest of the log.
 
-    It covers recalls, candidates, probabilities, items shown and rewards.
+    It covers recalls, candidates, probabilities, items shown, rewards, limits and clusters.
     """
     log = ev._log
     digest = hashlib.sha256()
@@ -1049,7 +1070,7 @@ def log_digest(ev: Evaluation) -> str:
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether a value is neither None nor NaN nor infinite."""
+    """Return whether a value is a finite number: not None, NaN or infinite."""
     return value is not None and bool(np.isfinite(value))
 
 
@@ -1063,4 +1084,4 @@ _FILTERS: dict[str, Callable[..., Any]] = {
     "title_of": lambda name: GATE_TITLES.get(name, name),
     "known": _is_finite,
 }
-"""Filters of the template."""
+"""Filters of the HTML template."""

@@ -1,8 +1,8 @@
-"""``memlab.failures``: every wanted memory of a log, and the stage at which it was lost.
+"""``memlab.failures``: find the stage at which each wanted memory was lost.
 
-A wanted memory is lost at one of four stages, each with its own remedy. It was never stored; it
-was not a candidate; it was a candidate ranked below the results; or it was shown and did not
-help. Labels say which memories are wanted, or feedback of users who called a memory helpful.
+A wanted memory is lost at one of four stages, each with its own remedy. It was never stored; it was
+not a candidate; it was a candidate ranked below the results; or it was shown and did not help.
+Wanted memories are read from labels, or from feedback of users who called a memory helpful.
 """
 
 from __future__ import annotations
@@ -37,43 +37,46 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "shown and unused": "in the results, but feedback says it did not help",
     }
 )
-"""The stages at which a wanted memory may be lost, in the order of a recall, with their meaning."""
+"""The stages at which a wanted memory may be lost, in the order of a recall.
+
+The value of each stage is its meaning.
+"""
 
 FOUND = "found"
-"""The place of a wanted memory that was retrieved."""
+"""The value of the column ``place`` for a wanted memory that was retrieved."""
 _ORDER = (*PLACES, FOUND)
-"""All places, from the first stage of a recall to success."""
+"""All values of ``place``, from the first stage of a recall to success."""
 _SHOWN_ABOVE = 3
-"""The number of memories ranked above a lost one that an example shows."""
+"""The number of memories that an example shows above a lost memory."""
 _SUCCESS = 0.5
-"""The reward from which on feedback counts as a success."""
+"""The minimum reward that counts as a success."""
 
 
 @dataclass(frozen=True, repr=False)
 class Failures(Report):
-    """Where wanted memories were lost, by stage; made by ``memlab.failures``.
+    """The stages at which wanted memories were lost; made by ``memlab.failures``.
 
     Parameters
     ----------
     rows
-        A row for each wanted memory of a query: ``decision``, ``question``, ``memory_id``,
-        ``ref``, ``place`` (a key of ``PLACES``, or "found"), ``rank``, ``pool`` (the number of
-        candidates), ``limit``, ``reward`` and ``status``.
+        A row for each wanted memory of a query, with ``decision``, ``question``, ``memory_id``,
+        ``ref``, ``rank``, ``limit``, ``reward`` and ``status``. ``place`` is a key of ``PLACES``,
+        or "found". ``pool`` is the number of candidates.
     examples
-        Some lost memories of each place, with the text ``wanted`` and the memories ranked
-        ``above``.
+        Some lost memories of each stage, with the text of the memory in ``wanted`` and the memories
+        ranked higher in ``above``.
     shares
-        The share of wanted memories in each place.
+        The share of wanted memories for each value of ``place``, with its interval.
     known
-        The number of recalls with a wanted memory.
+        The number of recalls for which a wanted memory is known.
     unknown
-        The number of recalls that were labelled as wanting no known memory.
+        The number of recalls that were judged and have no known wanted memory.
     unlabelled
         The number of recalls without a label.
     method, level
-        The method and level of the intervals.
+        The method and the confidence level of the intervals.
     notes
-        Remarks on the data left out.
+        Remarks on the data that were left out.
 
     Examples
     --------
@@ -103,7 +106,11 @@ class Failures(Report):
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """A row for each place: place, count, share, low, high, meaning."""
+        """The count and share of wanted memories for each ``place``.
+
+        The columns are ``place``, ``count``, ``share``, its bounds ``low`` and ``high``, and
+        ``meaning``.
+        """
         counted = dict(self.rows.group_by("place").len().iter_rows())
         return pl.DataFrame(
             [
@@ -135,7 +142,7 @@ class Failures(Report):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sample that the finding rests on, the method, and the data left out."""
+        """The size of the sample, the interval method, and the data left out."""
         sample = (
             f"{count_of(self.known, 'recall')} with a wanted memory, {self.unknown:,} with none known, "
             f"{self.unlabelled:,} unlabelled."
@@ -158,7 +165,8 @@ class Failures(Report):
         Returns
         -------
         dict
-            The values by name.
+            The keys are ``headline``, ``places``, ``examples``, ``recalls``, ``method`` and
+            ``notes``.
         """
         return {
             "headline": self.sentence,
@@ -182,7 +190,7 @@ _COLUMNS: Columns = (
     ("interval", "[{low:.0%}, {high:.0%}]"),
     ("what it means", "{meaning}"),
 )
-# An example needs the query, the lost memory and what ranked above it.
+# An example shows the query, the lost memory and the memories ranked above it.
 _EXAMPLES: Columns = (
     ("place", "{place}"),
     ("question", lambda row: clip(row["question"])),
@@ -206,35 +214,36 @@ def failures(
     Parameters
     ----------
     slates
-        The tables of a log, or a lab. Without a lab, a memory that is not a candidate counts as
-        not in the pool.
+        The tables of a log, or a lab. Without a lab, a memory that was never stored counts as not
+        in the pool.
     labels
         A frame with a row for each wanted memory: ``decision`` or ``question`` (the text of the
-        query), and ``memory_id`` or ``ref``. A ``relevance`` of 0, or neither id nor ref, labels
-        a recall that wants no known memory. A ``ref`` is looked up in the project of the recall.
-        Without labels, memories with a reward of at least .5 are wanted; that includes probes,
-        but not memories that no user saw.
+        query), and ``memory_id`` or ``ref``. A row with a ``relevance`` of 0, or with neither id
+        nor ref, labels a recall for which no wanted memory is known. A ``ref`` is looked up in the
+        project of the recall. Without labels, memories with a reward of at least .5 are wanted.
+        That includes probes, but not memories that no user saw.
     examples
-        The number of examples of each place, 0 to 1,000.
+        The number of examples of each stage, 0 to 1,000.
     cluster
-        The independent unit of the intervals, as for ``memlab.evaluate``.
+        The unit whose recalls depend on each other, as for ``memlab.evaluate``.
     level
         The confidence level, between 0 and 1.
 
     Returns
     -------
     Failures
-        The places of the wanted memories, with shares and examples.
+        The stage of each wanted memory, with shares and examples.
 
     Raises
     ------
     InputError
-        If labels lack these columns or match no recall, or if no memory is known to be wanted.
+        If labels lack these columns or match no recall, or if no wanted memory is known.
 
     Notes
     -----
     The results of a recall are the first ``limit`` of the logged ranking, without exploration. A
-    memory in them is unused if its reward is below .5; missing feedback counts as found.
+    memory in the results counts as unused if its reward is below .5, and as found if it has no
+    feedback.
 
     Examples
     --------
@@ -258,7 +267,8 @@ def failures(
         wanted, listed, notes = _from_labels(labels, log)
     if not wanted.height:
         raise InputError(
-            "Nothing is known to be wanted: there are no labels, and the feedback has no success. Pass labels."
+            "No wanted memory is known: there are no labels, and no feedback is a success. Pass labels, or log feedback "
+            "on memories that helped."
         )
     rows = _assign_places(wanted, log, pools, memories)
     if memories is None:
@@ -279,9 +289,10 @@ def failures(
 
 
 def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
-    """Return every candidate with its rank and reward.
+    """Return every candidate of the log with its rank and reward.
 
-    ``head`` is whether it is in the results, ``pool`` the number of candidates.
+    ``head`` is whether the candidate is in the results, ``pool`` the number of candidates of its
+    recall.
     """
     pool = log.pool(["rank"] if ranked else [])
     rank = (
@@ -308,7 +319,7 @@ def _list_candidates(log: Log, *, ranked: bool) -> pl.DataFrame:
 
 
 def _list_memories(lab: object | None) -> pl.DataFrame | None:
-    """Return the memories of a lab; None without a lab."""
+    """Return ids, refs, projects, status and times of a lab's memories, or None."""
     memories = getattr(lab, "memories", None)
     if memories is None:
         return None
@@ -318,9 +329,9 @@ def _list_memories(lab: object | None) -> pl.DataFrame | None:
 
 
 def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return the memories that feedback calls helpful.
+    """Return the memories that feedback calls helpful as wanted memories.
 
-    Also returns the number of judged recalls, and remarks.
+    Also returns the number of recalls with feedback, and remarks.
     """
     feedback = slates.feedback.select("decision", "memory_id", "reward").collect()
     numbered = number_recalls(log.decisions.select("decision"))
@@ -343,15 +354,17 @@ def _from_feedback(slates: Slates, log: Log) -> tuple[pl.DataFrame, int, list[st
 
 
 def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, list[str]]:
-    """Return the wanted memories, the number of labelled recalls, and remarks."""
+    """Return the labels' wanted memories, the number of labelled recalls, and remarks."""
     by = next((name for name in ("decision", "question") if name in labels.columns), None)
     if by is None:
         raise InputError(
-            f"The labels have no column decision or question: {', '.join(labels.columns)}."
+            f"The labels have no column decision or question, only {', '.join(labels.columns)}. Add one, to match labels "
+            f"to recalls."
         )
     if not {"memory_id", "ref"} & set(labels.columns):
         raise InputError(
-            f"The labels have no column memory_id or ref: {', '.join(labels.columns)}."
+            f"The labels have no column memory_id or ref, only {', '.join(labels.columns)}. Add one, to name the wanted "
+            f"memories."
         )
     id_type = log.decisions["decision"].dtype
     if by == "decision":
@@ -362,7 +375,9 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
         raise UnknownName("column of the decisions", "query", log.decisions.columns)
     if labels[by].dtype != recalls[by].dtype:
         raise InputError(
-            f"{by} is {labels[by].dtype} in the labels and {recalls[by].dtype} in the decisions ({id_type})."
+            f"The column {by} is {labels[by].dtype} in the labels and {recalls[by].dtype} in the decisions ({id_type} "
+            "ids). "
+            f"Cast the labels to that type."
         )
     numbered = number_recalls(recalls)
     memory_type = log.ids["memory_id"].dtype
@@ -396,9 +411,9 @@ def _from_labels(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, int, lis
 def _assign_places(
     wanted: pl.DataFrame, log: Log, pools: pl.DataFrame, memories: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Find the stage at which each wanted memory was lost.
+    """Find the place of each wanted memory: the stage that lost it, or "found".
 
-    Of several memories with one ref, the best place counts.
+    If several memories have the ref of a label, the memory that came furthest counts.
     """
     columns = log.decisions.columns
     about = number_recalls(log.decisions).select(
@@ -432,7 +447,7 @@ def _assign_places(
             for name in ("memory_id", "status", "created")
         ]
         rows = pl.concat([by_id, by_ref.with_columns(cleared).select(by_id.columns)])
-        # A memory that was created after the query could not be retrieved by it.
+        # A memory that was created after the query could not be retrieved by the query.
         is_later = (pl.col("created") > pl.col("_at")).fill_null(False)
         rows = rows.with_columns(stored=pl.col("status").is_not_null() & ~is_later)
     rows = rows.join(pools, on=["recall", "memory_id"], how="left", maintain_order="left")
@@ -472,7 +487,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count all wanted memories and those lost at each stage, by cluster."""
+    """Count all wanted memories, and those of each place, by cluster."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
@@ -485,20 +500,20 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
 
 
 def _estimate_share(sample: Sample, index: int) -> Estimate:
-    """Estimate the share of wanted memories in a place."""
+    """Estimate the share of wanted memories that have the place with this index."""
     return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 
 def _clip_share(value: float) -> float | None:
-    """Clip a share to 0..1; None for NaN."""
+    """Clip a share to 0..1; return None for NaN."""
     return None if np.isnan(value) else float(np.clip(value, 0.0, 1.0))
 
 
 def _pick_examples(
     rows: pl.DataFrame, pools: pl.DataFrame, lab: object | None, count: int
 ) -> pl.DataFrame:
-    """Return example memories lost at each stage, with those ranked above them."""
-    # The memories with the best rank come first: a small change of the policy may retrieve them.
+    """Return example memories lost at each stage, with the memories ranked above them."""
+    # The lost memories with the best rank come first, because a small change of the policy may retrieve them.
     order = pl.col("place").replace_strict(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64
     )

@@ -1,4 +1,4 @@
-"""Figures of an evaluation: values, weights, disagreements and sequences."""
+"""Figures of evaluations: disagreements and running differences of challengers."""
 
 from __future__ import annotations
 
@@ -19,19 +19,22 @@ __all__ = ["DASHES", "MAX_LINES", "SIZES", "draw_disagreement", "draw_legend", "
 
 
 SIZES = {"leaderboard": (7.6, 0.0), "weights": (7.6, 3.0), "disagreement": (7.6, 3.3)}
-"""Width and height in inches; 0 for the leaderboard, whose height depends on its rows."""
+"""The width and height of each figure in inches.
+
+The height 0 means that the leaderboard's height depends on its rows.
+"""
 
 # Lines differ in dash as well as in colour, for readers who cannot distinguish the colours.
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
 MAX_LINES = len(CYCLE)
 _MAX_RANKS = 8
-"""Ranks of a disagreement that fit the height of its figure."""
+"""The number of ranks of a disagreement that fit the height of its figure."""
 
 
 def draw_disagreement(disagreement: Disagreement, a: str, b: str) -> Draw:
-    """Draw the results of one recall under two policies, joined by lines.
+    """Return a function that draws one recall's results under two policies.
 
-    Rewards are in brackets.
+    Lines join the ranks of each item. The rewards of items are in brackets.
     """
     last_rank = min(
         max(rank for item in disagreement.items for rank in item.ranks if rank is not None),
@@ -51,7 +54,7 @@ def draw_disagreement(disagreement: Disagreement, a: str, b: str) -> Draw:
 
 
 def draw_legend(axes: Axes) -> None:
-    """Draw a legend with one entry for each label, above the axes."""
+    """Draw a legend above the axes, with one entry for each distinct label."""
     handles, labels = axes.get_legend_handles_labels()
     unique = dict(zip(labels, handles, strict=True))
     if unique:
@@ -69,11 +72,10 @@ def draw_legend(axes: Axes) -> None:
 
 
 def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
-    """Draw the running difference of each challenger to the live pack.
+    """Return a function that draws each challenger's difference to the live pack.
 
-    The shaded area is its anytime-valid interval.
-
-    A track has the columns ``recalls``, ``difference``, ``low`` and ``high``.
+    The shaded area is the anytime-valid interval. ``tracks`` has a frame for each challenger, with
+    the columns ``recalls``, ``difference``, ``low`` and ``high``.
     """
 
     def draw(axes: Axes) -> None:
@@ -90,7 +92,7 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
                 linewidth=1.8,
                 label=f"{name} minus {live}",
             )
-            # The first fifth of an interval is so wide that it would hide the rest.
+            # The first fifth of an interval is so wide that it would hide the later part.
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
         axes.set_ylim(-1.15 * reach, 1.15 * reach)

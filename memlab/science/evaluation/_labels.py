@@ -1,4 +1,4 @@
-"""Policies on labels: complete judgements of the relevant items of each recall."""
+"""Measure policies by labels: complete judgements of each recall's relevant items."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
@@ -28,22 +29,22 @@ __all__ = [
 ]
 
 
-# Retrieval metrics over labels, with strict ranks; equal to ``ir_measures`` wherever that package is defined.
+# The retrieval metrics use strict ranks. They equal those of ``ir_measures`` wherever that package defines them.
 #
-# Where evaluation harnesses differ: a question without evidence has no value (NaN, left out of means), a question
-# without results scores 0, and a repeated item occupies its rank but counts once.
+# Evaluation harnesses differ in three cases. Here a question without evidence has no value (NaN, left out of means). A
+# question without results scores 0. A repeated item occupies its rank but counts once.
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Rankings compared with labels.
+    """Rankings compared with labels; made by ``memlab.science.evaluation.judge``.
 
     Parameters
     ----------
     relevant
-        Whether the item at each rank is evidence: bool[questions, depth].
+        Whether the item at each rank is relevant: bool[questions, depth].
     gold
-        The number of items of evidence of each question: int64[questions].
+        The number of relevant items of each question: int64[questions].
 
     Examples
     --------
@@ -60,10 +61,11 @@ class Judged:
         return int(self.relevant.shape[1])
 
 
+@checked
 def judge(
-    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: int
+    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]], *, depth: Count
 ) -> Judged:
-    """Compute which evidence of each question its ranking retrieved.
+    """Mark which items of each question's ranking are relevant.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def judge(
     Returns
     -------
     Judged
-        The relevance of each rank, and the number of relevant items.
+        The relevance of each rank, and the number of relevant items of each question.
 
     Raises
     ------
@@ -91,10 +93,9 @@ def judge(
     """
     if len(rankings) != len(evidence):
         raise InputError(
-            f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions."
+            f"{len(rankings)} rankings cannot be judged by the evidence of {len(evidence)} questions. Pass one of each "
+            "for every question."
         )
-    if depth < 1:
-        raise InputError(f"The depth of a judgement is at least 1, not {depth}.")
     relevant = np.zeros((len(rankings), depth), dtype=np.bool_)
     gold = np.zeros(len(rankings), dtype=np.int64)
     for row, (ranking, wanted) in enumerate(zip(rankings, evidence, strict=True)):
@@ -108,34 +109,34 @@ def judge(
 
 
 def _compute_recall(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return the share of the evidence that was retrieved."""
+    """Return the share of each question's evidence that was retrieved."""
     return np.asarray(relevant.sum(axis=1) / gold)
 
 
 def _recall_any(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 if any of the evidence was retrieved (``Success``), else 0."""
+    """Return 1 for each question of which any evidence was retrieved, else 0."""
     return np.where(np.isnan(gold), np.nan, relevant.any(axis=1))
 
 
 def _recall_all(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 if all of the evidence was retrieved, else 0."""
+    """Return 1 for each question of which all evidence was retrieved, else 0."""
     return np.where(np.isnan(gold), np.nan, relevant.sum(axis=1) == gold)
 
 
 def _reciprocal_rank(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return 1 / rank of the first evidence; 0 without one."""
+    """Return 1 / rank of each question's first evidence; 0 if none was retrieved."""
     first = np.where(relevant.any(axis=1), 1.0 / (1.0 + relevant.argmax(axis=1)), 0.0)
     return np.where(np.isnan(gold), np.nan, first)
 
 
 def _average_precision(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return the average precision (MAP is its mean)."""
+    """Return the average precision of each question; the mean over questions is MAP."""
     precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
     return np.asarray(np.where(relevant, precision, 0.0).sum(axis=1) / gold)
 
 
 def _ndcg(relevant: NDArray[np.bool_], gold: Floats) -> Floats:
-    """Return nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
+    """Return each question's nDCG with binary gains (Järvelin & Kekäläinen 2002)."""
     ranks = np.arange(1, relevant.shape[1] + 1, dtype=np.float64)
     gains = 1.0 / np.log2(1.0 + ranks)
     best = np.where(ranks <= gold[:, None], gains, 0.0).sum(axis=1)
@@ -151,33 +152,34 @@ METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
     "map": _average_precision,
     "ndcg": _ndcg,
 }
-"""The metrics by name; a cut is appended, as in ``recall@10``."""
+"""The metrics by name. A number of ranks is appended, as in ``recall@10``."""
 
-# The name of a metric and its cut.
+# The name of a metric and the number of ranks that count.
 _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
+@checked
 def measure(judged: Judged, name: str) -> Floats:
     """Return a retrieval metric for each question; NaN without evidence.
 
     Parameters
     ----------
     judged
-        Rankings that were judged.
+        The rankings that were judged.
     name
-        A metric and its cut, such as ``recall@10``, ``recall_any@5``, ``mrr@10`` or ``ndcg@10``.
+        A metric and a number of ranks, such as ``recall@10``, ``recall_any@5`` or ``ndcg@10``.
 
     Returns
     -------
     ndarray
-        The value of each question.
+        The value of each question, f64[questions].
 
     Raises
     ------
     UnknownName
         If there is no such metric.
     InputError
-        If the cut is below the judged depth.
+        If the number of ranks exceeds the judged depth.
 
     Examples
     --------
@@ -190,7 +192,8 @@ def measure(judged: Judged, name: str) -> Floats:
     cut = int(match[2])
     if cut > judged.depth:
         raise InputError(
-            f"{name} needs {cut} ranks; these rankings were judged to depth {judged.depth}."
+            f"{name} needs {cut} ranks, and these rankings were judged to depth {judged.depth}. Call judge with "
+            f"depth={cut}."
         )
     gold = np.where(judged.gold > 0, judged.gold, np.nan).astype(np.float64)
     return METRICS[match[1]](judged.relevant[:, :cut], gold)
@@ -202,10 +205,10 @@ _KEY = ["decision", "memory_id"]
 
 @dataclass(frozen=True)
 class Labelled:
-    """The metrics of policies on labels.
+    """The retrieval metrics of policies on the labelled recalls.
 
     ``sample`` has two columns for each policy: the number of recalls with labels, and the sum of
-    the ranking metric. ``places`` are the columns of each policy.
+    the metric that ranks policies. ``columns`` are the columns of each policy.
     """
 
     sample: Sample
@@ -218,10 +221,10 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Gold:
-    """The relevant items of a log's recalls.
+    """The relevant items of a log's recalls, from labels.
 
-    ``count`` is the number of each recall, ``judged`` whether it has any, and ``cut`` the
-    smallest limit among those recalls.
+    ``count`` is the number of relevant items of each recall, and ``judged`` whether a recall has
+    any. ``cut`` is the smallest limit among the judged recalls.
     """
 
     log: Log
@@ -233,27 +236,28 @@ class Gold:
 
     @property
     def metric(self) -> str:
-        """The metric that ranks the policies."""
+        """The name of the metric that ranks the policies, such as ``recall@5``."""
         return f"recall@{self.cut}"
 
     def judge(self, target: Target) -> Judged:
-        """Judge the top items of a target."""
+        """Mark which of a policy's top items are relevant in each recall."""
         return Judged(_mark_relevant(target, self.wanted, len(self.log), self.cut), self.count)
 
     def totals(self, target: Target, judgement: Judged | None = None) -> tuple[Floats, Floats]:
-        """Return a policy's label count and ranking metric by recall."""
+        """Return each recall's label count (1 or 0) and ranking metric for a policy."""
         values = measure(judgement or self.judge(target), self.metric)
         return self.judged.astype(np.float64), np.where(self.judged, values, 0.0)
 
 
 def read_gold(labels: pl.DataFrame, log: Log) -> Gold:
-    """Read labels; recalls without a relevant item have no value."""
+    """Read the relevant items of a log's recalls from a frame of labels."""
     wanted, notes = _read_relevant_items(labels, log)
     count = np.bincount(wanted["recall"].to_numpy(), minlength=len(log))
     judged = count > 0
     if not judged.any():
         raise InputError(
-            "No recall of the log has a relevant item in the labels, so there is nothing to measure."
+            "No recall of the log has a relevant item in the labels, so there is nothing to measure. Check the ids in the "
+            "column decision of the labels."
         )
     if (~judged).any():
         notes.append(
@@ -285,20 +289,22 @@ def measure_labels(
 
 
 def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, list[str]]:
-    """Return the relevant items of the recalls that count, and remarks."""
-    # Labels come from users' files, so each column is checked and the first bad row named.
+    """Return the relevant items of the log's recalls, and remarks on other labels."""
+    # Labels come from users' files, so each column is checked and the first bad row is named.
     for name in (*_KEY, "relevance"):
         if name not in labels.columns:
             raise InputError(
-                f"The labels have no column {name}; they are decision, memory_id, relevance."
+                f"The labels have no column {name}. Their columns must be decision, memory_id and relevance."
             )
     if not labels.height:
-        raise InputError("The labels are empty.")
+        raise InputError("The labels are empty. Pass a row for each relevant item of a recall.")
     checked = labels.select(*_KEY, pl.col("relevance").cast(pl.Float64))
     for name in _KEY:
         if checked[name].dtype != log.ids[name].dtype:
             raise InputError(
-                f"{name} is {checked[name].dtype} in the labels and {log.ids[name].dtype} in the candidates."
+                f"The column {name} is {checked[name].dtype} in the labels and {log.ids[name].dtype} in the candidates. "
+                "Cast "
+                f"the labels to that type."
             )
     bad = checked.with_row_index("row").filter(
         ~pl.col("relevance").is_in([0.0, 1.0]) | pl.col("relevance").is_null()
@@ -306,12 +312,13 @@ def _read_relevant_items(labels: pl.DataFrame, log: Log) -> tuple[pl.DataFrame, 
     if bad.height:
         row = bad.row(0, named=True)
         raise InputError(
-            f"Row {row['row']} of the labels has relevance {row['relevance']}; it is 1 or 0."
+            f"Row {row['row']} of the labels has relevance {row['relevance']}. Set it to 1 (relevant) or 0."
         )
     if checked.select(pl.struct(_KEY).is_duplicated().any()).item():
         row = checked.filter(pl.struct(_KEY).is_duplicated()).row(0, named=True)
         raise InputError(
-            f"The labels name recall {row['decision']}, memory {row['memory_id']} twice."
+            f"The labels name recall {row['decision']}, memory {row['memory_id']} twice. Keep one row for each memory of a "
+            f"recall."
         )
     numbered = log.decisions.select("decision").with_row_index("recall")
     joined = checked.filter(pl.col("relevance") == 1).join(numbered, on="decision", how="left")

@@ -1,4 +1,4 @@
-"""A log of recalls as arrays: queries, candidates, items shown and rewards."""
+"""Read a log's tables into arrays: recalls, candidates, items shown and rewards."""
 
 from __future__ import annotations
 
@@ -41,21 +41,22 @@ __all__ = [
 # Rewards from feedback: which feedback counts, and how missing feedback is treated.
 #
 # With a horizon, the window of a recall is the time from the recall to the end of the horizon. A recall whose window is
-# still open at the last event of the log is left out completely: counting its rewards so far would favour items with
-# quick feedback. Feedback after the window is left out too, so that every recall has the same time.
+# still open at the last event of the log is left out: counting its early rewards would favour items with quick
+# feedback. Feedback after the window is left out too, so that every recall has the same time.
 #
-# Missing feedback about an item that was shown in a recall that counts (``MISSING``):
+# ``MISSING`` lists the treatments of missing feedback on an item that was shown in a recall that counts:
 #
-# - ``"censor"``: left out. The estimate then represents the items that users answered. That is right if missingness
-# does not depend on the item; a gate tests whether it depends on the item's features.
-# - ``"inverse"``: left out, and each answered item is weighted by 1 / P(answered | features, position). The model of
-# that probability is fitted without the recalls of the item's cluster. Right if missingness depends on those alone.
-# - ``"bounds"``: any reward within the range, which widens the interval. Nothing is assumed.
-# - ``"zero"``: a reward of 0. With a horizon that is known, because the window has closed; without one the caller
-# asserts that no more feedback will come.
+# - ``"censor"``: the item is left out. The estimate then represents the items that users answered. That is right if
+#   missingness does not depend on the item; a gate tests whether it depends on the item's features.
+# - ``"inverse"``: the item is left out, and each answered item is weighted by 1 / P(answered | features, position). The
+#   model of that probability is fitted without the recalls of the item's cluster. It is right if missingness depends on
+#   features and position alone.
+# - ``"bounds"``: the item may have any reward within the range, which widens the interval. Nothing is assumed.
+# - ``"zero"``: the item has a reward of 0. With a horizon that is known, because the window has closed. Without one,
+#   the caller asserts that no more feedback will come.
 #
-# If more than a tenth of the feedback is missing, or only one reward occurs (clicks, and nothing for the rest), the log
-# does not say which of these applies: the caller must.
+# If more than a tenth of the feedback is missing, or only one reward value occurs (clicks without a reward for other
+# items), the log does not show which treatment applies. The caller must then choose.
 
 
 Missing = Literal["censor", "inverse", "bounds", "zero"]
@@ -72,9 +73,9 @@ _KEY = ["decision", "memory_id"]
 
 
 def horizon_micros(horizon: Horizon) -> int | None:
-    """Return a horizon in microseconds.
+    """Return a horizon as a number of microseconds; None for no horizon.
 
-    A horizon is a ``timedelta``, or a number with the unit m, h, d or w.
+    A horizon is a ``timedelta``, or a text of a number and the unit m, h, d or w.
 
     >>> horizon_micros("7d") == 7 * 86_400_000_000
     True
@@ -85,12 +86,12 @@ def horizon_micros(horizon: Horizon) -> int | None:
         match = _SPAN.match(horizon.strip())
         if match is None:
             raise InputError(
-                f'horizon is a number and a unit (m, h, d or w), such as "7d" or "12h"; not "{horizon}".'
+                f'horizon must be a number and a unit (m, h, d or w), such as "7d" or "12h", not "{horizon}".'
             )
         horizon = timedelta(**{_UNITS[match[2]]: float(match[1])})
     if not isinstance(horizon, timedelta) or horizon <= timedelta(0):
         raise InputError(
-            f"horizon is a positive duration, such as '7d' or a timedelta; not {horizon!r}."
+            f"horizon must be a positive duration, such as '7d' or a timedelta, not {horizon!r}."
         )
     return horizon // timedelta(microseconds=1)
 
@@ -98,7 +99,7 @@ def horizon_micros(horizon: Horizon) -> int | None:
 def optional_column(
     columns: Container[str], name: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.Expr:
-    """Return a column of a table, or nulls if the table lacks it."""
+    """Return a column as an expression, or nulls if the table lacks the column."""
     return pl.col(name) if name in columns else pl.lit(None, dtype=dtype)
 
 
@@ -108,11 +109,12 @@ def number_recalls(recalls: pl.DataFrame) -> pl.DataFrame:
 
 
 def closed(decisions: pl.DataFrame, feedback: pl.DataFrame, horizon: int) -> pl.Series:
-    """Return which recalls' feedback windows had ended when the log ended."""
+    """Return whether each recall's feedback window had ended at the log's last event."""
     for name, frame in (("decisions", decisions), ("feedback", feedback)):
         if "at" not in frame.columns or frame["at"].null_count():
             raise InputError(
-                f"A horizon needs the time of every row, and column at of {name} has gaps. Fill the gaps, or omit horizon."
+                f"A horizon needs the time of every row, and the column at of {name} is absent or has nulls. Fill it, or "
+                f"omit horizon."
             )
     micros = pl.col("at").dt.epoch("us")
     ends = [frame.select(micros.max()).item() for frame in (decisions, feedback)]
@@ -132,11 +134,11 @@ class Answers:
     Attributes
     ----------
     frame
-        The columns decision, memory_id, reward, ``attributed`` and ``stated``. The reward that was
-        inferred from an answer is ``attributed``, null where there was none. Whether a user gave
-        the reward is ``stated``.
+        The columns decision, memory_id, reward, ``attributed`` and ``stated``. ``attributed`` is
+        the reward that was inferred from the agent's answer, null if none was inferred. ``stated``
+        is whether a user gave the reward.
     notes
-        The feedback that was left out.
+        Sentences about the feedback that was left out or merged.
     """
 
     frame: pl.DataFrame
@@ -151,14 +153,14 @@ def read_answers(
     horizon: int | None,
     reward_range: tuple[float, float],
 ) -> Answers:
-    """Return one reward for each item that was shown and answered within its window.
+    """Return one reward for each shown item that was answered within its window.
 
-    ``exposures`` and ``decisions`` cover all recalls, those with open windows included, so that
-    feedback that matches neither is detected.
+    ``exposures`` and ``decisions`` cover all recalls, also those with open windows. So feedback on
+    items that no recall showed is detected.
     """
     rewards = _parse_rewards(feedback, reward_range)
     notes: list[str] = []
-    # Feedback on a memory without a recall says nothing about a ranking; Slates reports how many there are.
+    # Feedback without a recall says nothing about a ranking. Slates reports how many rows of that kind there are.
     rewards = rewards.filter(pl.col("decision").is_not_null() & pl.col("memory_id").is_not_null())
     strays = rewards.join(exposures, on=_KEY, how="anti")
     if strays.height:
@@ -187,7 +189,7 @@ def read_answers(
 
 
 def _count_backdated(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
-    """Return the number of judgements that are dated before their recall."""
+    """Return the number of judgements dated before the recall that they are about."""
     if "at" not in decisions.columns or rewards["at"].null_count() == rewards.height:
         return 0
     times = rewards.join(decisions.select("decision", asked="at"), on="decision", how="left")
@@ -195,10 +197,16 @@ def _count_backdated(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
 
 
 def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) -> pl.DataFrame:
-    """Return each row of feedback with its reward; without one, success is 1 and fail is 0."""
+    """Return the reward of each row of feedback, and check that it is in range.
+
+    A row without a reward has 1 for the outcome success and 0 for fail.
+    """
     missing = [name for name in _KEY if name not in feedback.columns]
     if missing:
-        raise InputError(f"The table feedback has no column {missing[0]}.")
+        raise InputError(
+            f"The table feedback has no column {missing[0]}. Add it: feedback is joined to recalls by decision and "
+            "memory_id."
+        )
     columns = feedback.columns
     explicit = optional_column(columns, "reward", pl.Float64).cast(pl.Float64)
     outcome = optional_column(columns, "outcome", pl.String)
@@ -221,15 +229,21 @@ def _parse_rewards(feedback: pl.DataFrame, reward_range: tuple[float, float]) ->
     row = bad.row(0, named=True)
     where = f"Row {row['row']} of feedback (recall {row['decision']}, memory {row['memory_id']})"
     if row["reward"] is None:
-        raise InputError(f"{where} has neither a reward nor an outcome (success or fail).")
+        raise InputError(
+            f"{where} has neither a reward nor an outcome. Set one of them; an outcome is success or fail."
+        )
     raise InputError(
-        f"{where} has the reward {row['reward']:g}, outside {low:g}..{high:g}. Set the range of your "
-        f"rewards: reward_range=(low, high)."
+        f"{where} has the reward {row['reward']:g}, outside {low:g}..{high:g}. Pass the range of your rewards as "
+        f"reward_range=(low, high)."
     )
 
 
 def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep one row for each item, the last of contradicting judgements."""
+    """Keep one row for each shown item: the latest of its judgements.
+
+    Raises InputError if judgements contradict each other and their times do not show which is
+    latest.
+    """
     duplicates = rewards.select(pl.struct(_KEY).is_duplicated().sum()).item()
     if not duplicates:
         return rewards.drop("at"), []
@@ -247,8 +261,8 @@ def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if unclear.height:
         first = unclear.row(0, named=True)
         raise InputError(
-            f"Recall {first['decision']}, memory {first['memory_id']} has feedback that contradicts itself, and no "
-            f"times to tell which came last. Add a column at to feedback."
+            f"Recall {first['decision']}, memory {first['memory_id']} has contradicting feedback, and no times that show "
+            f"which judgement is the latest. Add a column at to feedback, with a distinct time for each judgement."
         )
     notes = []
     repeats = rewards.height - groups.height
@@ -261,38 +275,39 @@ def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 CERTAIN = 1 - 1e-9
-"""The probability from which on an item counts as certain to be shown: 1 up to rounding."""
+"""The minimum propensity of items that count as certain to be shown."""
 
 RESERVED = ("decision", "memory_id", "propensity", "rank", "score", "text")
-"""Columns of the candidates that are not features."""
+"""Columns of the candidates that are never read as features."""
 
 
 def is_randomised(propensity: Floats) -> Flags:
-    """Return which items are randomised: shown with a probability between 0 and 1."""
+    """Return whether each item is randomised: its propensity is between 0 and 1."""
     return (propensity > 0) & (propensity < CERTAIN)
 
 
 @dataclass(frozen=True)
 class Log:
-    """The recalls that count, with their candidates.
+    """The recalls that count, with their candidates, as arrays.
 
     Recalls are sorted by id, candidates by recall and memory id.
 
-    Arrays over the n candidates:
+    These arrays have one value for each of the n candidates:
 
-    - ``recall``: the index of its recall
-    - ``propensity``: NaN if unknown
-    - ``shown``
-    - ``position``: from 1, 0 if not shown
+    - ``recall``: the index of the candidate's recall
+    - ``propensity``: the probability that the candidate was shown, NaN if unknown
+    - ``exposed``: whether the candidate was shown
+    - ``position``: the position from 1, 0 if not shown
     - ``reward``: NaN if not shown or unknown
     - ``attributed``: the reward inferred from an answer, NaN if none
     - ``stated``: whether a user gave the reward
 
-    Arrays over recalls: ``limit`` and ``cluster``.
+    ``limit`` and ``cluster`` have one value for each recall.
 
-    Single values:
+    These are single values:
 
-    - ``clustered``: the unit of a cluster
+    - ``clusters``: the number of clusters
+    - ``clustered``: the name of the unit that forms a cluster
     - ``silent``: the share of shown items whose reward is unknown
     - ``open``: the number of recalls left out because their window is open
     """
@@ -321,16 +336,16 @@ class Log:
         return self.decisions.height
 
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """Return ``decision``, ``memory_id`` and the given columns, in the order of the arrays."""
+        """Return ids and ``columns`` of the candidates, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())
 
     def sorted(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Reorder and filter rows of the table of candidates to match the arrays."""
+        """Filter and reorder rows of the table of candidates to match the arrays."""
         frame = frame if self._order is None else frame[self._order]
         return frame if self._selected is None else frame.filter(self._selected)
 
     def only(self, recalls: Ints) -> Log:
-        """Return the log restricted to the recalls with these indices (ascending)."""
+        """Return the log restricted to the recalls with these indices, which must ascend."""
         new_index = np.full(len(self), -1, dtype=np.int64)
         new_index[recalls] = np.arange(len(recalls))
         selected = new_index[self.recall] >= 0
@@ -357,7 +372,7 @@ class Log:
         )
 
     def rows_of(self, wanted: pl.DataFrame) -> pl.Series:
-        """Return the candidate row of each (``recall``, ``memory_id``); null if there is none."""
+        """Return the candidate row of each (``recall``, ``memory_id``); null if absent."""
         candidates = self.ids.select("memory_id").with_columns(
             recall=pl.Series(self.recall), row=pl.int_range(pl.len())
         )
@@ -391,9 +406,9 @@ def read_log(
 
     Without ``feedback`` no item has a reward, and every recall counts. ``cluster`` names the
     independent unit: a column of the decisions, "day" or "decision". The default is the column
-    cluster; if the whole log is one cluster, it is split into days.
+    ``cluster``. If that puts the whole log into one cluster, days are the clusters.
 
-    Raises ``InputError`` with the table, the row and the reason.
+    Raises InputError, which names the table, the row and the reason.
     """
     decisions = _check_decisions(tables.decisions.collect())
     exposures = _check_exposures(tables.exposures.collect(), decisions, needed=feedback)
@@ -438,7 +453,7 @@ def read_log(
 
 
 def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str]) -> None:
-    """Raise InputError if a table lacks one of the columns."""
+    """Raise InputError if the table ``name`` lacks one of the columns."""
     present = frame.columns if isinstance(frame, pl.DataFrame) else frame.names()
     for column in columns:
         if column not in present:
@@ -448,16 +463,17 @@ def _require(frame: pl.DataFrame | pl.Schema, name: str, columns: Sequence[str])
 
 
 def _check_types(frame: pl.DataFrame, decisions: pl.DataFrame, name: str) -> None:
-    """Raise InputError if the ids of a table do not have the type that the decisions have."""
+    """Raise InputError if decision ids of a table differ in type from decisions."""
     _require(frame, name, _KEY)
     if frame.height and frame["decision"].dtype not in (decisions["decision"].dtype, pl.Null):
         raise InputError(
-            f"decision is {frame['decision'].dtype} in {name} and {decisions['decision'].dtype} in decisions."
+            f"The column decision is {frame['decision'].dtype} in {name} and {decisions['decision'].dtype} in decisions. "
+            f"Cast both to one type."
         )
 
 
 def _first_row(frame: pl.DataFrame, bad: pl.Expr) -> dict[str, object] | None:
-    """Return the first row that matches, with its row number; None if there is none."""
+    """Return the first row for which ``bad`` is true, and its number; None if no row."""
     matches = frame.with_row_index("row").filter(bad).head(1)
     return matches.row(0, named=True) if matches.height else None
 
@@ -466,20 +482,24 @@ def _check_decisions(frame: pl.DataFrame) -> pl.DataFrame:
     """Check the table of decisions and return it sorted by id."""
     _require(frame, "decisions", ("decision", "limit"))
     if not frame.height:
-        raise InputError("The log holds no recalls: there is nothing to evaluate.")
+        raise InputError(
+            "The log has no recalls, so there is nothing to evaluate. Log some recalls first."
+        )
     if row := _first_row(frame, pl.col("decision").is_null() | pl.col("decision").is_duplicated()):
         raise InputError(
-            f"Row {row['row']} of decisions has the id {row['decision']}; ids are present and unique."
+            f"Row {row['row']} of decisions has the id {row['decision']}, which is null or not unique. Give each recall an "
+            f"id of its own."
         )
     if row := _first_row(frame, pl.col("limit").is_null() | (pl.col("limit") < 1)):
         raise InputError(
-            f"Recall {row['decision']} has the limit {row['limit']}; the minimum is 1."
+            f"Recall {row['decision']} has the limit {row['limit']}. Set the number of results that it asked for, at "
+            "least 1."
         )
     return frame.with_columns(pl.col("limit").cast(pl.Int64)).sort("decision")
 
 
 def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bool) -> pl.DataFrame:
-    """Check the table of exposures and return its key, propensity and position."""
+    """Check the table of exposures, and return its ids, propensities and positions."""
     _check_types(frame, decisions, "exposures")
     frame = frame.select(
         *_KEY,
@@ -488,20 +508,25 @@ def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bo
     )
     if needed and not frame.height:
         raise InputError(
-            "The table exposures is empty: no item was shown, so this log has no evidence."
+            "The table exposures is empty: no item was shown, so this log has no evidence. Log the items that each recall "
+            "showed, or pass labels."
         )
     if row := _first_row(frame, pl.struct(_KEY).is_duplicated()):
-        raise InputError(f"Recall {row['decision']} shows memory {row['memory_id']} twice.")
+        raise InputError(
+            f"Recall {row['decision']} shows memory {row['memory_id']} twice. Keep one row of exposures for each memory "
+            "of a recall."
+        )
     wrong = pl.col("propensity").is_nan() | (pl.col("propensity") <= 0) | (pl.col("propensity") > 1)
     if row := _first_row(frame, wrong):
         raise InputError(
-            f"Row {row['row']} of exposures (recall {row['decision']}, memory {row['memory_id']}) was shown with "
-            f"propensity {row['propensity']}; what was shown has one above 0 and at most 1, or null if unknown."
+            f"Row {row['row']} of exposures (recall {row['decision']}, memory {row['memory_id']}) has the propensity "
+            f"{row['propensity']}. Log the probability, above 0 and at most 1, or null if it is unknown."
         )
     stray = frame.join(decisions, on="decision", how="anti").head(1)
     if stray.height:
         raise InputError(
-            f"exposures names recall {stray['decision'][0]}, which decisions does not hold."
+            f"The table exposures has the recall {stray['decision'][0]}, and decisions does not. Add the recall to "
+            f"decisions, or drop its exposures."
         )
     return frame
 
@@ -509,10 +534,10 @@ def _check_exposures(frame: pl.DataFrame, decisions: pl.DataFrame, *, needed: bo
 def _check_candidates(
     table: pl.LazyFrame, decisions: pl.DataFrame, counted: pl.DataFrame
 ) -> tuple[pl.DataFrame, Ints | None, int]:
-    """Check the table of candidates and return it sorted.
+    """Check the table of candidates, and return its sorted rows.
 
-    Returns the rows (decision, memory_id, propensity, recall), the order that sorts the table
-    (None if it is sorted), and the number of recalls without candidates.
+    Returns the rows (decision, memory_id, propensity, recall), the order that sorts the table (None
+    if it is sorted), and the number of recalls without candidates.
     """
     schema = table.collect_schema()
     _require(schema, "candidates", _KEY)
@@ -521,8 +546,8 @@ def _check_candidates(
     _check_types(frame, decisions, "candidates")
     if row := _first_row(frame, ~pl.col("propensity").is_between(0, 1)):
         raise InputError(
-            f"Row {row['row']} of candidates (recall {row['decision']}, memory {row['memory_id']}) has propensity "
-            f"{row['propensity']}; a probability lies in 0..1, or is null if unknown."
+            f"Row {row['row']} of candidates (recall {row['decision']}, memory {row['memory_id']}) has the propensity "
+            f"{row['propensity']}. Log a probability between 0 and 1, or null if it is unknown."
         )
     numbered = number_recalls(counted.select("decision"))
     joined = frame.join(numbered, on="decision", how="left", maintain_order="left")
@@ -530,11 +555,13 @@ def _check_candidates(
         stray = frame.join(decisions, on="decision", how="anti").head(1)
         if stray.height:
             raise InputError(
-                f"candidates names recall {stray['decision'][0]}, which decisions does not hold."
+                f"The table candidates has the recall {stray['decision'][0]}, and decisions does not. Add the recall to "
+                f"decisions, or drop its candidates."
             )
     if joined["memory_id"].null_count():
         raise InputError(
-            f"A candidate of recall {joined.filter(pl.col('memory_id').is_null())['decision'][0]} has no id."
+            f"A candidate of recall {joined.filter(pl.col('memory_id').is_null())['decision'][0]} has no memory_id. Set "
+            f"the id of the memory in candidates."
         )
     order = _sorted_order(joined)
     rows = joined if order is None else joined[order]
@@ -543,16 +570,18 @@ def _check_candidates(
     if repeated.any():
         row_number = int(np.argmax(repeated))
         raise InputError(
-            f"Memory {memory[row_number]} is a candidate of recall {rows['decision'][row_number]} twice."
+            f"Memory {memory[row_number]} is a candidate of recall {rows['decision'][row_number]} twice. Keep one row of "
+            f"candidates for each memory of a recall."
         )
     empty = counted.height - len(np.unique(number))
     return rows, order, empty
 
 
 def _sorted_order(joined: pl.DataFrame) -> Ints | None:
-    """Return the order that sorts the rows of recalls that count.
+    """Return the order that sorts candidates by recall and memory id.
 
-    None if they are sorted already.
+    Candidates of recalls that do not count are left out. The result is None if the table needs no
+    change.
     """
     memory = joined["memory_id"]
     key = memory.to_numpy() if memory.dtype.is_integer() else memory.rank("dense").to_numpy()
@@ -599,14 +628,16 @@ def _join_exposures(
     if int(is_exposed.sum()) < exposed.height:
         row = exposed.join(rows, on=_KEY, how="anti", maintain_order="left").row(0, named=True)
         raise InputError(
-            f"Recall {row['decision']} shows memory {row['memory_id']}, which is not among its candidates."
+            f"Recall {row['decision']} shows memory {row['memory_id']}, which is not among its candidates. Add the memory "
+            f"to candidates."
         )
     chance, propensity = joined["chance"].to_numpy(), joined["propensity"].to_numpy()
     impossible = is_exposed & np.isnan(chance) & (propensity == 0)
     if impossible.any():
         row = joined.row(int(np.argmax(impossible)), named=True)
         raise InputError(
-            f"Recall {row['decision']} shows memory {row['memory_id']}, to which candidates gives propensity 0."
+            f"Recall {row['decision']} shows memory {row['memory_id']}, whose propensity in candidates is 0. Log the "
+            f"probability with which it was shown."
         )
     silent = exposed["reward"].null_count() / exposed.height if exposed.height else 0.0
     return joined, np.where(np.isnan(chance), propensity, chance), silent
@@ -640,7 +671,8 @@ def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
     """Assign each recall to the cluster of its day."""
     if "at" not in counted.columns or counted["at"].null_count():
         raise InputError(
-            'cluster="day" needs the time of every recall, and column at of decisions has gaps.'
+            'cluster="day" needs the time of every recall, and the column at of decisions is absent or has nulls. Fill it, '
+            "or choose another cluster."
         )
     numbers = np.unique(counted["at"].dt.date().to_physical().to_numpy(), return_inverse=True)[
         1
@@ -652,18 +684,19 @@ def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
 
 
 class _Ranking(msgspec.Struct):
-    """The top-k of one pack, best first, and the hash of the pack."""
+    """The top-k memory ids of one pack, best first, and the hash of the pack."""
 
     ids: list[int | str]
     hash: str = ""
 
 
 class Challenged(msgspec.Struct):
-    """The challenge of one recall: the top-k of each pack, best first.
+    """The challenge of one recall: the top-k memory ids of each pack, best first.
 
-    ``draws`` is the maximum number of extra items that were drawn. With the design "ab",
-    ``whose`` names the pack whose results were shown ("" for the live pack), and ``shares`` holds
-    the probability of each pack.
+    ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
+    maximum number of extra items that were drawn. With the design "ab", ``whose`` names the pack
+    whose results were shown ("" for the live pack), and ``shares`` holds the probability of each
+    pack.
     """
 
     live: list[int | str]
@@ -674,14 +707,14 @@ class Challenged(msgspec.Struct):
     shares: dict[str, float] = {}
 
 
-# Decoders are compiled once: a log has as many challenges as recalls.
+# The decoder is built once, because a log has as many challenges as recalls.
 _DECODER = msgspec.json.Decoder(Challenged)
 
 
 def read_challenges(log: Log) -> list[Challenged | None]:
-    """Return the challenge under which each recall was made, or None.
+    """Return the challenge of each recall, None for a recall without a challenge.
 
-    Raises InputError, which names the recall, for a challenge that cannot be read.
+    Raises InputError, which names the recall, if a challenge cannot be read.
     """
     if "challenge" not in log.decisions.columns:
         return [None] * len(log)
@@ -695,8 +728,10 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     try:
         challenge = _DECODER.decode(text)
     except (msgspec.DecodeError, TypeError) as error:
-        raise InputError(f"{where} cannot be read: {error}.") from None
-    # A challenge that a faulty logger wrote would bias a verdict silently, so ids and shares are checked.
+        raise InputError(
+            f"{where} cannot be read: {error}. Drop this recall, or log its challenge again."
+        ) from None
+    # A wrong challenge, written by a faulty logger, would bias a verdict silently. So ids and shares are checked.
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (
         item
@@ -706,15 +741,19 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     stray = next((item for item in memories if not isinstance(item, kind)), None)
     if stray is not None:
         raise InputError(
-            f"{where} names the memory {stray!r}; ids of this log are {log.ids['memory_id'].dtype}."
+            f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Log ids of "
+            f"that type."
         )
     if challenge.design == "ab" or challenge.shares:
         names = ("", *challenge.heads)
         wrong = next((name for name in names if not 0 < challenge.shares.get(name, 0) <= 1), None)
         if wrong is not None:
-            raise InputError(f"{where} gives {wrong or 'the live pack'} no probability above 0.")
+            raise InputError(
+                f"{where} gives {wrong or 'the live pack'} no probability above 0. Log the share of each pack."
+            )
         if challenge.whose not in names:
             raise InputError(
-                f"{where} shows the results of {challenge.whose!r}, which is none of its packs."
+                f"{where} shows the results of {challenge.whose!r}, which is none of its packs. Log the name of a "
+                f"challenger, or an empty text for the live pack."
             )
     return challenge

@@ -1,4 +1,4 @@
-"""Estimates for policies on feedback: totals of a log, values and gates."""
+"""Estimate values and differences of policies on feedback, and check their gates."""
 
 from __future__ import annotations
 
@@ -61,19 +61,20 @@ __all__ = [
 ]
 
 
-# Values from inclusion probabilities, for rewards of single items.
+# Values are estimated from inclusion probabilities, for rewards of single items.
 #
 # A recall shows item i with probability p_i, whatever else it shows. The value of a policy that would show the set T is
-# the sum of the rewards of T; each item of T that was shown represents 1/p_i items. T has three strata (Särndal,
-# Swensson & Wretman 1992, 5.7): items that were certain to be shown, whose sum is known; randomised items, the probes;
-# and unsupported items, which could not have been shown, so that only the range of their rewards is known.
+# the sum of the rewards of T, and each item of T that was shown represents 1/p_i items. T has three strata (Särndal,
+# Swensson & Wretman 1992, 5.7). The sum over items that were certain to be shown is known. Randomised items are the
+# probes. Unsupported items could not have been shown, so only the range of their rewards is known.
 #
 # Horvitz-Thompson    1/n sum over recalls of the sum over shown items of T of r_i / p_i                    (1952)
 # self-normalised     the sum over certain items, and k sum(w r) / sum(w) over probes, w = 1/p, k their number
 #
-# The first is unbiased if every item of T could be shown. The second trades a bias of order 1/n for much less variance
-# and stays within the range of the rewards (Hajek 1971; Swaminathan & Joachims 2015); it is the default. Unsupported
-# items have the reward ``fill``: the minimum and the maximum reward give the bounds of the value (Manski 1990).
+# Horvitz-Thompson is unbiased if every item of T could be shown. The self-normalised estimate trades a bias of order
+# 1/n for much less variance and stays within the range of the rewards (Hajek 1971; Swaminathan & Joachims 2015), so it
+# is the default. Unsupported items have the reward ``fill``: the minimum and the maximum reward give the bounds of the
+# value (Manski 1990).
 #
 # The difference of two policies depends only on the items that one of them would show: common items cancel and add no
 # variance.
@@ -93,10 +94,12 @@ COLUMNS = (
     "silent",
     "unsupported",
 )
-"""The totals of one arm, a set of items.
+"""The totals of one arm, which is a set of items.
 
-Certain items, the weight of the answered ones among them, and their weighted reward; the same for randomised items
-(probes); the weight of probes whose missing feedback counts as ``fill``; the number of unsupported items.
+Certain items have three columns: their number, the weight of the answered items, and the weighted
+reward of the answered items. Randomised items (probes) have the same three columns. "silent" is the
+weight of the probes whose missing feedback counts as ``fill``, and "unsupported" the number of
+unsupported items.
 """
 
 ARM = len(COLUMNS)
@@ -104,9 +107,9 @@ ARM = len(COLUMNS)
 
 
 def value_statistic(estimator: Estimator, fill: float) -> Statistic:
-    """Return the statistic of a policy's value.
+    """Return the function that computes a policy's value from totals.
 
-    ``fill`` is the reward of unsupported items; NaN for the mean reward of the others.
+    ``fill`` is the reward of unsupported items. NaN stands for the mean reward of the other items.
     """
 
     def statistic(totals: Floats) -> Floats:
@@ -118,7 +121,8 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
     """Return the function that computes two policies' difference from totals.
 
-    ``first`` and ``second`` are the rewards of the unsupported items of each policy.
+    ``first`` and ``second`` are the rewards of unsupported items: those of the first and of the
+    second policy.
     """
 
     def statistic(totals: Floats) -> Floats:
@@ -130,7 +134,7 @@ def difference_statistic(estimator: Estimator, first: float, second: float) -> S
 
 
 def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
-    """Return the estimated sum of rewards of the items of an arm."""
+    """Return the estimated sum of rewards of the items of an arm, by row of totals."""
     certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
         arm[..., column] for column in range(ARM)
     )
@@ -153,38 +157,45 @@ def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
     return np.asarray(total + np.where(unsupported > 0, unsupported * unknown, 0.0))
 
 
-# Rewards inferred from answers, calibrated with the items that a user also judged.
+# Rewards that were inferred from answers are calibrated with the items that a user also judged.
 #
 # ``lab.agents.credits`` misses some uses of a memory and reports some that did not happen, at rates that depend on the
 # agents and users. If enough of the credited items were judged too, the attributed reward is regressed on the judged
-# one, and the line is inverted. A reward that was not judged counts as ``(attributed - a) / b``. Its mean is that of the
-# true rewards if attribution errs alike on all equally useful memories (Rogan & Gladen 1978). A regression in the other
-# direction would shrink the rewards of a better policy to the overall mean.
+# reward, and the line is inverted. An attributed reward without a judgement counts as ``(attributed - a) / b``. Its
+# mean is that of the true rewards if attribution errs alike on all equally useful memories (Rogan & Gladen 1978). A
+# regression in the other direction would shrink the rewards of a better policy to the overall mean.
 #
-# The line is a function of sums over recalls, like all other estimates. So each interval contains its uncertainty (a
-# stacked M-estimator; Stefanski & Boos 2002) and is wider if few items were judged. The judged items are assumed to be
-# a random sample of the credited ones.
+# The line is a function of sums over recalls, like all other estimates. So each interval contains the uncertainty of
+# the line (a stacked M-estimator; Stefanski & Boos 2002) and is wider if few items were judged. The judged items are
+# assumed to be a random sample of the credited items.
 
 
 JUDGED = 30
-"""The minimum number of attributed rewards that must be judged: below it, the slope of the line is too uncertain."""
+"""The minimum number of attributed rewards that must be judged.
+
+Below this number, the slope of the line is too uncertain.
+"""
 
 _MIN_RISE = 0.2
-"""The minimum rise of the attributed reward from a judged 0 to a judged 1: below it, the inverse multiplies noise by 5."""
+"""The minimum rise of the attributed reward from a judged 0 to a judged 1.
+
+Below this rise, the inverse line multiplies noise by more than 5.
+"""
 
 
 @dataclass(frozen=True)
 class Credited:
-    """The calibration of attributed rewards, ``level + slope * attributed``.
+    """The calibration of attributed rewards as ``level + slope * attributed``.
 
     Attributes
     ----------
     line
-        Level and slope; (0, 1) leaves rewards as they are.
+        The level and the slope; (0, 1) leaves rewards as they are.
     counts
-        The sums that the line is a function of, f64[recalls, 5].
+        The sums from which the line is computed, f64[recalls, 5].
     bases
-        The changes of each candidate's reward for a unit change of level and of slope, f64[n, 2].
+        The change of each candidate's reward for a unit change of the level and of the slope,
+        f64[n, 2].
     """
 
     line: Floats
@@ -194,11 +205,11 @@ class Credited:
     bases: Floats = field(repr=False)
 
     def change(self, counts: Floats) -> Floats:
-        """Refit the calibration line on counts, and return its change, f64[..., 2]."""
+        """Refit the calibration line on counts, and return the line's change, f64[..., 2]."""
         return np.asarray(_fit_inverse_line(counts) - self.line)
 
     def range_of(self, low: float, high: float) -> tuple[float, float]:
-        """Return the range of rewards after calibrating the range ``low`` to ``high``."""
+        """Return the range that contains both raw and calibrated rewards."""
         ends = self.line[0] + self.line[1] * np.array([low, high])
         return min(low, float(ends.min())), max(high, float(ends.max()))
 
@@ -216,8 +227,8 @@ class Credited:
 def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
     """Calibrate the log's attributed rewards; return the log and the calibration.
 
-    The log is unchanged and the calibration None if fewer than ``JUDGED`` rewards were judged, or
-    if the attributed rewards hardly depend on the judged ones.
+    The log is unchanged and the calibration is None in two cases: fewer than ``JUDGED`` rewards
+    were judged, or the attributed rewards hardly depend on the judged rewards.
     """
     is_attributed = ~np.isnan(log.attributed) & log.answered
     judged, unjudged = is_attributed & log.stated, is_attributed & ~log.stated
@@ -241,7 +252,7 @@ def calibrate_rewards(log: Log) -> tuple[Log, Credited | None]:
 
 
 def credited_note(log: Log, credited: Credited | None) -> list[str]:
-    """Return report remarks on attributed rewards."""
+    """Return the remark of a report on attributed rewards; empty if there are none."""
     if credited is not None:
         return [credited.note]
     if not (~np.isnan(log.attributed) & ~log.stated & log.answered).any():
@@ -253,9 +264,9 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Regress attributed on judged rewards, and return the inverse line.
+    """Regress attributed on judged rewards; return the inverse's level and slope.
 
-    The line is fitted by least squares; the result is its level and slope.
+    The line is fitted by least squares. Its inverse maps an attributed reward to a judged one.
     """
     count, truth, square, attributed, both = np.moveaxis(counts, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -264,12 +275,15 @@ def _fit_inverse_line(counts: Floats) -> Floats:
         return np.stack([-start / rise, 1.0 / rise], axis=-1)
 
 
-# Positions of columns that are updated by themselves.
+# Indices of columns that are updated separately.
 _UNSUPPORTED = COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _STEP = 1e-4
-"""The step of eta for central differences: the error of order step^2 is far below sampling noise."""
+"""The step of eta for central differences.
+
+The error of order step^2 is far below sampling noise.
+"""
 
 
 @dataclass(frozen=True)
@@ -279,11 +293,11 @@ class TopK:
     Attributes
     ----------
     rows
-        The candidates of the log, ascending.
+        The row numbers of its candidates in the log, ascending.
     outside
-        The number of items that the log's pools do not contain, f64[recalls].
+        The number of its items that the pools of the log do not contain, f64[recalls].
     ranks
-        The rank of each row within its top-k, from 1.
+        The rank of each of ``rows`` within its top-k, from 1.
     """
 
     name: str
@@ -296,15 +310,15 @@ class TopK:
 
 
 class Evidence:
-    """The rewards and probabilities of a log, arranged for sums over rows.
+    """The rewards and propensities of a log, as columns that estimates sum over rows.
 
-    ``answered`` is the probability with which each shown item gets feedback, for inverse
-    weighting. With ``bounds``, missing feedback counts as any reward within the range.
+    ``answered`` is the probability with which each shown item gets feedback, for inverse weighting.
+    With ``bounds``, missing feedback counts as any reward within the range.
 
     With ``examination``, the reward of an item is proportional to how often its position is
-    examined. A reward is then multiplied by theta of its position in the policy's results over
-    theta of the position where it was shown (Li et al. 2018). Totals are followed by their
-    derivatives by eta and the counts that eta is estimated from, so that intervals include the
+    examined. A reward is then multiplied by theta of its position in the policy's results, and
+    divided by theta of the position where it was shown (Li et al. 2018). Totals are followed by
+    their derivatives by eta and by the counts from which eta is estimated. So intervals include the
     uncertainty of eta. The calibration of attributed rewards (``credited``) is treated alike.
     """
 
@@ -321,7 +335,7 @@ class Evidence:
         credited: Credited | None = None,
     ) -> None:
         self.examination, self.credited = examination, credited
-        # Each eta is needed for every policy, and costs a pass over all candidates.
+        # Every policy needs the examination at the same values of eta, and each costs a pass over all candidates.
         self._examination_by_eta: dict[float, Floats] = {}
         self.log, self.estimator, self.level, self.reward_range = (
             log,
@@ -362,7 +376,7 @@ class Evidence:
             self._steps.append(step)
 
     def top_k(self, target: Target) -> TopK:
-        """Return the top-k of a policy."""
+        """Return the items of a target as rows of the log and counts of items outside."""
         is_inside = target.row >= 0
         outside = np.bincount(target.recall[~is_inside], minlength=len(self.log)).astype(np.float64)
         rows = target.row[is_inside]
@@ -379,10 +393,10 @@ class Evidence:
         scale: Floats | None = None,
         columns: Floats | None = None,
     ) -> Floats:
-        """Sum the columns of some rows by recall; return f64[recalls, ARM].
+        """Sum the columns of some rows by recall, as f64[recalls, ARM].
 
         ``outside`` counts items outside the pools, which are unsupported. ``scale`` (f64[rows])
-        multiplies rewards; ``columns`` (f64[n, ARM]) are those of the log by default.
+        multiplies rewards. ``columns`` (f64[n, ARM]) are those of the log by default.
         """
         sums = np.zeros((len(self.log), ARM))
         if len(rows):
@@ -402,9 +416,10 @@ class Evidence:
         )
 
     def differing_rows(self, first: TopK, second: TopK) -> tuple[Ints, Ints]:
-        """Return, for each of two policies, the rows that only it would show.
+        """Return, for each of two policies, the rows that only this policy would show.
 
-        With an examination model, rows that both show at different ranks are in both.
+        With an examination model, a row that both policies show at different ranks is returned for
+        both.
         """
         if self.examination is None:
             membership = np.zeros(len(self.log.recall), dtype=np.int8)
@@ -419,7 +434,7 @@ class Evidence:
         ]
 
     def _rank_rows(self, top_k: TopK) -> Ints:
-        """Return each candidate's rank in a top-k, int64[n]; 0 if absent."""
+        """Return the rank of each candidate in a top-k, int64[n]; 0 if not in the top-k."""
         ranks = np.zeros(len(self.log.recall), dtype=np.int64)
         ranks[top_k.rows] = 1 if top_k.ranks is None else top_k.ranks
         return ranks
@@ -432,16 +447,17 @@ class Evidence:
         return self.sum_arm(rows, top_k.outside, scale=scale, columns=columns)
 
     def _examine(self, eta: float) -> Floats:
-        """Return the mean examination of the candidates for a value of eta."""
+        """Return the mean examination of each candidate for a value of eta, f64[n]."""
         assert self.examination is not None
         if eta not in self._examination_by_eta:
             self._examination_by_eta[eta] = self.examination.average(eta)
         return self._examination_by_eta[eta]
 
     def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Append the totals' derivatives with respect to estimated parameters.
+        """Return the totals of arms, followed by what estimated parameters add.
 
-        The counts that the parameters are estimated from follow.
+        For each parameter (eta, and the level and slope of the calibration), the derivative of the
+        totals follows. The counts from which the parameter is estimated come last.
         """
 
         def at(eta: float, columns: Floats) -> Floats:
@@ -460,9 +476,8 @@ class Evidence:
     def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
         """Return a statistic that follows estimated parameters to first order.
 
-        The parameters are estimated from the same totals.
-
-        ``width`` is the number of columns of one arm or of two.
+        The parameters are estimated from the same totals. ``width`` is the number of columns of the
+        arms, ARM or 2 ARM.
         """
         examination, credited = self.examination, self.credited
         if examination is None and credited is None:
@@ -487,8 +502,8 @@ class Evidence:
     def contrast(self, first: TopK, second: TopK) -> Floats:
         """Return the totals of the difference of two policies, f64[recalls, 1 + 2 ARM].
 
-        Items outside the pools count as different for each policy, which can only widen the
-        bounds.
+        Items outside the pools count as different for each policy, which can only widen the bounds.
+        The columns of estimated parameters follow, if there are any.
         """
         own, other = self.differing_rows(first, second)
         return self._stack_totals(
@@ -499,13 +514,13 @@ class Evidence:
         )
 
     def sample(self, totals: Floats) -> Sample:
-        """Sum the totals of recalls within clusters."""
+        """Sum the totals of recalls within each cluster."""
         sums = np.zeros((self.log.clusters, totals.shape[1]))
         np.add.at(sums, self.log.cluster, totals)
         return Sample(sums, level=self.level)
 
     def value(self, totals: Floats) -> tuple[Estimate, float, float]:
-        """Estimate a value, and its bounds without sampling error.
+        """Estimate a policy's value; also return its bounds without sampling error.
 
         The interval covers the value for any rewards of unsupported items.
         """
@@ -519,7 +534,10 @@ class Evidence:
     def difference(
         self, totals: Floats, *, level: float | None = None
     ) -> tuple[Estimate, float, float]:
-        """Estimate a difference from a contrast, and its bounds without sampling error."""
+        """Estimate a difference from a contrast; also return its bounds.
+
+        The bounds have no sampling error.
+        """
         low, high = self.reward_range
         ends = (low, high), (high, low), (np.nan, np.nan)
         smallest, largest, typical = (
@@ -536,19 +554,19 @@ class Evidence:
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
-        """Return the estimate for the bounds of a statistic, and the bounds themselves."""
+        """Return the estimate for a statistic with two bounds, and the bounds themselves."""
         sample = self.sample(totals)
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (
                 float(statistic(sample.total)) for statistic in (smallest, largest, typical)
             )
             bounds = sample.estimate(smallest, None if high == low else largest, level=level)
-        # NaN if no item of the policy was shown.
+        # The point is NaN if no item of the policy was shown.
         point = low if high == low else float(np.clip(middle, low, high))
         return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
-        """Return each recall's first-order effect on the statistic, f64[recalls]."""
+        """Return each recall's first-order effect on a statistic, f64[recalls]."""
         total = totals.sum(axis=0)
         steps = np.maximum(np.abs(total), 1.0) * 1e-6
         ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
@@ -559,14 +577,15 @@ class Evidence:
         return np.asarray(effects - effects.mean())
 
 
-# The direct method: a model of rewards, applied to items that were not shown. Reports call it an extrapolation.
+# The direct method applies a model of rewards to items that were not shown. Reports call the result an extrapolation.
 #
-# A logistic regression where rewards are 0 and 1, a ridge regression otherwise, on the log's own numeric features,
-# standardised. Each recall is predicted by a model that saw no recall of its cluster.
+# The model is a logistic regression where rewards are 0 and 1, and a ridge regression otherwise. It is fitted on the
+# log's own numeric features, standardised. Each recall is predicted by a model that was fitted without the recalls of
+# its cluster.
 
 
 _FOLDS = 5
-"""Folds of the cross-fitting, as is usual: each model sees 80% of the clusters."""
+"""The number of folds of the cross-fitting: each model is fitted on 80% of the clusters."""
 _MIN_FITTED = 20
 """The minimum number of answered items of a training fold; a regression on fewer is noise."""
 
@@ -580,10 +599,8 @@ def predicted_rewards(
 ) -> Floats | None:
     """Predict the reward of each candidate by a cross-fitted model, f64[n].
 
-    None if data are too few.
-
-    ``features`` is f64[n, features] (NaN where unknown). ``reward`` is read where ``answered``.
-    ``cluster`` is the cluster of each candidate.
+    Returns None if there are too few data. ``features`` is f64[n, features], NaN where unknown.
+    ``reward`` is read where ``answered``. ``cluster`` is the cluster of each candidate.
     """
     clusters = np.unique(cluster)
     if len(clusters) < 2 or features.shape[1] == 0:
@@ -605,7 +622,7 @@ def predicted_rewards(
 
 
 def _standardise(features: Floats) -> Floats:
-    """Standardise columns, replacing unknown and infinite values by the mean."""
+    """Standardise columns; unknown and infinite values become the mean, which is 0."""
     finite = np.where(np.isfinite(features), features, np.nan)
     is_finite = ~np.isnan(finite)
     counts = np.maximum(is_finite.sum(axis=0), 1)
@@ -617,7 +634,7 @@ def _standardise(features: Floats) -> Floats:
 
 
 def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: bool) -> Floats:
-    """Fit a regression and return its predictions at ``points``."""
+    """Fit a regression of rewards and return its predictions at ``points``."""
     if np.ptp(reward) == 0:
         return np.full(len(points), reward[0])
     if binary:
@@ -630,22 +647,25 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
     return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(points))
 
 
-# Policies side by side on feedback: values, paired differences, gates, and the number of recalls needed.
+# Policies are compared on feedback by values, differences, gates and the number of recalls needed.
 
 
 _POWER = 0.8
-"""The power of forecasts, by convention."""
+"""The power of forecasts, which is conventional."""
 _RECALLS_PER_FEATURE = 10
-"""Recalls per feature that a test needs; with fewer, it uses only the score and the position."""
+"""The number of recalls per feature that a test needs.
+
+With fewer recalls, a test uses only the score and the position.
+"""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """The value of one policy and its difference to another one.
+    """The value of one policy, and its difference to another policy.
 
-    ``lower`` and ``upper`` bound the value without sampling error, ``least`` and ``most`` the
-    difference. ``totals`` (f64[recalls, columns]) are those of the difference, or of the value
-    without ``base``.
+    ``lower`` and ``upper`` bound the value without sampling error; ``difference_lower`` and
+    ``difference_upper`` bound the difference. ``totals`` (f64[recalls, columns]) are those of the
+    difference, or of the value if there is no ``base``.
     """
 
     top_k: TopK
@@ -661,18 +681,19 @@ class Compared:
 
 @dataclass(frozen=True)
 class Measured:
-    """The evidence of a log on one policy, next to its value.
+    """The evidence of a log on one policy, and its gates.
 
     Attributes
     ----------
     unsupported
-        The share of the policy's items that could not have been shown, NaN if the log does not say.
+        The share of the policy's items that the log could not show; NaN if the log does not record
+        it.
     unknown
-        The share of items that were shown with an unknown probability.
+        The share of the policy's items that were shown with an unknown probability.
     probes
         The number of answered items that distinguish the policy from the baseline.
     effective
-        The number of recalls that carry the difference.
+        The number of recalls that carry the difference; None without an answered probe.
     """
 
     unsupported: float
@@ -681,15 +702,15 @@ class Measured:
     effective: float | None
     gates: tuple[Gate, ...]
     weights: Floats = field(repr=False)
-    """The weight 1/p of each of its items that was shown and answered, largest first."""
+    """The weight 1/p of each item of the policy that was shown and answered, largest first."""
 
 
 class Tests:
-    """The p-values of the assumptions of an estimate, computed on first use.
+    """The p-values of the assumptions of an estimate, each computed on first use.
 
-    A p-value is NaN if the log lacks the data of the test, and None if the estimate does not
-    depend on the assumption. The matrix of ``features`` is f64[n, k] over the candidates, the score
-    first.
+    A p-value is NaN if the log lacks the data of the test, and None if the estimate does not depend
+    on the assumption. The matrix ``features`` is f64[n, k] over the candidates, and its first
+    column is the score.
     """
 
     def __init__(self, log: Log, settings: Settings, features: Floats) -> None:
@@ -697,7 +718,7 @@ class Tests:
 
     @cached_property
     def independence(self) -> float | None:
-        """The p-value of uncorrelated rewards of recalls near in time."""
+        """The p-value of the hypothesis that rewards are independent over time."""
         log = self._log
         if log.clusters < len(log):
             return None
@@ -712,7 +733,7 @@ class Tests:
 
     @cached_property
     def missing(self) -> float | None:
-        """The p-value of missing feedback that does not depend on features."""
+        """The p-value of the hypothesis that missing feedback is independent of features."""
         log, exposed = self._log, self._log.exposed
         if self._settings.missing != "censor" or log.answered[exposed].all():
             return None
@@ -723,7 +744,7 @@ class Tests:
 
     @cached_property
     def position(self) -> float | None:
-        """The p-value of rewards that do not depend on the position."""
+        """The p-value of the hypothesis that rewards are independent of the position."""
         log = self._log
         if self._settings.position or self._has_single_items:
             return None
@@ -740,15 +761,15 @@ class Tests:
 
     @cached_property
     def redundancy(self) -> float | None:
-        """The p-value of the hypothesis that items' rewards are unaffected by other items."""
+        """The p-value of the hypothesis that other items do not affect an item's reward."""
         if self._has_single_items:
             return None
         return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
 
     def balance(self, top_k: TopK) -> float | None:
-        """Test the logged propensities against the items shown.
+        """Return the p-value of the hypothesis that the logged propensities are right.
 
-        Membership of a top-k is one of the weights.
+        Membership of ``top_k`` is one of the weights of the test.
         """
         if self._contradicted:
             return 0.0
@@ -765,16 +786,15 @@ class Tests:
 
     @cached_property
     def _is_scored(self) -> Flags:
-        """Mask of the shown items with feedback, position and score.
+        """Whether each candidate was shown, and has a reward, a position and a score.
 
-        Without scores, the effect of a high position cannot be separated from that of a good
-        item.
+        Without scores, the effect of a high position cannot be separated from that of a good item.
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
     @property
     def _scored_items(self) -> tuple[Floats, Floats, Ints]:
-        """The score, reward and recall of the items in ``_is_scored``."""
+        """The scores, rewards and recalls of the candidates in ``_is_scored``."""
         return (
             self._features[self._is_scored, 0],
             self._log.reward[self._is_scored],
@@ -783,22 +803,22 @@ class Tests:
 
     @cached_property
     def _scaled_rank(self) -> Floats:
-        """The scaled rank of each candidate by the score."""
+        """The rank of each candidate by the score within its recall, scaled to 0..1."""
         return _scale_ranks(self._features[:, 0], self._log)
 
     @cached_property
     def _randomised_rows(self) -> Ints:
-        """The rows of randomised candidates."""
+        """The row numbers of the randomised candidates."""
         return np.flatnonzero(is_randomised(self._log.propensity))
 
     @cached_property
     def _contradicted(self) -> bool:
-        """Whether an item that was certain to be shown was not shown."""
+        """Whether an item whose propensity is 1 was not shown."""
         return bool(((self._log.propensity >= 1) & ~self._log.exposed).any())
 
     @cached_property
     def _balance(self) -> Balance:
-        """The test of the propensities, with the parts that all policies share."""
+        """The test of the propensities, with the columns that all policies share."""
         log, rows = self._log, self._randomised_rows
         propensity, recall, rank = log.propensity[rows], log.recall[rows], self._scaled_rank[rows]
         weight = None
@@ -824,7 +844,8 @@ def gather_evidence(
 ) -> Evidence:
     """Collect a log's evidence, with the chosen treatment of missing feedback.
 
-    ``answered`` is the probability of a reward for each candidate, if known.
+    ``answered`` is the probability of an answer for each candidate, if known. It is estimated for
+    ``missing="inverse"``.
     """
     if settings.missing == "inverse":
         response_rate = predicted_rewards(
@@ -860,8 +881,8 @@ def gather_evidence(
 def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
     """Return the columns that tests and models use, f64[n, k].
 
-    The score by which the log was ranked (or its rank) is first. Numeric features follow if there
-    are enough recalls for them.
+    The first column is the score by which the log was ranked, or else the rank. Numeric features
+    follow if there are enough recalls for them.
     """
     numeric = [
         name
@@ -879,7 +900,7 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
-    """Estimate a policy's value, and its difference to ``base``."""
+    """Estimate a policy's value, and its difference to ``base`` if there is one."""
     totals = evidence.totals(top_k)
     value = evidence.value(totals)
     if base is None:
@@ -889,9 +910,9 @@ def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
 
 
 def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
-    """Check the gates of a policy and count the evidence for it.
+    """Count the evidence on a policy and check its gates.
 
-    Without ``base`` they concern the policy's value alone.
+    Without a base, the gates concern the policy's value instead of its difference.
     """
     log, top_k, totals = evidence.log, compared.top_k, compared.totals
     if compared.base is None:
@@ -928,10 +949,11 @@ def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
 
 
 def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
-    """Return the support of a top-k.
+    """Return the support of a top-k by the log.
 
-    The values are the share of unsupported items (NaN if the log does not say), the share of
-    items shown with an unknown probability, and the rows that were shown.
+    The first value is the share of unsupported items, NaN if the log does not record it. The second
+    is the share of items shown with an unknown probability, and the third the row numbers of the
+    items shown.
     """
     count, is_exposed = len(top_k), log.exposed[top_k.rows]
     exposed = top_k.rows[is_exposed]
@@ -944,12 +966,10 @@ def measure_support(log: Log, top_k: TopK) -> tuple[float, float, Ints]:
 
 
 def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None:
-    """Forecast how many recalls distinguish two policies with a power of .8.
+    """Forecast the recalls that distinguish two policies with a power of .8.
 
-    None if no number would.
-
-    The unsupported part does not shrink with more recalls, so only the difference beyond it
-    counts.
+    Returns None if no number of recalls would. Unsupported items leave the difference within bounds
+    that do not shrink with more recalls. So the bound nearer to zero is used.
     """
     if compared.difference is None or not compared.difference_lower * compared.difference_upper > 0:
         return None
@@ -960,9 +980,9 @@ def recalls_needed(compared: Compared, recalls: int, level: float) -> int | None
 
 
 def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
-    """Forecast how many recalls find ``gap`` with a power of .8.
+    """Forecast the recalls that make ``gap`` significant with a power of .8.
 
-    None if it is 0 or has no error.
+    Returns None if the gap is 0 or has no error.
     """
     if not gap.value or math.isnan(gap.error):
         return None
@@ -971,7 +991,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
 
 
 def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
-    """Return the mean propensity of the same rank in all other recalls; 0 if there is none."""
+    """Return the mean propensity at the same rank in all other recalls; 0 if none."""
     order = np.lexsort((ranks, recall))
     first = np.searchsorted(recall[order], recall[order])
     rank = np.empty(len(order), dtype=np.int64)
@@ -981,7 +1001,7 @@ def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
 
 
 def _scale_ranks(score: Floats, log: Log) -> Floats:
-    """Return each candidate's rank within its recall by the score, scaled to 0..1."""
+    """Return each candidate's rank by the score within its recall, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
     rows = pad_scores(score, log.recall, size)
@@ -999,6 +1019,6 @@ def _scale_ranks(score: Floats, log: Log) -> Floats:
 
 
 def _scale_columns(features: Floats) -> Floats:
-    """Scale columns to mean 0 and deviation 1; constant columns become 0."""
+    """Scale columns to mean 0 and standard deviation 1; constant columns become 0."""
     scale = features.std(axis=0)
     return np.asarray((features - features.mean(axis=0)) / np.where(scale > 0, scale, 1.0))

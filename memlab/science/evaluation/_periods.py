@@ -1,9 +1,9 @@
-"""Rewards of each version of a pack while it was live, and falls of the live one.
+"""Compare the rewards of a pack's live version with those of earlier versions.
 
-Unlike ``memlab.evaluate`` this needs no randomised items. The price is a confounding that no log
-can remove: versions were live at different times, so a simultaneous change of use or of queries
-would look the same. Therefore a fall must be significant in an anytime-valid test, and it must
-begin where the version changed, as a step or a slope. A fall that follows a trend or begins at
+Unlike ``memlab.evaluate``, this comparison needs no randomised items. The price is a confounding
+that no log can remove: versions were live at different times, so a simultaneous change of use or of
+queries would look the same. Therefore a fall must be significant in an anytime-valid test, and it
+must begin where the version changed, as a step or a slope. A fall that follows a trend or begins at
 another time does not count.
 """
 
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 
-# Whether rewards have fallen: betting bounds, and whether they fell at one time or along a trend.
+# The comparison answers two questions: have rewards fallen, and did they fall at one time or along a trend?
 #
 # A block is a set of dependent recalls (a day or a part of it, a session). Its value is the mean reward of the items
 # shown, from 0 to 1. If every block has a conditional mean of at most m, then
@@ -63,78 +63,98 @@ __all__ = [
 # prod(1 + share (value / m - 1))        with 0 <= share < 1
 #
 # is a nonnegative supermartingale that begins at 1: a bet that values are above m has no expected gain. By Ville's
-# inequality it ever reaches 1 / alpha with probability at most alpha, so an analysis after every block is valid. The
-# same holds for a mixture over shares (Waudby-Smith & Ramdas 2024). No assumption on blocks is needed but their range.
+# inequality the product ever reaches 1 / alpha with probability at most alpha, so an analysis after every block is
+# valid. The same holds for a mixture over shares (Waudby-Smith & Ramdas 2024). The only assumption on blocks is their
+# range.
 #
-# If the earlier version is not better than the live one, some m is between the two means. The bet that earlier blocks
-# are above m, times the bet that live blocks are below it, is such a process too. So the minimum of the product over
-# all m reaches 1 / alpha with probability at most alpha, however often it is analysed.
+# If the earlier version is not better than the live version, some m is between the two means. The bet that earlier
+# blocks are above m, times the bet that live blocks are below m, is such a process too. So the minimum of the product
+# over all m reaches 1 / alpha with probability at most alpha, however often it is analysed.
 #
 # The confidence sequence of ``_sequence`` is for sums over recalls that may be far below their expectation. Its rates
-# are at most .2 of the range, so it would need about 40 blocks to detect a fall from 1 to 0. These bets detect it in 3.
+# are at most .2 of the range, so that sequence would need about 40 blocks to detect a fall from 1 to 0. These bets
+# detect it in 3.
 
 
 _SHARES: Floats = np.array([0.1, 0.3, 0.6, 0.9])
-"""Shares of a bet: small ones detect a small fall over many blocks, large ones a total fall in few blocks."""
+"""The shares of a bet.
+
+Small shares detect a small fall over many blocks, large shares a total fall in few blocks.
+"""
 
 _CELLS = 200
-"""Cells of the range 0..1, which give bounds a resolution of .005. Within a cell the smaller end of a bet counts."""
+"""The number of cells of the range 0..1, so that bounds have a resolution of .005.
+
+Within a cell, the end at which a bet wins less counts.
+"""
 
 _GRID: Floats = np.linspace(0.0, 1.0, _CELLS + 1)
 """The ends of the cells."""
 
 _MIN_MEAN = 1e-6
-"""The smallest mean of a bet, which divides by it."""
+"""The smallest mean that a bet is made on, because a bet divides by the mean."""
 
 _LIKELIER = math.log(20)
-"""The log likelihood ratio that decides between two shapes of a fall: 20 to 1, the usual bound for strong evidence."""
+"""The log likelihood ratio that decides between two shapes of a fall.
+
+A ratio of 20 to 1 is the usual bound for strong evidence.
+"""
 
 _RIVAL = math.log(3)
-"""The log likelihood ratio by which a fall at another time may exceed a slope that begins at the change.
+"""The log likelihood ratio by which another fall may exceed a slope from the change.
 
-It is smaller than for a step, because a slope partly fits a later step. At one judged recall per day, a slope over ten
-days is detected in 46 of 100 runs (60 with 20 to 1). A step three days after the change is wrongly called a fall in 30
-of 200 runs (71 with 20 to 1, 15 with steps alone).
+A fall that begins at another time may be up to 3 times likelier than a slope that begins at the
+change of version. The ratio is smaller than for a step, because a slope partly fits a later step.
+At one judged recall per day, a slope over ten days is detected in 46 of 100 runs (60 with 20 to 1).
+A step three days after the change is wrongly called a fall in 30 of 200 runs (71 with 20 to 1, 15
+with steps alone).
 """
 
 _SLOPES = tuple(number / 16 for number in range(1, 17))
-"""Durations of a slope, as shares of the time since its begin.
+"""The tested durations of a slope, as shares of the time after its start.
 
-With only 3 durations, a slope of another duration seemed to begin elsewhere, the more surely the more recalls.
+With only 3 durations, a slope of another duration seemed to start elsewhere, and more recalls made
+that error more certain.
 """
 
 _STARTS = 200
-"""The maximum number of other begins of a fall that are tested; they are evenly spaced among more blocks."""
+"""The maximum number of starts of a fall that are tested.
+
+With more blocks, the tested starts are evenly spaced.
+"""
 
 PART, PARTS = 5, 8
-"""The judged recalls of a part of a day, and the maximum number of parts of a day."""
+"""The judged recalls in a part of a day, and the maximum number of parts of a day."""
 
 
 class Unit(NamedTuple):
-    """A kind of block: its share of the error and the minimum fall that it may report.
+    """A kind of block: its share of the error and the minimum fall that it reports.
 
-    ``gap`` is in cells.
+    ``gap`` is the minimum fall, in cells of .005.
     """
 
     share: float
     gap: int
 
 
-# The two kinds of blocks share the error equally.
+# Days and parts of days share the error equally.
 BY_DAY = Unit(0.5, 0)
 BY_PART = Unit(0.5, 30)
-"""Days, and parts of days.
+"""The kinds of blocks by default: days, and parts of days.
 
-Recalls of one day are correlated, so parts of days may only report falls by more than .15. They detect a total fall
-within 40 recalls of one or two days.
+Recalls of one day are correlated, so parts of days may only report falls by more than .15. They
+detect a total fall within 40 recalls of one or two days.
 """
 
 _PRIOR_SQUARES = 0.05
-"""A sum of squares added to every fit, like one block with a residual of .22: a few equal blocks prove no exact line."""
+"""A sum of squares that is added to every fit, like one block with a residual of .22.
+
+Without it, a few equal blocks would count as proof of an exact line.
+"""
 
 
 class Bets:
-    """Bets on the mean of the blocks of one version; constant work per block.
+    """Bets on the mean of the blocks of one version, in constant time per block.
 
     >>> good, bad = Bets(), Bets()
     >>> for _ in range(12):
@@ -155,15 +175,16 @@ class Bets:
             self.add(float(value))
 
     def add(self, value: float) -> None:
-        """Add a block's value."""
+        """Add the mean reward of a block, from 0 to 1."""
         self.count += 1
         self._above += np.log1p(_SHARES[:, None] * (value / _GRID[1:] - 1))
         self._below += np.log1p(_SHARES[:, None] * ((1 - value) / (1 - _GRID[:-1]) - 1))
 
     def evidence_above(self, other: Bets, gap: int = 0) -> float:
-        """Return the evidence that this mean exceeds another by more than ``gap``.
+        """Return the evidence that this version's mean exceeds the mean of ``other``.
 
-        It must exceed the other's mean by more than ``gap`` cells.
+        The evidence is that it exceeds the other mean by more than ``gap`` cells. A value of 1 /
+        alpha or more is significant at the level alpha.
         """
         above, below = _mix_bets(self._above), _mix_bets(other._below)
         if gap >= 0:
@@ -173,9 +194,9 @@ class Bets:
         return math.exp(min(float(sums.min()), 700.0)) if len(sums) else math.inf
 
     def lower_difference(self, other: Bets, alpha: float) -> float:
-        """Return the lower bound of the difference to the other's mean.
+        """Return a lower bound of this version's mean minus the mean of ``other``.
 
-        It fails with probability at most ``alpha``.
+        The bound is wrong with probability at most ``alpha``.
         """
         low, high = -_CELLS, _CELLS
         while high - low > 1:
@@ -186,23 +207,23 @@ class Bets:
 
 
 def _mix_bets(logs: Floats) -> Floats:
-    """Return the logarithm of the mean over shares."""
+    """Return the logarithm of a bet's capital, averaged over the shares."""
     top = logs.max(axis=0)
     return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
 
 
 def difference_bounds(first: Bets, second: Bets, alpha: float) -> tuple[float, float]:
-    """Return an interval for the difference of two means.
+    """Return an interval for the mean of ``first`` minus the mean of ``second``.
 
-    Each end fails with probability at most ``alpha``.
+    Each end is wrong with probability at most ``alpha``.
     """
     return first.lower_difference(second, alpha), -second.lower_difference(first, alpha)
 
 
 def lower_bound(values: Floats, alpha: float) -> float:
-    """Return a lower bound of the mean of values in 0..1.
+    """Return a lower bound of the mean of values between 0 and 1.
 
-    It fails with probability at most ``alpha``.
+    The bound is wrong with probability at most ``alpha``.
 
     >>> round(lower_bound(np.ones(60), 0.025), 2)
     0.91
@@ -220,11 +241,11 @@ def lower_bound(values: Floats, alpha: float) -> float:
 def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
     """Return whether rewards began to fall at the change of version.
 
-    ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after
-    the change. A fall is a step, or a slope that ends at a new level. With normal errors it must
-    be 20 times likelier than a line and than a parabola; each parameter beyond the second has the
-    penalty of Schwarz's criterion. No fall that begins elsewhere may be 20 times likelier than
-    the step, or 3 times likelier than the slope.
+    ``times`` and ``values`` are f64[blocks] in order of time; ``after`` marks the blocks after the
+    change. A fall is a step, or a slope that ends at a new level. With normal errors it must be 20
+    times likelier than a line and than a parabola. Each parameter beyond the second has the penalty
+    of Schwarz's criterion. No fall that begins at another block may be 20 times likelier than the
+    step, or 3 times likelier than the slope.
     """
     count = len(values)
     if count < 4 or after.all() or not after.any():
@@ -253,7 +274,7 @@ def _step_at(starts: NDArray[np.int64], values: Floats) -> Floats:
 
 
 def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of the best slope from each start, f64[starts]."""
+    """Return the log likelihood of the likeliest slope from each start, f64[starts]."""
     began = scaled[starts - 1]
     best = np.full(len(starts), -np.inf)
     for share in _SLOPES:
@@ -264,7 +285,7 @@ def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floa
 
 
 def _likelihood(shapes: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of a regression on each shape.
+    """Return the log likelihood of a regression of ``values`` on each shape.
 
     ``shapes`` is f64[shapes, blocks].
     """
@@ -276,9 +297,9 @@ def _likelihood(shapes: Floats, values: Floats) -> Floats:
 
 
 def part_of_day(number: int) -> int:
-    """Return the part of the day that a judged recall's number falls into.
+    """Return the part of a day of a judged recall, from the recall's number that day.
 
-    Both count from 0.
+    Parts and recalls are numbered from 0.
 
     >>> [part_of_day(number) for number in (0, 4, 5, 34, 35, 200)]
     [0, 0, 1, 6, 7, 7]
@@ -287,22 +308,20 @@ def part_of_day(number: int) -> int:
 
 
 def pair_numbers(packs: Sequence[str]) -> Mapping[frozenset[str], int]:
-    """Return the number of each pair of versions, from 1.
+    """Return the number of each pair of versions, in order of the later version.
 
-    Pairs are in the order in which their later version is first live.
-
-    So a new version never changes an earlier number.
+    Numbers begin at 1. A new version never changes the numbers of earlier pairs.
     """
     pairs = sorted(combinations(range(len(packs)), 2), key=lambda pair: (pair[1], pair[0]))
     return {frozenset((packs[a], packs[b])): number for number, (a, b) in enumerate(pairs, 1)}
 
 
 class Earnings:
-    """The rewards of each version, and whether the live one may have fallen.
+    """The rewards of each version, for a cheap test of a fall of the live version.
 
-    Blocks are the days of the recalls and parts of them. A block ends when the next one has a
-    judgement, so a judgement takes constant work. The method ``may_have_fallen`` decides whether
-    ``compare_periods`` is worth its cost; it does not decide whether there was a fall.
+    Blocks are the days of the recalls, and parts of days. A block ends when the next block has a
+    judgement, so adding a judgement takes constant time. The method ``may_have_fallen`` decides
+    whether ``compare_periods`` is worth its cost; it does not decide whether there was a fall.
 
     Parameters
     ----------
@@ -324,22 +343,24 @@ class Earnings:
         self._level = level
         self._packs: dict[str, _Earned] = {}
 
+    @checked
     def add(self, pack: str, day: int, reward: float, recall: int = 0) -> None:
-        """Add one judgement.
+        """Add one judgement of a memory.
 
         Parameters
         ----------
         pack
-            The hash of the pack that showed the memory.
+            The hash of the pack that answered the recall.
         day
-            The day of the recall, as a number.
+            The day of the recall as a number of days.
         reward
             The reward, scaled to 0..1.
         recall
-            The number of the recall, which tells judgements of one recall from those of the next.
+            The number of the recall. Judgements with the same number belong to one recall.
         """
         self._packs.setdefault(pack, _Earned()).add(day, reward, recall)
 
+    @checked
     def blocks(self, pack: str) -> int:
         """Return how many parts of days of a pack have ended.
 
@@ -355,10 +376,11 @@ class Earnings:
         """
         return self._packs[pack].parts.bets.count if pack in self._packs else 0
 
+    @checked
     def may_have_fallen(self, packs: Sequence[str], live: str) -> bool:
-        """Return whether the live pack may have lower rewards than an earlier one.
+        """Return whether the live pack may have lower rewards than an earlier pack.
 
-        The answer is that of a bet against equal means.
+        The method tests the hypothesis that their means are equal.
 
         Parameters
         ----------
@@ -375,7 +397,7 @@ class Earnings:
         if live not in self._packs:
             return False
         judged = [hash for hash in self._packs if hash in packs]
-        # Each pair has its own share of the error, and each kind of block its share of that.
+        # Each pair has its own share of the error, and each kind of block has its own share of the pair's error.
         numbers = pair_numbers(judged)
         own = self._packs[live]
         for hash in judged:
@@ -398,7 +420,7 @@ class Earnings:
 
 
 class _Earned:
-    """The rewards of one version, by day and by part of a day."""
+    """The rewards of one version, in blocks of days and of parts of days."""
 
     def __init__(self) -> None:
         self.days, self.parts = _Blocks(), _Blocks()
@@ -406,7 +428,7 @@ class _Earned:
         self._number = 0
 
     def add(self, day: int, reward: float, recall: int) -> None:
-        """Add one judgement of a recall."""
+        """Add one judgement of a recall to its day and its part of the day."""
         same_day = self._latest[0] == day
         self._number = self._number + (self._latest[1] != recall) if same_day else 0
         self._latest = day, recall
@@ -415,7 +437,7 @@ class _Earned:
 
 
 class _Blocks:
-    """The bets on the blocks that have ended, and the block that is open."""
+    """The bets on the blocks that have ended, and the rewards of the current block."""
 
     def __init__(self) -> None:
         self.bets = Bets()
@@ -423,7 +445,7 @@ class _Blocks:
         self._total, self._count = 0.0, 0
 
     def add(self, block: tuple[int, int], reward: float) -> None:
-        """Add a reward; a new block ends the open one."""
+        """Add a reward. A reward of a new block ends the current block."""
         if self._open != block:
             if self._count:
                 self.bets.add(self._total / self._count)
@@ -433,7 +455,7 @@ class _Blocks:
 
 
 def _residual_squares(design: Floats, values: Floats) -> float:
-    """Return the residual sum of squares of a regression."""
+    """Return the residual sum of squares of a regression, plus the prior's squares."""
     coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
     return float(((values - design @ coefficients) ** 2).sum()) + _PRIOR_SQUARES
 
@@ -442,28 +464,32 @@ CONFOUNDED = (
     "The versions were live at different times, so a change of use or of questions at the time of the change would "
     "look the same."
 )
-"""The remark on confounding that every comparison of versions has."""
+"""The remark on confounding that accompanies every comparison of versions."""
 
 _MIN_BLOCKS = 2
-"""The minimum number of blocks of each version: one block has no variance."""
+"""The minimum number of blocks of each version, because one block has no variance."""
 
 _JUDGED_SHARE = 0.9
-"""The share of judgements that define the horizon if none is set.
+"""The share of judgements that come within the default horizon.
 
-A recall counts after the time within which this share of the log's judgements came. Later judgements are left out of all
-versions alike, so the share only decides the delay and the amount of data left out.
+A recall counts after the time within which this share of the log's judgements came. Later
+judgements are left out of all versions alike, so the share only decides the delay and the amount of
+data left out.
 """
 
 _WHOLE = Unit(1.0, 0)
-"""Blocks that the caller chose: they have all of the error, and report any fall."""
+"""The kind of blocks that the caller chose: they have all of the error, and report any fall."""
 
 _IN_TURN = ("day", "session", "decision")
-"""Clusters that end when the next begins. Others, such as users, go on, so their comparison is a fixed-sample test."""
+"""Clusters that end when the next begins.
+
+Others, such as users, go on, so their comparison is a fixed-sample test.
+"""
 
 _MIXED_SAMPLERS = ("lot", "ab")
 """Samplers whose recalls also show items that other packs chose."""
 
-# Types are fixed, so that a frame without rows has them too.
+# The types are fixed, so that a frame without rows has the same columns.
 _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "pack_hash": pl.String,
     "live": pl.Boolean,
@@ -488,24 +514,23 @@ class Period:
     Parameters
     ----------
     pack_hash
-        The hash of the version.
+        The number of blocks, of recalls, and of judged memories.
     since
         The time of its first recall, in microseconds since 1970.
     blocks, recalls, judged
         The number of blocks, recalls and judged memories.
     earned
-        The mean reward of a judged memory, over blocks of equal weight, scaled to 0..1.
+        The mean reward of a judged memory, scaled to 0..1. Each block has equal weight.
     low, high
         The anytime-valid interval of ``earned``.
     evidence
-        For an earlier version: the evidence that the live version does worse.
+        For an earlier version, the evidence that the live version has lower rewards.
     needed
-        The evidence that makes this significant.
+        The evidence from which on that difference is significant.
     begins
-        Whether the fall begins where the version changed; None if the evidence is not
-        significant.
+        Whether rewards fell at the change of versions; None if the evidence is not significant.
     difference
-        The mean of an earlier version minus that of the live one, with its anytime-valid
+        The mean of the earlier version minus that of the live version, with the anytime-valid
         interval.
     """
 
@@ -524,13 +549,13 @@ class Period:
 
     @property
     def fell(self) -> bool:
-        """Whether the live version does worse, by a fall that begins at its change."""
+        """Whether the live version has lower rewards, by a fall at the change of versions."""
         return bool(self.begins)
 
 
 @dataclass(frozen=True)
 class Periods:
-    """The live version of a pack and the earlier ones, with their rewards.
+    """The live version of a pack and the earlier versions, with their rewards.
 
     Parameters
     ----------
@@ -539,7 +564,7 @@ class Periods:
     earlier
         The earlier versions, best first.
     notes
-        Remarks on the assumptions and the data left out.
+        Remarks on the assumptions and on data that were left out.
 
     Examples
     --------
@@ -559,7 +584,7 @@ class Periods:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each version, the live one first, with the comparison."""
+        """A row for each version: its rewards and comparison; the live one is first."""
         rows = [
             (
                 *(
@@ -608,38 +633,40 @@ def compare_periods(
     live
         The hash of the live pack; the last of ``packs`` by default.
     horizon
-        The time that each recall has to get feedback, such as "7d". By default the time within
-        which 90% of the log's judgements came. Younger recalls and later judgements are left out.
+        The time that each recall has to get feedback, such as "7d". By default it is the time
+        within which 90% of the log's judgements came. Younger recalls and later judgements are left
+        out.
     missing
         What missing feedback counts as. "zero" is a reward of 0; "censor" and "inverse" leave the
-        memory out. "bounds" is the reward least favourable to a fall: the maximum for the live
-        version, the minimum for earlier ones.
+        memory out. "bounds" is the reward that is least favourable to a fall: the maximum for the
+        live version, the minimum for earlier versions.
     cluster
-        The recalls that form one block: "day", "session", "decision" or a column of the
-        decisions. The default is days and, for falls by more than .15, groups of five judged
-        recalls of a day (at most eight). The latest block counts when the next one begins.
+        The recalls that form one block: "day", "session", "decision" or a column of the decisions.
+        By default blocks are days and, for falls by more than .15, groups of five judged recalls of
+        a day (at most eight groups). The latest block counts when the next block begins.
     level
-        The confidence level at which no fall is reported wrongly, over all comparisons and
-        interim analyses of the log. The k-th comparison has 6 / (pi k)^2 of the error, as in
+        The probability with which no fall is reported wrongly, over all comparisons and interim
+        analyses of the log. The k-th comparison has 6 / (pi k)^2 of the error, as in
         ``memlab.verdict``.
     reward_range
-        The minimum and maximum reward; those of the log by default.
+        The minimum and maximum reward; by default those of the log.
 
     Returns
     -------
     Periods
-        The live version and the earlier ones, best first.
+        The live version, and the earlier versions with the best first.
 
     Raises
     ------
     InputError
-        If the treatment of missing feedback must be set, or the log contradicts itself.
+        If the treatment of missing feedback must be set, or the tables of the log contradict each
+        other.
 
     Notes
     -----
-    The comparison is observational. Versions were live at different times, so a change of use or
-    of questions at that time would look the same. A fall must begin at the change of versions and
-    be 20 times likelier than a trend.
+    The comparison is observational. Versions were live at different times, so a change of use or of
+    queries at that time would look the same. A fall must begin at the change of versions and be 20
+    times likelier than a trend.
 
     Examples
     --------
@@ -667,7 +694,9 @@ def compare_periods(
         check_missing(log)
     notes = [CONFOUNDED, *log.notes]
     if log.open:
-        notes.append(f"{count_of(log.open, 'recall')} with an open horizon left out.")
+        notes.append(
+            f"{count_of(log.open, 'recall')} left out, because the time for feedback (horizon) is not over."
+        )
     live = packs[-1] if live is None else live
     hashes = _answering_packs(log, (*packs, live))
     recalls = _judged_memories(log, slates, settings.reward_range, missing == "bounds", hashes)
@@ -710,14 +739,14 @@ def _compare_blocks(
 
 
 def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
-    """Return the packs that answered a recall of the log, in the order of their first recall.
+    """Return the packs that answered a recall, in the order of their first recall.
 
-    A pack that was live and answered nothing, such as the first pack of a lab, begins no
+    A pack that was live without answering a recall, such as the first pack of a lab, begins no
     comparison.
     """
     if "pack_hash" not in log.decisions.columns:
         raise InputError(
-            "The log does not say which pack answered. Add the column pack_hash to the decisions."
+            "The log does not record which pack answered. Add the column pack_hash to the decisions."
         )
     decisions = (
         log.decisions.sort("at", maintain_order=True)
@@ -731,7 +760,7 @@ def _answering_packs(log: Log, packs: Sequence[str]) -> tuple[str, ...]:
 def _default_horizon(slates: Slates) -> int | None:
     """Return the microseconds within which 90% of the judgements came.
 
-    None without times or delays.
+    The result is None if the log has no times, or no judgement came after its recall.
     """
     tables = slates.decisions, slates.feedback
     if any("at" not in table.collect_schema() for table in tables):
@@ -755,13 +784,13 @@ def _judged_memories(
     anything: bool,
     hashes: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a row for each judged memory.
+    """Return a row for each judged memory, in order of time.
 
-    The columns are ``pack_hash``, ``time``, ``recall``, ``cluster``, ``low``, ``high`` and
-    ``last``.
-
-    ``low`` and ``high`` are its reward, scaled to 0..1. They differ if the reward is unknown and
-    may be ``anything``. ``last`` marks the rows of the cluster with the latest recall.
+    The columns are ``pack_hash``, ``sampler``, ``time``, ``cluster``, ``recall``, ``last``,
+    ``part``, ``low`` and ``high``. ``low`` and ``high`` are the bounds of the reward, scaled to
+    0..1. They differ if the reward is unknown and ``anything`` is true. ``last`` marks the rows of
+    the cluster with the latest recall. Probes, and recalls that mix the items of several packs, are
+    left out.
     """
     low, high = reward_range
     items = log.ids.with_columns(recall=pl.Series(log.recall), reward=pl.Series(log.reward)).filter(
@@ -799,7 +828,7 @@ def _judged_memories(
 
 
 def _split_days(recalls: pl.DataFrame) -> pl.DataFrame:
-    """Split each version's days into parts of a few judged recalls."""
+    """Split each version's days into parts of a few judged recalls each."""
     parts = recalls.with_columns(number=pl.col("recall").rle_id()).with_columns(
         part=((pl.col("number").rank("dense").over("pack_hash", "cluster") - 1) // PART).clip(
             upper_bound=PARTS - 1
@@ -812,9 +841,8 @@ def _split_days(recalls: pl.DataFrame) -> pl.DataFrame:
 def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
     """Return a row for each block of each version, in order of time.
 
-    A row has the means of ``low`` and ``high``.
-
-    ``in_turn``: a block ends when the next one begins, and the latest block is left out.
+    A row has the means of ``low`` and ``high``. If clusters come ``in_turn``, a block ends when the
+    next begins, and the latest block is left out.
     """
     return (
         (recalls.filter(~pl.col("last")) if in_turn else recalls)
@@ -832,7 +860,11 @@ def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
 
 
 def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
-    """Summarise one version's rewards from its blocks."""
+    """Summarise the rewards of one version from its blocks.
+
+    The mean is that of the column ``side``. Each end of the interval is wrong with probability
+    ``alpha``.
+    """
     values = blocks[side].to_numpy()
     return Period(
         pack_hash=str(blocks["pack_hash"][0]),
@@ -847,9 +879,9 @@ def _summarise_period(blocks: pl.DataFrame, side: str, alpha: float) -> Period:
 
 
 def _compare_period(other: pl.DataFrame, own: pl.DataFrame, alpha: float, gap: int) -> Period:
-    """Return an earlier version with the evidence that the live one does worse.
+    """Return an earlier version with the evidence that the live version is worse.
 
-    Each end of an interval fails with probability ``alpha``.
+    Each end of an interval is wrong with probability ``alpha``.
     """
     period = _summarise_period(other, "low", alpha)
     lowest, highest = Bets(other["low"].to_numpy()), Bets(own["high"].to_numpy())

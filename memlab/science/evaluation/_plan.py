@@ -1,12 +1,13 @@
-"""``memlab.plan``: which design distinguishes two policies, and after how many recalls.
+"""``memlab.plan``: forecast which experiment distinguishes policies, and how soon.
 
-Items that both policies would show say nothing about their difference. Designs differ in how
-often they show the other items, and so in the variance of one recall's observation. The
-difference is predicted by a model of rewards fitted on the log (the direct method).
+Items that both policies would show say nothing about their difference. Designs of experiments
+differ in how often they show the other items. That decides the variance of the difference observed
+in one recall. A model of rewards that is fitted on the log predicts the difference (the direct
+method).
 
-Let d be the mean difference and v the variance of an observation. A fixed-sample test needs
-(z_level + z_power)^2 v / d^2 recalls. A confidence sequence, which allows an interim analysis
-every day, needs about twice as many.
+Let d be the mean difference and v the variance of one observation. A fixed-sample test needs
+(z_level + z_power)^2 v / d^2 recalls. A confidence sequence, which allows an interim analysis every
+day, needs about twice as many recalls.
 """
 
 from __future__ import annotations
@@ -49,16 +50,22 @@ from memlab.science.evaluation._tests import format_count
 __all__ = ["Plan", "plan"]
 
 _WIDTH_RECALLS = 400
-"""An illustrative number of recalls for the width of an interval, which falls with the square root of the number."""
+"""The number of recalls for which the width of an interval is reported.
+
+The number is an illustration: the width falls with its square root.
+"""
 _PROBE_DEPTH = 90
-"""The number of ranks below the results from which a probe is drawn: about a pool of 100 without its results."""
+"""The number of ranks below the results from which one probe is drawn.
+
+A pool of 100 candidates has about 90 of them.
+"""
 _MAX_RECALLS = 50_000
-"""The number of recalls above which no forecast is given: no experiment would run for so long."""
+"""The number of recalls above which a forecast is null: no experiment would run for so long."""
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Report):
-    """The recalls that each design needs to distinguish each policy from the baseline.
+    """The recalls that each design needs to compare a policy with the baseline.
 
     Parameters
     ----------
@@ -74,7 +81,7 @@ class Plan(Report):
     baseline
         The policy that the others are compared with.
     recalls
-        The number of recalls that the model was fitted on.
+        The number of recalls on which the model of rewards was fitted.
     settings
         The settings of the evaluation.
     notes
@@ -111,7 +118,8 @@ class Plan(Report):
     def best(self) -> dict[str, str]:
         """The design with the fewest recalls for each policy.
 
-        The test is anytime-valid; of equal designs, the one with fewer extra items.
+        The test is anytime-valid. Of designs that need equally many recalls, the one with fewer
+        extra items is chosen.
         """
         feasible = self.frame.drop_nulls("every_look").sort("every_look", "extra")
         return {
@@ -133,11 +141,11 @@ class Plan(Report):
 
 
 def _format_count(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats a column of counts."""
+    """Return a function that formats the count in a column of a row, "-" for null."""
     return lambda row: "-" if row[name] is None else format_count(row[name])
 
 
-# Headings name the tests; the frame keeps its older column names.
+# Headings name the tests as the glossary does; callers read the older column names of the frame.
 _COLUMNS: Columns = (
     ("policy", "{policy}"),
     ("design", "{design}"),
@@ -152,10 +160,11 @@ _COLUMNS: Columns = (
 
 @dataclass(frozen=True)
 class _Arm:
-    """The items that only one policy would show, by recall (f64[recalls]).
+    """The items that only one of two policies would show, summed by recall.
 
-    ``size`` is their number, ``sum`` their expected total reward, ``squares`` the sum of squared
-    expected rewards, and ``noise`` the variance of their total reward.
+    All arrays are f64[recalls]. ``size`` is the number of items, and ``sum`` their expected total
+    reward. ``squares`` is the sum of their squared expected rewards, and ``noise`` the variance of
+    their total reward.
     """
 
     size: Floats
@@ -176,18 +185,18 @@ def plan(
     reward_range: tuple[float, float] | None = None,
     extra: Sequence[Annotated[int, Within(1, 20)]] = (1, 3),
 ) -> Plan:
-    """Forecast how many recalls each design needs to compare policies.
+    """Forecast the number of recalls that each design needs to compare policies.
 
-    The designs without a challenge are the log's own probes and one probe per recall from the 90
-    ranks below the results. The others are a challenge with extra items, a challenge by lot, and
-    an A/B test by recall. The anytime-valid test has the error share of the log's next
-    comparison; see ``memlab.verdict``.
+    Two designs have no challenge: the log's own probes, and one probe per recall from the 90 ranks
+    below the results. The others are a challenge with extra items, a challenge that shows either
+    policy's item by lot, and an A/B test by recall. The anytime-valid test has the error share of
+    the log's next comparison; see ``memlab.verdict``.
 
     Parameters
     ----------
     slates
-        The tables of a log, or a lab. The log needs some tens of rewards; any policy may have
-        logged it.
+        The tables of a log, or a lab. The log needs at least some tens of rewards. Any policy may
+        have logged it.
     policies
         The policies to compare, as for ``memlab.evaluate``.
     horizon
@@ -255,19 +264,19 @@ def plan(
     )
     if expected is None:
         raise InputError(
-            "The log has too few rewards or clusters for a model of rewards, so there is nothing to plan by yet. Log more "
+            "The log has too few rewards or clusters to fit a model of rewards, so no experiment can be planned. Log more "
             "recalls with feedback."
         )
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
     if base not in top_ks:
         raise InputError(
-            f"The baseline {base} cannot be scored on this log. Pass another baseline."
+            f"The baseline {base} cannot be scored on this log. Pass the name of another policy as baseline."
         )
     residual = log.reward[log.answered] - expected[log.answered]
     low, high = settings.reward_range
     binary = bool(np.isin(log.reward[log.answered], (low, high)).all())
-    # Rewards of 0 and 1 have the variance of a coin; others get the residual variance of the model.
+    # Rewards of two values have the variance of a coin; other rewards get the residual variance of the model.
     noise = (
         (expected - low) * (high - expected)
         if binary
@@ -309,14 +318,14 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     reach = np.maximum(own.size, other.size) * unit
     deep = np.full(1, _PROBE_DEPTH * unit)
-    # A weight of 1/p, applied with probability p, multiplies squares by 1/p.
+    # A reward that is observed with probability p and divided by p has a square that is 1/p times as large.
     squares = own.squares + own.noise
     rows = []
 
     def design(
         label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0
     ) -> None:
-        """Add a row with the recalls that a design needs, given its variance."""
+        """Add the row of a design, given the variance of its observation in each recall."""
         spread = math.sqrt(float(variance.mean()) + between)
         mean = float(gap.mean())
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
@@ -379,9 +388,9 @@ def _designs(
 
 
 def _draw_variance(arm: _Arm, draws: int) -> Floats:
-    """Return the variance of an arm's weighted sum, f64[recalls].
+    """Return the variance of an arm's weighted sum if ``draws`` of its items are shown.
 
-    ``draws`` of its items are shown.
+    The result is f64[recalls].
     """
     size = np.maximum(arm.size, 1.0)
     rate = np.minimum(draws / size, 1.0)
@@ -397,9 +406,10 @@ def _sum_arm(
     noise: Floats,
     typical: float,
 ) -> _Arm:
-    """Sum expected rewards and noise of the items of an arm by recall.
+    """Sum the expected rewards and the noise of one policy's own items, by recall.
 
-    Items outside the pools have the reward ``typical``.
+    ``rows`` are candidates of the log. ``outside`` counts the items outside the logged pools, each
+    of which has the expected reward ``typical``.
     """
 
     def by_recall(values: Floats) -> Floats:
@@ -414,7 +424,7 @@ def _sum_arm(
 
 
 def _power_quantile(level: float) -> float:
-    """Return z of the level plus z of a power of .8."""
+    """Return the normal quantile of the level plus that of a power of 80%."""
     return _level_quantile(level) + float(ndtri(0.8))
 
 

@@ -1,19 +1,19 @@
-"""Examination of the positions of a result list, from randomly placed items.
+"""Estimate how often users examine each position, from randomly placed items.
 
-A probe is at a random position among the results. So an item of rank k is at position k or k + 1
-at random: the same item, seen at two positions. Of S items shown, it moves with probability k/S;
-a lower reward after the move is an effect of the position alone. This is intervention harvesting
-(Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019). The probe itself is at each of the S
-positions equally often.
+A probe is at a random position among the results, so it moves the items below it down by one. An
+item of rank k is at position k or k + 1 at random. It is then the same item, seen at two positions.
+Of S items shown, it moves with probability k/S. A lower reward after the move is an effect of the
+position alone. This is intervention harvesting (Agarwal, Zaitsev, Wang, Li, Najork & Joachims
+2019). The probe itself is at each of the S positions equally often.
 
-Under the position-based model, the reward of an item is its value times theta of its position,
-here theta_k = k^-eta. Given that an item has a reward at one of its positions, the position
-follows a logistic regression on eta. The randomness of positions is tested, not assumed: the
-position of a probe must depend neither on its rank nor on a constant.
+Under the position-based model, the reward of an item is its value times the examination rate theta
+of its position, here theta_k = k^-eta. Given that an item has a reward at one of its positions, the
+position follows a logistic regression on eta. The randomness of positions is tested, not assumed:
+the position of a probe must depend neither on its rank nor on a constant.
 
 A challenge by lot orders its items by the best rank that any pack gives them, so a better item is
-rarely below a worse one. But the number of drawn items above an item is random, and so is its
-position less the mean of its possible positions.
+rarely below a worse one. But the number of drawn items above an item is random. So is its position
+minus the mean of its possible positions.
 """
 
 from __future__ import annotations
@@ -39,24 +39,30 @@ __all__ = [
 ]
 
 _MIN_P = 0.001
-"""The p-value below which positions do not count as random; as for the gates."""
+"""The p-value below which positions do not count as random, equal to that of the gates."""
 _EVEN = 1e-6
-"""The rounding of a logged propensity: up to it, a draw counts as an even lot."""
+"""The difference of propensities up to which a draw counts as an even lot.
+
+Logged propensities are rounded.
+"""
 _MAX_PROBES = 3
-"""The number of probes of a recall that are compared with its other items; more add work and little information."""
+"""The number of probes of a recall that are compared with its other items.
+
+More probes add work and little information.
+"""
 
 
 @dataclass(frozen=True)
 class PairedItems:
-    """The other items that each probe was shown with.
+    """The items that each probe was shown with.
 
-    For each probe, ``probe`` is its row and ``probe_size`` the number of items of its recall. The
-    other attributes have a value for each pair of a probe and another item:
+    ``probe`` is the row of each probe, and ``probe_size`` the number of items that its recall
+    showed. The other attributes have a value for each pair of a probe and another item:
 
-    - ``row``: the other item
-    - ``at``: its position without the probe, from 1
-    - ``moved``: whether the probe is above it
-    - ``size``: the number of items shown
+    - - ``row``: the row of the other item
+      - ``at``: the position of the other item without the probe, from 1
+      - ``moved``: whether the probe is above the other item
+      - ``size``: the number of items that the recall showed
     """
 
     probe: Ints
@@ -70,7 +76,7 @@ class PairedItems:
 def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
     """Return the pairs of probes and other items; None if positions are not random.
 
-    ``ranks`` is f64[n], scaled to 0..1.
+    ``ranks`` is the rank of each candidate by the score, f64[n], scaled to 0..1.
     """
     exposed = np.flatnonzero(log.exposed)
     recall, position = log.recall[exposed], log.position[exposed]
@@ -113,9 +119,10 @@ def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
 
 
 def random_position_p(places: PairedItems, log: Log) -> float:
-    """Test whether rewards depend on the position, from the random positions alone.
+    """Test whether rewards depend on the position, using random positions only.
 
-    Nothing else differs between the positions of an item, so no model is needed.
+    An item differs between its two positions in nothing else, so no model of rewards is needed.
+    Returns a p-value.
     """
     reward = np.nan_to_num(log.reward)
     stays = (places.size - places.at) / places.size
@@ -129,13 +136,14 @@ def random_position_p(places: PairedItems, log: Log) -> float:
 
 
 def lot_position_p(log: Log) -> float | None:
-    """Test whether rewards depend on the position in a challenge by lot.
+    """Test whether rewards depend on the position in challenges by lot.
 
-    None if there was none.
+    Returns a p-value, or None if the log has no challenge by lot that can be tested.
 
     The number of drawn items above an item is random. Of n items on which packs differ, d are
-    shown, all with the same probability. Given a drawn item, another one is shown with
-    probability (d - 1) / (n - 1); given a certain item, with probability d / n.
+    shown, all with the same probability. If an item was drawn, each other item was drawn with
+    probability (d - 1) / (n - 1). If an item was certain, each other item was drawn with
+    probability d / n.
     """
     parts = []
     for number, challenge in enumerate(read_challenges(log)):
@@ -164,13 +172,13 @@ def lot_position_p(log: Log) -> float | None:
             free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count
         )
         even = np.abs(log.propensity[row] - draws / count) < _EVEN
-    # Recalls whose items were not drawn by an even lot say nothing here.
+    # Recalls whose items were not drawn by an even lot are left out: the formula of the usual position does not hold.
     uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
     width = int(rank.max()) + 1
     key = recall * width + rank
 
     def before(subset: NDArray[np.bool_]) -> Floats:
-        """Count the subset's items ranked above each item, with ties counted half."""
+        """Count the subset's items ranked above each item; ties count as half."""
         keys = key[subset]
         lower, upper = (np.searchsorted(keys, key, side=side) for side in ("left", "right"))
         return np.asarray((lower + upper - subset) / 2 - np.searchsorted(keys, recall * width))
@@ -185,7 +193,7 @@ def lot_position_p(log: Log) -> float | None:
 
 
 def _mean_log_position(size: Ints) -> Floats:
-    """Return the mean of log(position) over the positions 1..size."""
+    """Return the mean of log(position) over positions 1 to ``size``, for each size."""
     return np.array(
         [np.log(np.arange(1, last + 1)).mean() if last else 0.0 for last in range(size.max() + 1)]
     )[size]
@@ -193,20 +201,21 @@ def _mean_log_position(size: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Examination:
-    """The estimated examination of positions, theta_k = k^-eta.
+    """The estimated examination rates of positions, theta_k = k^-eta.
 
-    ``eta`` is a function, ``solve``, of the sums of ``counts`` (f64[recalls, c]).
+    ``eta`` is the estimate. ``counts`` (f64[recalls, c]) are the sums from which ``solve`` computes
+    eta.
     """
 
     eta: Estimate
     counts: Floats = field(repr=False)
     _cells: _Cells = field(repr=False)
     _extras: Ints = field(repr=False)
-    """For each candidate: the number of items at random positions in its recall."""
+    """For each candidate: the number of probes and drawn items that its recall showed."""
     _others: Ints = field(repr=False)
-    """For each candidate: the number of other items in its recall."""
+    """For each candidate: the number of items that its recall was certain to show."""
     _at: Ints = field(repr=False)
-    """For each candidate: its position among those, 0 for a probe and for items not shown."""
+    """For each candidate: its position among the certain items, 0 for other candidates."""
 
     def solve(self, counts: Floats) -> Floats:
         """Return eta, f64[...], from sums of counts f64[..., c]."""
@@ -217,9 +226,9 @@ class Examination:
         return np.asarray(np.asarray(position, dtype=np.float64) ** -eta)
 
     def average(self, eta: float) -> Floats:
-        """Return the mean examination of each candidate over its possible positions, f64[n].
+        """Return each candidate's mean examination over its possible positions, f64[n].
 
-        1 for candidates that were not shown.
+        The value is 1 for candidates that were not shown.
         """
         examination = np.ones(len(self._at))
         keys, inverse = np.unique(
@@ -232,7 +241,7 @@ class Examination:
                     self.theta(np.arange(1, extras + others + 1), eta).mean() if extras else 1.0
                 )
                 continue
-            # The number of extra items above the item is hypergeometric.
+            # The number of extra items above the item follows a hypergeometric distribution.
             before = np.arange(extras + 1)
             ways = [
                 math.comb(at - 1 + j, j) * math.comb(others - at + extras - j, extras - j)
@@ -248,7 +257,7 @@ class Examination:
 def estimate_examination(places: PairedItems, log: Log, level: float) -> Examination | None:
     """Estimate how often users examine each position.
 
-    None if no item at a random position has a reward.
+    Returns None if no item at a random position has a reward.
     """
     reward = np.nan_to_num(log.reward)
     cells = _Cells(np.unique(places.probe_size))
@@ -268,9 +277,10 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 
 
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
-    """Return the extra items, other items and position of each candidate.
+    """Return how each candidate was placed among the items of its recall.
 
-    The position is that among the other items of its recall.
+    The arrays are int64[n]: the number of items with a propensity below 1 that its recall showed,
+    the number of certain items, and its position among the certain items.
     """
     exposed = np.flatnonzero(log.exposed)
     exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]
@@ -288,11 +298,12 @@ def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
 
 
 class _Cells:
-    """The layout of the counts that eta is estimated from, by the number S of items shown.
+    """The layout of the counts from which eta is estimated.
 
-    For each k below S there are two columns: the rewards at position k and at k + 1 of items that
-    may be at both. Two more columns hold the rewards of probes, and those times the logarithm of
-    the position.
+    Counts are kept for each number S of items that a recall showed. For each position k below S
+    there are two columns: the rewards at k, and at k + 1, of items that may be at both positions.
+    Two more columns hold the sum of the rewards of probes, and the sum of these
+    rewards times the logarithm of the position.
     """
 
     def __init__(self, sizes: Ints) -> None:
@@ -304,7 +315,7 @@ class _Cells:
             self.width += 2 * size
 
     def solve(self, counts: Floats) -> Floats:
-        """Estimate eta by maximum likelihood, with Newton's method.
+        """Estimate eta by maximum likelihood, with Newton's method; NaN without rewards.
 
         The likelihood is concave, so the steps converge from any start.
         """

@@ -1,4 +1,4 @@
-"""Preparation of ``evaluate``, ``tune`` and ``plan``: arguments, policies, log."""
+"""Check the arguments of ``evaluate``, ``tune`` and ``plan``, and read the log."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class HasSlates(Protocol):
 class Settings:
     """The settings of an evaluation.
 
-    ``measure`` is "feedback" or "labels"; ``metric`` is the label metric that ranks the policies.
+    ``measure`` is "feedback" or "labels". ``metric`` is the metric of labels that ranks the
+    policies.
     """
 
     measure: Literal["feedback", "labels"]
@@ -63,7 +64,7 @@ class Settings:
 
     @checked
     def by(self, metric: str) -> Settings:
-        """Return the settings with another metric."""
+        """Return the settings with another metric of labels."""
         return replace(self, metric=metric)
 
 
@@ -71,8 +72,8 @@ class Settings:
 class Prepared:
     """A log with the policies to evaluate on it.
 
-    ``schema`` is that of the candidates; ``features`` are the names of the columns that describe
-    them.
+    ``schema`` is that of the candidates. ``features`` are the names of the columns that describe
+    candidates.
     """
 
     settings: Settings
@@ -147,7 +148,10 @@ def _weight_positions(settings: Settings) -> Settings:
 def with_baseline(
     rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
 ) -> tuple[list[Ranker], str]:
-    """Return the rankers with the logged ranking among them, and the name of the baseline."""
+    """Return the rankers, with the logged ranking among them, and the baseline's name.
+
+    The logged ranking is added if the baseline is omitted or is the logged ranking.
+    """
     if own is not None and own.name in (ranker.name for ranker in rankers):
         own = None
     if baseline is not None:
@@ -159,7 +163,7 @@ def with_baseline(
                 "policy to compare with", baseline, names if own is None else [*names, own.name]
             )
         return rankers, baseline
-    # Without a baseline, policies are compared with the one that logged, so that the difference is a change.
+    # By default policies are compared with the policy that logged, so that a difference is the effect of a change.
     hashes = (
         log.decisions["pack_hash"].unique().to_list()
         if "pack_hash" in log.decisions.columns
@@ -174,9 +178,9 @@ def with_baseline(
 
 
 _MAX_MISSING = 0.1
-"""The share of missing feedback up to which the caller need not say how it counts.
+"""The share of missing feedback up to which the caller need not choose how it counts.
 
-Its treatment can move a mean reward by at most a tenth of the range.
+Up to this share, the treatment can move a mean reward by at most a tenth of the range.
 """
 
 
@@ -187,9 +191,9 @@ def check_missing(log: Log) -> None:
     if not single_reward and log.silent <= _MAX_MISSING:
         return
     problem = (
-        f"Every reward in the log is {rewards[0]:g}, and {log.silent:.0%} of what was shown has none"
+        f"Every reward in the log is {rewards[0]:g}, and {log.silent:.0%} of the items shown have none"
         if single_reward
-        else f"{log.silent:.0%} of what was shown has no reward"
+        else f"{log.silent:.0%} of the items shown have no reward"
     )
     raise InputError(
         f'{problem}: set what missing feedback counts as. missing="zero": a reward of 0 (not useful); "censor": left '
@@ -207,14 +211,16 @@ def check_settings(
     labels: pl.DataFrame | None,
     cluster: str | None,
 ) -> Settings:
-    """Return the checked settings; raise UnknownName or InputError for invalid ones."""
+    """Return the checked settings; raise InputError for invalid ones."""
     chosen: Missing = "censor" if missing is None else missing
     if not 0 < level < 1:
-        raise InputError(f"level is a probability between 0 and 1, such as .95; not {level!r}.")
+        raise InputError(
+            f"level must be a probability between 0 and 1, such as .95, not {level!r}."
+        )
     low, high = reward_range
     if low >= high:
         raise InputError(
-            f"reward_range is the minimum and the maximum reward, in this order; not {reward_range!r}."
+            f"reward_range must be the minimum and the maximum reward, in this order, not {reward_range!r}."
         )
     span = (
         horizon

@@ -1,9 +1,8 @@
 """Confidence sequences: intervals that hold at every interim analysis at once.
 
-The estimand is the running mean of the conditional mean of each observation given the past; it
-may change over time. Let x_t be an observation, m_t its mean
-given the past, and e_t its expectation from earlier data. Let s be a rate such that
-1 + s (x_t - e_t) >= 0 for every possible x_t. Then
+The estimand is the running mean of each observation's conditional mean given the past, which may
+change over time. Let x_t be an observation, m_t its mean given the past, and e_t its expectation
+from earlier data. Let s be a rate such that 1 + s (x_t - e_t) >= 0 for every possible x_t. Then
 
     exp(s sum(e - m)) prod(1 + s (x - e))
 
@@ -13,16 +12,16 @@ to Howard, Ramdas, McAuliffe & Sekhon (2021, Theorem 4) and Waudby-Smith, Wu, Ra
 Karampatziakis & Mineiro (2022).
 
 A mixture over rates is a supermartingale too. By Ville's inequality it ever exceeds 1/alpha with
-probability at most alpha; the confidence set holds all means for which it does not. Each end of
-the interval has half of alpha. The lower bound of an observation must be known in advance: it
-follows from the range of the rewards and the logged probabilities.
+probability at most alpha. The confidence set holds all means for which the mixture stays below
+1/alpha. Each end of the interval has half of alpha. The lower bound of an observation must be known
+in advance: it follows from the range of the rewards and the logged probabilities.
 
-An observation whose range is too wide for a rate is shrunk towards its lower bound f. The terms
-x, e and m are replaced by f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the
-condition holds. Because m is at least the last of these, the process with m itself is smaller
-still. So the estimand stays the mean of all m with equal weights. A recall with many disputed
-items lowers the lower end by at most its own share, (1 - c) (m - f) / t. Without shrinking, each
-such recall would rule out all rates that are too large for it.
+An observation whose range is too wide for a rate is shrunk towards its lower bound f. The terms x,
+e and m are replaced by f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the
+condition holds. Because m is at least f + c (m - f), the process with m itself is smaller still. So
+the estimand stays the mean of all m with equal weights. A recall with many disputed items lowers
+the lower end by at most its own share, (1 - c) (m - f) / t. Without shrinking, each such recall
+would rule out all rates that are too large for its range.
 """
 
 from __future__ import annotations
@@ -48,26 +47,32 @@ __all__ = [
 
 
 RATES: Floats = np.array([0.006, 0.015, 0.03, 0.045, 0.06, 0.075, 0.09, 0.13, 0.2])
-"""Rates in units of 1 / the range of rewards. The best rate is the difference over the variance of an observation."""
+"""The rates of the mixture, in units of 1 / the range of rewards.
+
+The best rate is the difference divided by the variance of an observation.
+"""
 
 WEIGHTS: Floats = np.array([0.02, 0.05, 0.1, 0.15, 0.24, 0.2, 0.15, 0.05, 0.04])
-"""The weight of each rate in the mixture. They sum to 1, and more than half of it is on rates of .06 to .09."""
+"""The weight of each rate in the mixture.
+
+The weights sum to 1, and more than half of the weight is on rates of .06 to .09.
+"""
 
 
 _POWER = 0.8416
-"""The .8 quantile of the standard normal distribution: forecasts have a power of 80%."""
+"""The .8 quantile of the standard normal distribution, because forecasts have a power of 80%."""
 
 _REACH = 0.9
-"""How far below its expectation a shrunk observation may fall, in units of 1 / rate.
+"""The distance by which a shrunk observation may fall below its expectation, times the rate.
 
-With one slate of 50 items among slates of 5, the median number of recalls that a difference needs is 375 at .9, 387 at
-.7 and 428 at 0.
+With one slate of 50 items among slates of 5, the median number of recalls that a difference needs
+is 375 at .9, 387 at .7 and 428 at 0.
 """
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The running mean and its confidence bounds after each observation, f64[n] each."""
+    """The running mean of n observations, and its confidence bounds: f64[n] each."""
 
     mean: Floats
     low: Floats
@@ -75,11 +80,11 @@ class Bounds:
 
 
 def level_of(number: int, level: float) -> float:
-    """Return the confidence level assigned to a log's nth comparison.
+    """Return the confidence level of the comparison with this number in a log.
 
-    Its error is 6 / (pi number)^2 of 1 - ``level``. These shares sum to 1 over all numbers. So
-    all comparisons hold together at ``level``, and a level that is fixed when a comparison begins
-    never has to change.
+    The error of comparison number k is 6 / (pi k)^2 of 1 - ``level``. These shares sum to 1 over
+    all numbers, so all comparisons hold together at ``level``. The level is fixed when a comparison
+    begins, and never has to change.
 
     >>> [round(level_of(number, 0.95), 4) for number in (1, 2, 3)]
     [0.9696, 0.9924, 0.9966]
@@ -97,13 +102,13 @@ def sequence(
     unit: float = 1.0,
     level: float = 0.95,
 ) -> Bounds:
-    """Compute the confidence sequence of f64[n] observations.
+    """Compute the confidence sequence of the running mean of n observations.
 
     Each observation must lie between ``floor`` and ``ceiling`` (f64[n]), which are known in
-    advance. An observation may be the sum of a block of ``sizes`` (f64[n], 1 by default)
-    dependent recalls. Observations that are known only within bounds are ``lower`` and ``upper``:
-    the lower end of the sequence then holds for the former, the upper end for the latter. The
-    range of the rewards is ``unit``.
+    advance. An observation may be the sum of a block of ``sizes`` (f64[n], 1 by default) dependent
+    recalls. An observation that is known only within bounds is given by ``lower`` and ``upper``.
+    The lower end of the sequence then holds for ``lower``, the upper end for ``upper``. The range
+    of the rewards is ``unit``.
 
     >>> ones = np.ones(400)
     >>> bounds = sequence(ones, floor=0 * ones, ceiling=ones)
@@ -112,9 +117,13 @@ def sequence(
     """
     upper = lower if upper is None else upper
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-        raise InputError("A confidence sequence needs finite observations.")
+        raise InputError(
+            "A confidence sequence needs finite observations. Leave out NaN and infinite values."
+        )
     if ((lower < floor - 1e-9) | (upper > ceiling + 1e-9)).any():
-        raise InputError("An observation lies outside the bounds that were fixed before it.")
+        raise InputError(
+            "An observation lies outside its floor and ceiling. Check the logged propensities and the range of the rewards."
+        )
     alpha = (1 - level) / 2
     sizes = np.ones(len(lower)) if sizes is None else sizes
     low = _lower(lower, floor, sizes, unit, alpha)
@@ -145,9 +154,9 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
 
 
 def _shrink_factor(reach: Floats) -> Floats:
-    """Return the factor c by which an observation is shrunk.
+    """Return the factor c by which each observation is shrunk.
 
-    ``reach`` is its range times the rate.
+    ``reach`` is the range of the observation below its expectation, times the rate.
     """
     return np.where(reach < 1, 1.0, _REACH / np.maximum(reach, 1.0))
 
@@ -155,7 +164,7 @@ def _shrink_factor(reach: Floats) -> Floats:
 def rate_penalty(rate: Floats, scale: Floats) -> Floats:
     """Return psi of the empirical Bernstein process, for rates below 1 / ``scale``.
 
-    It is (-log(1 - c s) - c s) / c^2 for the rate s and the scale c (Fan, Grama & Liu 2015).
+    The value is (-log(1 - c s) - c s) / c^2 for the rate s and the scale c (Fan, Grama & Liu 2015).
     """
     reach = np.minimum(rate * scale, 1 - 1e-12)
     return np.asarray((-np.log1p(-reach) - reach) / scale**2)
@@ -164,9 +173,9 @@ def rate_penalty(rate: Floats, scale: Floats) -> Floats:
 def log_mixture(
     excess: Floats, penalty: Floats, rates: Floats, weights: Floats = WEIGHTS
 ) -> Floats:
-    """Return the logarithm of the mixture over rates, f64[n].
+    """Return the logarithm of the mixture over rates after each observation, f64[n].
 
-    ``excess`` is f64[n]; ``penalty`` is f64[rates, n].
+    ``excess`` (f64[n]) is multiplied by each rate, and ``penalty`` (f64[rates, n]) is subtracted.
     """
     exponent = rates[:, None] * excess - penalty + np.log(weights)[:, None]
     top = exponent.max(axis=0)
@@ -176,11 +185,11 @@ def log_mixture(
 def recalls_of_sequence(
     gap: float, spread: float, scale: Floats, *, unit: float, level: float
 ) -> int | None:
-    """Forecast after how many observations a sequence excludes zero with a power of .8.
+    """Forecast the observations after which a sequence excludes zero.
 
-    ``gap`` is the mean of an observation and above 0; ``spread`` is its standard deviation.
-    ``scale`` (f64[n]) is a sample of how far below zero observations can be. None if more than
-    ten million observations are needed.
+    The forecast has a power of .8. ``gap`` is the mean of an observation and above 0; ``spread`` is
+    its standard deviation. ``scale`` (f64[n]) is a sample of how far below zero observations can
+    be. The result is None if more than ten million observations are needed.
     """
     if not gap > 0:
         return None
@@ -193,11 +202,11 @@ def recalls_of_sequence(
 
 
 def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) -> int | None:
-    """Forecast after how many observations like ``values`` a sequence excludes zero.
+    """Forecast how many observations like ``values`` a sequence needs to exclude zero.
 
-    The forecast has a power of .8 and uses the mean growth of the process at each rate. The
-    arrays ``values``, with a mean above 0, and ``floor`` are f64[n]. The result is None if more
-    than ten million observations are needed.
+    The forecast has a power of .8 and uses the mean growth of the process at each rate. ``values``
+    (f64[n]) has a mean above 0, and ``floor`` (f64[n]) is the minimum of each observation. The
+    result is None if more than ten million observations are needed.
     """
     mean = float(values.mean())
     if len(values) < 2 or not mean > 0:
@@ -210,10 +219,10 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
 
 
 def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
-    """Return the first count at which the mixture excludes zero with a power of .8.
+    """Return the number of observations at which the mixture excludes zero.
 
-    ``growth`` and ``spread`` (f64[rates]) are the mean and deviation of the growth of each rate
-    per observation.
+    The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
+    of the growth of the process at each rate per observation.
     """
     counts = np.unique(np.geomspace(10, 1e7, 600).astype(np.int64)).astype(np.float64)
     reached = growth[:, None] * counts - _POWER * spread[:, None] * np.sqrt(counts)

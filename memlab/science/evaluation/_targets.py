@@ -1,4 +1,8 @@
-"""The items that each policy would have shown, re-scored or re-recalled."""
+"""The items that each policy would have shown in each logged recall.
+
+A policy is either re-scored on the logged pool, or its recalls are repeated on the past state of
+the lab.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +64,7 @@ SLOT = "recall-score"
 
 
 def _form_as_text(form: object) -> Any:
-    """Return a Hy form as text, and a ``Misfit`` for any other object."""
+    """Return the text of a Hy form, or a ``Misfit`` for any other object."""
     text = policy_form_text(form)
     return Misfit("a Hy form", describe_value(form)) if text is None else text
 
@@ -68,10 +72,12 @@ def _form_as_text(form: object) -> Any:
 PolicySpec: TypeAlias = (
     str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
 )
-"""A policy to evaluate.
+"""A policy to evaluate, in one of these forms:
 
-The name, path, text or object of a pack; the text or object of a recall-score; a Polars expression over the candidates;
-or the name of a column of scores.
+- the name, path, text or object of a pack
+- the text or object of a recall-score policy
+- a Polars expression over the candidates
+- the name of a column of scores
 """
 
 
@@ -118,7 +124,7 @@ def make_rankers(
     hashes: dict[str, str] = {}
     for ranker in rankers:
         if ranker.name in hashes and hashes[ranker.name] == ranker.hash:
-            raise InputError(f"The policy {ranker.name} is given twice.")
+            raise InputError(f"The policy {ranker.name} is given twice. Pass each policy once.")
         hashes[ranker.name] = ranker.hash
     names = [ranker.name for ranker in rankers]
     return [
@@ -130,8 +136,8 @@ def make_rankers(
 
 
 def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a policy."""
-    # Texts and paths are recognised before names, so that a name can never hide a policy.
+    """Build the ranker of a policy in any of the forms of ``PolicySpec``."""
+    # Texts and paths are recognised before names, so that no name of a pack or column can hide a policy.
     if isinstance(spec, pl.Expr):
         return _of_expression(spec, schema)
     if isinstance(spec, Pack | Path):
@@ -149,7 +155,8 @@ def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
         return _of_pack(load_pack(text), schema)
     if text in schema.names() and text in pack_names():
         raise InputError(
-            f'"{text}" is a pack and a column of the candidates: pass load_pack("{text}") or pl.col("{text}").'
+            f'"{text}" is the name of both a pack and a column of the candidates. Pass load_pack("{text}") or '
+            f'pl.col("{text}").'
         )
     if text in pack_names():
         return _of_pack(load_pack(text), schema)
@@ -159,7 +166,7 @@ def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
 
 
 def _is_pack(text: str) -> bool:
-    """Return whether a text is that of a pack."""
+    """Return whether the code of a policy text begins with "(pack"."""
     lines = (
         line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";")
     )
@@ -181,9 +188,10 @@ def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
 
 
 def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
-    """Return the columns that a policy needs.
+    """Return the columns of the candidates that a policy needs.
 
-    A test of sets that the log lacks is computed from its sets.
+    A comparison of two sets that the log lacks as a column is computed from the columns of both
+    sets.
     """
     names: dict[str, None] = {}
     for name in policy.inputs:
@@ -193,9 +201,9 @@ def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
 
 
 def _of_text(text: str, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a policy text.
+    """Build the ranker of the text of a recall-score policy.
 
-    It may read declared features and all columns of the log.
+    The text may read declared features and all columns of the log.
     """
     declared = get_slot(SLOT).signature
     columns = {
@@ -210,17 +218,17 @@ def _of_text(text: str, schema: pl.Schema) -> Ranker:
 
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a compiled policy."""
+    """Build the ranker of a compiled policy, which must return a number or a boolean."""
     if policy.signature.returns not in ("num", "bool"):
         raise InputError(
-            f"The policy {policy.name} returns a {policy.signature.returns}; a ranking needs a number."
+            f"The policy {policy.name} returns a {policy.signature.returns}. Return a number or a boolean to rank by."
         )
     name = policy.name if policy.name != SLOT else f"{SLOT} [{policy.hash[:8]}]"
     return Ranker(name, "policy", _columns_read(policy, schema), text, policy.hash, policy)
 
 
 def _policy_type(dtype: pl.DataType) -> InputType | None:
-    """Return a column's type in the policy language, or None."""
+    """Return the policy language's type for a column type; None if there is none."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:
@@ -231,7 +239,7 @@ def _policy_type(dtype: pl.DataType) -> InputType | None:
 
 
 def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a Polars expression."""
+    """Build the ranker of a Polars expression, whose columns must all be in the log."""
     reads = tuple(dict.fromkeys(expression.meta.root_names()))
     for column in reads:
         if column not in schema.names():
@@ -244,10 +252,10 @@ def _of_expression(expression: pl.Expr, schema: pl.Schema) -> Ranker:
 
 
 def _of_column(name: str, schema: pl.Schema) -> Ranker:
-    """Return the ranker of a column of scores."""
+    """Build the ranker of a column of scores, which must be numeric or boolean."""
     if not (schema[name].is_numeric() or schema[name] == pl.Boolean):
         raise InputError(
-            f"Column {name} of the candidates holds {schema[name]}; scores are numbers."
+            f"Column {name} of the candidates has the type {schema[name]}, and scores are numbers. Name a numeric column."
         )
     return Ranker(
         name, "column", (name,), f'pl.col("{name}")', _hash(name), expression=pl.col(name)
@@ -255,7 +263,7 @@ def _of_column(name: str, schema: pl.Schema) -> Ranker:
 
 
 def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | None:
-    """Build a ranker that repeats the logged ranking, or None without scores."""
+    """Build a ranker that repeats the logged ranking; None without ranks and scores."""
     present = candidates.select(
         pl.col(name).is_not_null().any() for name in ("score", "rank") if name in schema.names()
     ).collect()
@@ -278,28 +286,28 @@ def make_logged_ranker(candidates: pl.LazyFrame, schema: pl.Schema) -> Ranker | 
 
 
 def _numeric_columns(schema: pl.Schema) -> list[str]:
-    """Return the numeric columns that may be scores."""
+    """Return the names of the numeric columns that may hold scores."""
     return [name for name, dtype in schema.items() if dtype.is_numeric() and name not in RESERVED]
 
 
 def _hash(text: str) -> str:
-    """Return the sha256 of a text."""
+    """Return the hexadecimal SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-# Fingerprints: whether a log's features are those that a policy would have read.
+# Fingerprints tell whether a logged feature has the value that a policy would compute.
 #
 # A feature that depends on settings, slots or the embedder is logged with a fingerprint. A policy may be re-scored on
-# the logged pool only if each feature that it reads has, in every recall, the fingerprint of the policy's own pack. The
-# features of a log without fingerprints (an imported frame) are trusted, and the evaluation says so.
+# the logged pool only if each feature that it reads has, in every recall, the fingerprint of the policy's own pack. A
+# log without fingerprints (an imported frame) is trusted, and the evaluation says so.
 
 
 @dataclass(frozen=True)
 class Fingerprints:
     """The fingerprints of a log's features.
 
-    ``logged`` has one mapping of feature to fingerprint for each that occurs; ``embedder`` is the
-    fingerprint of the embedder that a policy would use.
+    ``logged`` has each distinct mapping of feature to fingerprint that occurs in the log.
+    ``embedder`` is the fingerprint of the embedder that a policy would use.
     """
 
     logged: tuple[Mapping[str, str], ...]
@@ -307,17 +315,17 @@ class Fingerprints:
 
     @property
     def thinned(self) -> bool:
-        """Whether the features of some recalls were removed."""
+        """Whether ``lab.upkeep.thin`` removed the features of some recalls."""
         return any(THINNED in fingerprints for fingerprints in self.logged)
 
     @property
     def any(self) -> bool:
-        """Whether the log has fingerprints."""
+        """Whether any recall was logged with fingerprints."""
         return any(self.logged)
 
     def objections(self, ranker: Ranker, schema: pl.Schema) -> list[str]:
-        """Return the reasons why a ranker cannot re-score the logged pool; empty if it can."""
-        # Reasons are listed from the coarsest: a column that is absent has no fingerprint to compare.
+        """Return the reasons why a ranker cannot re-score the logged pool; empty if none."""
+        # The most general reasons come first: an absent column has no fingerprint to compare.
         thinned = sorted(
             {fingerprints[THINNED] for fingerprints in self.logged if THINNED in fingerprints}
         )
@@ -375,8 +383,8 @@ class Fingerprints:
 def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fingerprints:
     """Read the fingerprints of a table of decisions.
 
-    ``lab_embedder`` is the fingerprint of the lab's embedder, if there is a lab. Otherwise the
-    log's own counts, or that of the embedder shipped with memlab.
+    ``lab_embedder`` is the fingerprint of the lab's embedder, if there is a lab. Without one, the
+    log's own embedder counts if the log names exactly one.
     """
     if "fingerprints" not in decisions.columns:
         return Fingerprints(({},), lab_embedder)
@@ -386,11 +394,11 @@ def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fing
             read = json.loads(text) if text else {}
         except json.JSONDecodeError as error:
             raise InputError(
-                f"A value of fingerprints in decisions is no JSON object: {error}."
+                f"A value in the column fingerprints of decisions is not valid JSON: {error}. Log a JSON object, or null."
             ) from None
         if not isinstance(read, dict):
             raise InputError(
-                f"A value of fingerprints in decisions is no JSON object but {type(read).__name__}."
+                f"A value in the column fingerprints of decisions is a JSON {type(read).__name__}. Log an object, or null."
             )
         logged.append(read)
     embedders = {fingerprints["embedder"] for fingerprints in logged if "embedder" in fingerprints}
@@ -400,24 +408,23 @@ def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fing
 
 
 def _hyphenate(name: str) -> str:
-    """Return a name with hyphens for underscores."""
+    """Return a column name with hyphens for underscores, like a feature's name."""
     return name.replace("_", "-")
 
 
 def _join_fingerprints(fingerprints: set[str | None]) -> str:
-    """Join fingerprints for a message."""
+    """Return fingerprints as one sorted text, separated by commas, for a message."""
     return ", ".join(sorted(str(value) for value in fingerprints))
 
 
-# The items that a policy would show: the top-k of each recall by strict rank.
+# The items that a policy would show are the top-k of each recall, by strict rank.
 
 
 def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
     """Return the rows and ranks (from 1) of the ``limit[d]`` best scores of each recall ``d``.
 
-    ``recall`` (int64[n]) ascends; rows of one recall are ordered by memory id, which breaks ties.
-    Items with a NaN or infinite score are left out, as in the
-    engine.
+    ``recall`` (int64[n]) ascends. Rows of one recall are ordered by memory id, which breaks ties.
+    Items with a NaN or infinite score are left out, as in a recall.
 
     >>> rows, ranks = rank_top_k(np.array([0.1, 0.9, 0.9]), np.zeros(3, np.int64), np.array([2]))
     >>> rows.tolist(), ranks.tolist()
@@ -436,9 +443,9 @@ def rank_top_k(scores: Floats, recall: Ints, limit: Ints) -> tuple[Ints, Ints]:
 
 
 def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floats:
-    """Return a lower bound of the scores in each recall's top-k.
+    """Return a lower bound of the scores in each recall's top-k, f64[recalls].
 
-    Sorting only the items above it is ten times faster.
+    Sorting only the items at or above this bound is ten times faster than sorting all.
     """
     pool, largest = int(sizes.max(initial=0)), int(limit.max(initial=1))
     rows = None if largest >= pool else pad_scores(scores, recall, sizes)
@@ -448,9 +455,9 @@ def _score_bound(scores: Floats, recall: Ints, sizes: Ints, limit: Ints) -> Floa
 
 
 def pad_scores(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
-    """Return scores by recall, pad_scores with -inf: f64[recalls, pool].
+    """Return the scores as one row per recall, padded with -inf: f64[recalls, pool].
 
-    None if more than three quarters of the array would be padding.
+    The result is None if more than three quarters of the array would be padding.
     """
     pool = int(sizes.max(initial=0))
     if pool * len(sizes) > 4 * len(scores):
@@ -465,10 +472,9 @@ def pad_scores(scores: Floats, recall: Ints, sizes: Ints) -> Floats | None:
 class RecallsAgain(Protocol):
     """A function of a lab that repeats a logged recall under another pack.
 
-    It uses the state before the recall.
-
-    ``decision`` is the recall's row of ``decisions``. The result has ``memory_id`` (of the log's
-    type), ``score`` and the features of every candidate; None if that state cannot be restored.
+    The recall is repeated on the state of the lab just before it. ``decision`` is the recall's row
+    of ``decisions``. The result has ``memory_id`` (in the log's type), ``score`` and the features
+    of every candidate. It is None if the past state cannot be restored.
     """
 
     def __call__(self, decision: dict[str, Any], pack: Pack, /) -> pl.DataFrame | None: ...
@@ -483,7 +489,7 @@ class Refused:
     policy
         The name of the policy.
     reason
-        Why it cannot be evaluated, and what to do.
+        Why the policy cannot be evaluated, and what to do.
     """
 
     policy: str
@@ -492,12 +498,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Target:
-    """The items that a policy would have shown, best first by recall.
+    """The items that a policy would have shown in each recall, best first.
 
-    Arrays are over these t items.
-
-    ``row`` is the candidate of the log, -1 for items outside the log's pool. ``unscored`` is the
-    number of candidates whose score is NaN, null or infinite.
+    Arrays have one value for each of these items. ``row`` is the item's row among the candidates of
+    the log, -1 for items outside the log's pool. ``unscored`` is the number of candidates whose
+    score is NaN, null or infinite.
     """
 
     ranker: Ranker
@@ -509,9 +514,9 @@ class Target:
     score: Floats = field(repr=False)
     unscored: int
     scores: Floats | None = field(repr=False)
-    """The score of every candidate of the log, f64[n]; None if re-recalled."""
+    """The score of every candidate of the log, f64[n]; None if recalls were repeated."""
     pool: pl.DataFrame | None = field(repr=False)
-    """The re-recalled pools with a column ``recall``; None if re-scored."""
+    """The pools of the repeated recalls, with a column ``recall``; None if re-scored."""
 
     @property
     def name(self) -> str:
@@ -526,8 +531,9 @@ def find_targets(
     fingerprints: Fingerprints,
     recall_again: RecallsAgain | None,
 ) -> tuple[list[Target], list[Refused]]:
-    """Return each ranker's target, or the reason why it has none."""
-    # Re-scoring is cheap and exact; a pack is re-recalled only if the log lacks what it reads.
+    """Return the target of each policy, and a refusal for each that has no target."""
+    # Re-scoring is cheap and exact. Recalls are repeated under a pack only if the log lacks a value that the pack
+    # reads.
     targets: list[Target] = []
     refused: list[Refused] = []
     rescorable, repeated = [], []
@@ -553,9 +559,9 @@ def find_targets(
 
 
 def _object_to_similarity(ranker: Ranker) -> list[str]:
-    """Return an objection to packs that order by similarity.
+    """Return an objection if a pack orders its results by similarity; otherwise none.
 
-    The logged scores do not contain similarity between candidates.
+    The log has no similarity between candidates, so such a pack cannot be re-scored.
     """
     if ranker.pack is None or not diversifies(ranker.pack):
         return []
@@ -568,7 +574,7 @@ def _object_to_similarity(ranker: Ranker) -> list[str]:
 
 
 def _explain_refusal(ranker: Ranker, objections: Sequence[str]) -> str:
-    """Return the reason of a refusal with an action to take."""
+    """Return the objections to a policy as a sentence, followed by an action to take."""
     sentence = "; ".join(objections)
     sentence = f"{sentence[0].upper()}{sentence[1:]}."
     if ranker.pack is not None:
@@ -577,7 +583,7 @@ def _explain_refusal(ranker: Ranker, objections: Sequence[str]) -> str:
 
 
 def _find_column(name: str, schema: pl.Schema) -> str:
-    """Return the column of a feature, whose name may have underscores for hyphens."""
+    """Return the column of a feature; hyphens and underscores count as equal."""
     names = schema.names()
     if name in names:
         return name
@@ -585,7 +591,7 @@ def _find_column(name: str, schema: pl.Schema) -> str:
 
 
 def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.DataFrame:
-    """Return the candidates with all columns that the rankers read."""
+    """Return the candidates of the log with all columns that the rankers read."""
     columns = dict.fromkeys(
         _find_column(name, schema) for ranker in rankers for name in ranker.reads
     )
@@ -593,7 +599,7 @@ def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.Da
 
 
 def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
-    """Rank the logged candidates by a ranker."""
+    """Rank the logged candidates with a ranker; refuse it if no score is finite."""
     if ranker.policy is not None:
         values = ranker.policy.columns(pool, by="decision")
     else:
@@ -601,16 +607,19 @@ def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
         values = pool.select(ranker.expression.alias("value")).to_series()
         if len(values) != pool.height:
             raise InputError(
-                f"The expression {ranker.name} gives {len(values)} values for {pool.height} candidates."
+                f"The expression {ranker.name} gives {len(values)} values for {pool.height} candidates. Return one value "
+                f"for each candidate."
             )
     if not (values.dtype.is_numeric() or values.dtype == pl.Boolean):
-        raise InputError(f"The policy {ranker.name} gives {values.dtype}; a score is a number.")
+        raise InputError(
+            f"The policy {ranker.name} gives values of type {values.dtype}. Return a number for each candidate."
+        )
     scores = values.cast(pl.Float64).to_numpy()
     unscored = int((~np.isfinite(scores)).sum())
     if unscored == len(scores) and unscored:
         return Refused(
             ranker.name,
-            f"None of its {unscored} scores is a finite number, so it would show no item.",
+            f"None of its {unscored} scores is a finite number, so it would show no item. Check its policy and columns.",
         )
     row, rank = rank_top_k(scores, log.recall, log.limit)
     memory = log.ids["memory_id"][row]
@@ -622,9 +631,9 @@ def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
 def _repeat_recalls(
     rankers: Sequence[tuple[Ranker, Pack]], log: Log, recall_again: RecallsAgain
 ) -> list[Target | Refused]:
-    """Repeat recalls in order of time under every pack.
+    """Repeat every recall under each pack, in order of time.
 
-    So a lab rebuilds its past only once.
+    The lab rebuilds its past states only once, because all packs repeat a recall together.
     """
     pools: dict[str, dict[int, pl.DataFrame]] = {ranker.name: {} for ranker, _ in rankers}
     refused: dict[str, Refused] = {}
@@ -644,7 +653,10 @@ def _repeat_recalls(
                     recall=pl.lit(number, dtype=pl.Int64)
                 )
                 continue
-            reason = f"Its features differ from the logged ones, and recall {decision['decision']} cannot be repeated."
+            reason = (
+                f"Its features differ from the logged ones, and recall {decision['decision']} cannot be repeated, "
+                "because its past state is not stored. Log with this pack for a while."
+            )
             refused[ranker.name] = Refused(ranker.name, reason)
     return [
         refused.get(ranker.name) or _target_repeated(ranker, pack, log, pools[ranker.name])
@@ -655,9 +667,9 @@ def _repeat_recalls(
 def _target_repeated(
     ranker: Ranker, pack: Pack, log: Log, pools: dict[int, pl.DataFrame]
 ) -> Target:
-    """Return the target of a pack from its pools.
+    """Rank the pools of the recalls that were repeated under a pack.
 
-    Pools are keyed by the number of their recall.
+    ``pools`` has the pool of each recall by the recall's number in the log.
     """
     pool = pl.concat([pools[number] for number in sorted(pools)], how="diagonal").sort(
         "recall", "memory_id"
@@ -666,7 +678,8 @@ def _target_repeated(
     recall = pool["recall"].to_numpy()
     order = scores
     if diversifies(pack):
-        # The pack reorders by similarity, so its results are those of the slate, in the order of their ranks.
+        # The pack reorders by similarity, so its results are the items of the repeated recall, in the order of their
+        # ranks.
         order = np.where(
             pool["propensity"].to_numpy() > 0, -pool["rank"].to_numpy().astype(np.float64), np.nan
         )
@@ -686,10 +699,10 @@ def _target_repeated(
     )
 
 
-# Baselines are packs: they run through the same engine, log the same slates and have the same overhead.
+# Baselines are packs: they run through the same engine, log the same slates and need the same time for both.
 
 
-# Okapi BM25 on the words alone.
+# Okapi BM25, without vectors.
 BM25 = """(pack bm25
   "The words alone: Okapi BM25.")
 
@@ -702,7 +715,7 @@ BM25 = """(pack bm25
 (defpolicy recall-score [lexical] lexical)
 """
 
-# Cosine similarity of the vectors alone.
+# Cosine similarity of vectors, without keywords.
 DENSE = """(pack dense
   "The vectors alone: cosine similarity.")
 

@@ -1,4 +1,4 @@
-"""Gates: checks that withhold a figure which would mislead, with the reason and an action.
+"""Gates: checks that withhold a misleading figure, with the reason and an action.
 
 A gate is *open*, *closed*, *untested* or *not needed*. A closed gate withholds the value. An
 untested gate withholds nothing, but it has not passed either: every report that shows the value
@@ -48,10 +48,10 @@ __all__ = [
 GateState = Literal["open", "closed", "untested", "not needed"]
 
 MISSING_GATE = "silence"
-"""The id of the gate on missing feedback in JSON and logs."""
+"""The id of the gate on missing feedback, in JSON and logs."""
 
 GATE_TITLES = {MISSING_GATE: "missing feedback"}
-"""Names of gates for readers, where they differ from the id."""
+"""The names of gates in reports, where they differ from the id."""
 
 GATES: dict[str, str] = {
     "propensities": "Every item that counts was shown with a known probability.",
@@ -64,11 +64,14 @@ GATES: dict[str, str] = {
     "position": "Rewards do not depend on the position in which an item was shown (p at least .001).",
     "redundancy": "An item's reward does not depend on the other items shown (p at least .001).",
 }
-"""The gates for feedback by id, each with its requirement. Labels need the gate ``clusters`` only."""
+"""The gates for feedback by id, each with its requirement.
 
-# In the simulations of docs/benchmarks/evaluation.md, 4.6% of the verdicts on a tie are false with at least 20 answered
-# probes and the evidence of 4 recalls; the nominal share is 5%. A log is tested by several gates and for several
-# policies, so the levels are far below .05.
+Of these, labels need the gate ``clusters`` only.
+"""
+
+# In the simulations of docs/benchmarks/evaluation.md, two policies were equally good. With at least 20 answered probes
+# and the evidence of 4 recalls, 4.6% of their verdicts were false; the nominal share is 5%. Several gates test a log,
+# for several policies, so the levels of their tests are far below .05.
 _MIN_PROBES, _MIN_EFFECTIVE, _MIN_P, _MIN_P_INDEPENDENCE = 20, 4.0, 0.001, 0.01
 
 _TESTS = ("independence", "balance", MISSING_GATE, "position", "redundancy")
@@ -77,26 +80,26 @@ _TESTS = ("independence", "balance", MISSING_GATE, "position", "redundancy")
 
 @dataclass(frozen=True)
 class Gate:
-    """One check of one policy.
+    """The result of one check, made for one policy on one log.
 
     Parameters
     ----------
     name
         The id of the gate, a key of ``GATES``.
     figure
-        The number that is compared with the threshold; NaN where there is none.
+        The number that is compared with the threshold; NaN if there is none.
     threshold
-        The requirement, in words.
+        The requirement as a phrase, such as "at least 20".
     state
         "open" (passed), "closed" (failed), "untested" (the log lacks the data of the test) or
         "not needed" (the estimate does not depend on it).
     finding
-        One sentence: why the gate is closed, or why it is untested.
+        One sentence that says why the gate is closed or untested.
     advice
-        One action that would open it; may be empty.
+        One action that would open the gate; "" if there is none.
     more
-        The number of further recalls like these that would open it: 0 unless the gate is closed,
-        None where recalls alone would not.
+        The number of further recalls like these that would open the gate. It is 0 unless the gate
+        is closed, and None if more recalls alone would not open it.
 
     Examples
     --------
@@ -115,7 +118,7 @@ class Gate:
 
     @property
     def title(self) -> str:
-        """The gate's name as shown to users."""
+        """The name of the gate in reports."""
         return GATE_TITLES.get(self.name, self.name)
 
     @property
@@ -135,7 +138,7 @@ class Gate:
 
     @property
     def shown(self) -> str:
-        """The figure as text, or the state where there is no figure."""
+        """The figure as text, or the state if there is no figure."""
         if math.isnan(self.figure):
             return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
@@ -152,27 +155,27 @@ ONE_CLUSTER = Gate(
     "at least 2",
     "closed",
     "The labels are of 1 cluster; at least 2 are needed.",
-    "Label recalls of another cluster.",
+    "Label recalls of another cluster, such as another project or user.",
 )
-"""The closed gate of policies that are measured by labels of one cluster."""
+"""The closed gate of labels that cover one cluster only."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The inputs of the gates of one policy.
+    """The figures that decide the gates of one policy.
 
-    Figures are NaN where the log lacks the data of the test, and None where no test is needed.
-    Figures that are not listed here are p-values.
+    A figure is NaN if the log lacks the data of its test, and None if no test is needed.
+    ``balance``, ``missing``, ``independence``, ``position`` and ``redundancy`` are p-values.
 
     Attributes
     ----------
     unknown
         The share of the policy's items that were shown with an unknown probability.
     probes
-        The number of answered probes in the symmetric difference of two policies, None where the
-        difference has no randomised items.
+        The number of answered probes among the items that only one of two policies would show. None
+        if none of these items is randomised.
     effective
-        The number of recalls that carry the difference.
+        The number of recalls that carry the difference of two policies.
     """
 
     unknown: float
@@ -188,7 +191,7 @@ class Facts:
 
 
 def gates(facts: Facts) -> tuple[Gate, ...]:
-    """Check all gates of one policy."""
+    """Return all gates of one policy, each open, closed, untested or not needed."""
     checked = [
         Gate(
             "propensities",
@@ -282,14 +285,14 @@ _NOT_TESTED = {
 
 
 def _without_figure(name: str, figure: float | None, threshold: str) -> Gate:
-    """Build a gate without a figure, either not needed or untested."""
+    """Return a gate without a figure: not needed for None, untested for NaN."""
     if figure is None:
         return Gate(name, math.nan, threshold, "not needed", "", "")
     return Gate(name, math.nan, threshold, "untested", *_NOT_TESTED[name])
 
 
 def _p_value_gate(name: str, p: float | None, finding: str, advice: str) -> Gate:
-    """Return a gate that requires a p-value of at least its minimum."""
+    """Return a gate that is open if a p-value is at least the gate's minimum."""
     minimum = _MIN_P_INDEPENDENCE if name == "independence" else _MIN_P
     threshold = f"p at least {minimum:g}"
     if p is None or math.isnan(p):
@@ -347,7 +350,7 @@ def untested_sentence(gates: Sequence[Gate]) -> str:
 
 
 def list_names(names: Sequence[str]) -> str:
-    """Join names with commas and "and".
+    """Join names with commas, and the last two with "and".
 
     >>> list_names(["a", "b", "c"])
     'a, b and c'
@@ -356,9 +359,9 @@ def list_names(names: Sequence[str]) -> str:
 
 
 def effective_count(influence: Floats) -> float:
-    """Return the number of equal parts that would be as uneven: (sum x^2)^2 / sum x^4.
+    """Return the number of equal contributions that would be as uneven as these.
 
-    NaN where all parts are 0.
+    This is (sum x^2)^2 / sum x^4; NaN if all contributions are 0.
 
     >>> effective_count(np.array([1.0, -1.0, 1.0, -1.0]))
     4.0
@@ -369,7 +372,7 @@ def effective_count(influence: Floats) -> float:
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
-    """Return the further recalls that would open all gates, or None.
+    """Return the further recalls that open all gates; None if recalls cannot.
 
     >>> recalls_to_open([])
     0
@@ -379,14 +382,14 @@ def recalls_to_open(gates: Sequence[Gate]) -> int | None:
 
 
 def share(value: float) -> str:
-    """Format a share in per cent, with one decimal below 10%."""
+    """Format a share in per cent, with one decimal below 10%; "-" for NaN."""
     if math.isnan(value):
         return "-"
     return f"{value:.0%}" if value >= 0.1 or value == 0 else f"{value:.1%}"
 
 
 def format_signed(value: float, digits: int = 2) -> str:
-    """Format a difference with its sign; zero has no minus.
+    """Format a difference with its sign; zero is written "+0".
 
     >>> format_signed(0.214), format_signed(-0.0001)
     ('+0.21', '+0.00')
@@ -396,7 +399,10 @@ def format_signed(value: float, digits: int = 2) -> str:
 
 
 def format_count(count: float) -> str:
-    """Format a forecast count, rounded up to two digits: more would suggest a false precision."""
+    """Format a forecast count, rounded up to two digits.
+
+    More digits would suggest a precision that a forecast does not have.
+    """
     if count < 100:
         return str(max(1, math.ceil(count)))
     size = 10 ** (math.floor(math.log10(count)) - 1)
@@ -405,45 +411,51 @@ def format_count(count: float) -> str:
 
 # Tests of the assumptions of an estimate: each gives a p-value, or NaN where the data do not allow a test.
 #
-# - *balance*: with the right propensities, the items shown less their expected number are noise, whatever they are
-# weighted with (the rank, the score, membership of a policy's top-k). Draws of different recalls are independent by
-# design, so the covariance is that of recalls, and Hotelling's statistic holds for few of them. A propensity given the
-# threshold of a draw is itself random: only shown / propensity has a known mean, and its weight must not come from the
-# same draw. Where whole result lists are shown, each is counted against its probability.
-# - *independence*: the rewards of recalls, in order of time, are not correlated with those of the next recall, nor with
-# those of the next ten.
-# - *missing feedback*: rewards may be left out if they are missing at random; whether an item was answered must then
-# not depend on its known features.
-# - *position*: at the same score, an item shown further up must not have a higher reward. Where positions are random,
-# ``_position`` tests this without the score.
-# - *redundancy*: where rewards add up, the rewards of one recall vary independently, or together with its mood. A
-# negative correlation means that one item makes another one worthless.
+# - *balance*: with the right propensities, the items shown minus their expected number are noise, whatever they are
+#   weighted with (the rank, the score, membership of a policy's top-k). Draws of different recalls are independent by
+#   design, so the covariance is that of recalls, and Hotelling's statistic holds for few recalls. A propensity given
+#   the threshold of a draw is itself random: only shown / propensity has a known mean, and its weight must not come
+#   from the same draw. Where recalls show whole result lists, the count of each list is compared with its probability.
+# - *independence*: the rewards of recalls, in order of time, are correlated neither with those of the next recall nor
+#   with those of the next ten.
+# - *missing feedback*: items without a reward may be left out if rewards are missing at random. Whether an item was
+#   answered must then not depend on its known features.
+# - *position*: of items with the same score, one that was shown further up must not have a higher reward. Where
+#   positions are random, ``_position`` tests this without the score.
+# - *redundancy*: where rewards add up, the rewards of one recall vary independently, or together with the mood of its
+#   user. A negative correlation means that one item makes another item worthless.
 
 
 _MIN_COUNT = 30
-"""The minimum number of recalls, or items, of a test: Hotelling's approximation is poor below it."""
-_BINS = 20
-"""Strata of scores within which rewards are compared: fine enough to remove the effect of the score."""
-_LAGS = 10
-"""The number of preceding recalls that a second test of independence covers together.
+"""The minimum number of recalls or items of a test.
 
-In logs of forty anonymous users of Pareto sizes, the preceding recall alone lets .16 of them pass, both tests .03:
-those in which one user asked nearly all questions.
+Hotelling's approximation is poor for smaller numbers.
+"""
+_BINS = 20
+"""The number of strata of scores within which rewards are compared.
+
+It is large enough to remove the effect of the score.
+"""
+_LAGS = 10
+"""The number of preceding recalls in the second test of independence.
+
+In logs of forty anonymous users of Pareto sizes, a test of the preceding recall alone passes .16 of
+the logs. Both tests together pass .03: those in which one user asked nearly all questions.
 """
 _ROUNDING = 0.01
-"""The share of the expected sampling noise that is attributed to rounding of the propensities."""
+"""The share of sampling noise up to which a residual counts as rounding."""
 
 
 class Balance:
-    """A test of the logged propensities over the n randomised candidates, recall by recall.
+    """A test of the logged propensities of the n randomised candidates, by recall.
 
     Attributes
     ----------
     fixed
-        The columns that every test weights the items shown with, f64[n, k].
+        The columns that weight the items shown in every test, f64[n, k].
     weight
-        The factor of shown / propensity - 1, f64[n]. It must be fixed before the draw; the default
-        is the propensity.
+        The factor of shown / propensity - 1 for each candidate, f64[n], which must be fixed before
+        the draw. By default it is the propensity.
     """
 
     def __init__(
@@ -469,8 +481,8 @@ class Balance:
         """Return the p-value of the test, with the columns ``more`` (f64[n, k]) added."""
         parts = self._fixed, self._sum_residuals(more)
         sums, squares = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-        # If each recall shows exactly the expected number of probes, their residual is rounding of the propensities.
-        # A larger constant residual cannot be sampling noise.
+        # If each recall shows exactly the expected number of probes, the residual is rounding of the propensities. A
+        # larger constant residual cannot be sampling noise.
         alone = np.sqrt(squares / len(sums))
         nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
         if len(sums) >= _MIN_COUNT and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
@@ -479,9 +491,10 @@ class Balance:
 
 
 def arms_p(exposed: Flags, share: Floats) -> float:
-    """Test the probabilities with which whole result lists were shown.
+    """Test whether whole result lists were shown as often as their probabilities say.
 
-    ``exposed`` and ``share`` are [recalls, lists].
+    ``exposed`` and ``share`` have one row per recall and one column per list. Returns a p-value;
+    NaN if the log has too few recalls.
     """
     count, error = (exposed - share).sum(axis=0), np.sqrt((share * (1 - share)).sum(axis=0))
     if len(share) < _MIN_COUNT or not error.any():
@@ -492,16 +505,18 @@ def arms_p(exposed: Flags, share: Floats) -> float:
 
 
 def independence_p(earned: Floats) -> float:
-    """Test whether rewards of recalls are independent of preceding ones.
+    """Test whether the rewards of recalls are independent of earlier rewards.
 
-    ``earned`` is f64[recalls] in order of time.
+    ``earned`` is the reward of each recall in order of time, f64[recalls]. Returns a p-value; NaN
+    if it cannot be tested.
     """
     count = len(earned)
     centred = earned - earned.mean()
     spread = float((centred**2).sum())
     if count < _MIN_COUNT or spread == 0:
         return np.nan
-    # One-sided: autocorrelations of independent values are independent and normal, with mean -1/n and variance 1/n.
+    # The test is one-sided. Autocorrelations of independent values are independent and normal, with mean -1/n and
+    # variance 1/n.
     p_values = []
     for lags in (1, min(_LAGS, count // _LAGS)):
         total = (
@@ -515,7 +530,8 @@ def independence_p(earned: Floats) -> float:
 def missing_p(features: Floats, answered: Flags, recall: Ints) -> float:
     """Test whether missing feedback is independent of the features of the items shown.
 
-    ``features`` is f64[n, k] over the items that were shown.
+    ``features`` is f64[n, k] over the items that were shown. Returns a p-value; NaN if it cannot be
+    tested.
     """
     if answered.all() or len(answered) < _MIN_COUNT:
         return np.nan
@@ -526,9 +542,10 @@ def missing_p(features: Floats, answered: Flags, recall: Ints) -> float:
 
 
 def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> float:
-    """Test whether rewards are independent of the position given the score.
+    """Test whether rewards are independent of the position, given the score.
 
-    All arrays are over the items with a reward; ``position`` counts from 1.
+    All arrays are over the items with a reward; ``position`` counts from 1. Returns a p-value; NaN
+    if it cannot be tested.
     """
     if len(reward) < _MIN_COUNT or np.ptp(position) == 0:
         return np.nan
@@ -542,9 +559,9 @@ def position_p(score: Floats, position: Ints, reward: Floats, recall: Ints) -> f
 
 
 def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
-    """Test whether rewards within a recall are negatively correlated given the score.
+    """Test whether rewards within a recall are negatively correlated, given the score.
 
-    The test is one-sided.
+    The test is one-sided. Returns a p-value; NaN if it cannot be tested.
     """
     if len(reward) < _MIN_COUNT:
         return np.nan
@@ -570,21 +587,21 @@ def by_recall(values: Floats, recall: Ints) -> Floats:
 
 
 def _score_strata(score: Floats) -> Ints:
-    """Assign each item to a stratum of similar scores."""
+    """Assign each item to one of 20 strata of similar scores."""
     edges = np.quantile(score, np.linspace(0, 1, _BINS + 1)[1:-1])
     return np.searchsorted(edges, score, side="right")
 
 
 def _stratum_means(values: Floats, strata: Ints) -> Floats:
-    """Return the mean of each item's stratum."""
+    """Return for each item the mean of the values in its stratum."""
     counts = np.maximum(np.bincount(strata, minlength=_BINS), 1)
     return np.asarray((np.bincount(strata, weights=values, minlength=_BINS) / counts)[strata])
 
 
 def hotelling_p(sums: Floats) -> float:
-    """Test whether independent rows have mean zero (Hotelling's T^2).
+    """Test whether independent rows have mean zero, by Hotelling's T^2.
 
-    Linearly dependent columns count once.
+    Linearly dependent columns count once. Returns a p-value; NaN if it cannot be tested.
     """
     count = len(sums)
     if count < _MIN_COUNT:

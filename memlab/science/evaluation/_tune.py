@@ -1,14 +1,14 @@
 """``memlab.tune``: search the parameters of a policy, and estimate the gain.
 
-A ranking is piecewise constant in its parameters, so gradients are zero or undefined.
-Differential evolution (Storn and Price 1997, scipy) needs none. The value of the best parameters
-on the searched data is too high, as a consequence of the search. The value to report is
-*cross-fitted*: clusters are split into folds, and each fold is scored with parameters found on
+A ranking is piecewise constant in its parameters, so gradients are zero or undefined. Differential
+evolution (Storn and Price 1997, scipy) needs no gradients. The value of the best parameters on the
+searched data is too high, because the search chose them on that data. The value to report is
+*cross-fitted*: clusters are split into folds, and each fold is scored with parameters searched on
 the other folds.
 
 The same log, seed and budget give the same search on any processor. Exponentials and sums differ
-between processors in their last digits. Therefore values are compared by their first twelve
-digits, and the search ends with its budget, not when values seem equal.
+between processors in their last digits. Therefore values are compared by their first twelve digits,
+and the search ends when its budget is spent, not when values seem equal.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, UnknownName, require_extra
 from memlab.kernel.base.arguments import Seed, Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
@@ -55,7 +55,10 @@ from memlab.science.evaluation._tests import Gate, format_signed, untested_sente
 __all__ = ["Tuning", "tune"]
 
 _DIGITS = 12
-"""Digits of a value that are compared: later ones depend on the processor."""
+"""The number of digits by which values are compared.
+
+Later digits depend on the processor.
+"""
 
 Space = Mapping[str, tuple[float, float]]
 """The lower and upper bound of each searched parameter, by name."""
@@ -63,32 +66,34 @@ Space = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, repr=False)
 class Tuning(Report):
-    """The result of a search over parameters; made by ``memlab.tune``.
+    """The result of a search over the parameters of a policy, made by ``memlab.tune``.
 
     Parameters
     ----------
     params, policy
-        The best parameters of the search over all clusters, and the policy with them.
+        The best parameters of the search over all clusters, and the policy with these parameters.
     metric
         The name of the metric that was maximised.
     value
-        The value of ``params`` on the searched data; too high as an estimate.
+        The value of ``params`` on the searched data, which is too high as an estimate.
     default
         The value of the default parameters.
     held_out
-        The cross-fitted value: that of parameters on folds that they were not fitted on.
-    gain
-        The difference of ``held_out`` to the defaults, with its interval.
-    by_fold
-        A row for each fold: fold, clusters, a column for each parameter, value and default on the
+        The cross-fitted value: each fold is scored with parameters that were not fitted on the
         fold.
+    gain
+        The difference between ``held_out`` and the value of the defaults, with its interval.
+    by_fold
+        A row for each fold, with ``fold``, ``clusters`` and a column for each parameter. ``value``
+        and ``default`` are the values of the searched and of the default parameters on the fold.
     trials
-        A row for each point: search (the fold left out, or -1), a column for each parameter, and
-        the value on the searched data.
+        A row for each point that was tried, with ``search`` (the fold left out, or -1), a column
+        for each parameter, and its ``value`` on the searched data.
     budget, folds, seed
         The settings of the search.
     closed, untested
-        With feedback: the gates that withhold the gain, and those that the log cannot test.
+        With feedback only: the gates that withhold the gain, and the gates that the log cannot
+        test.
 
     Examples
     --------
@@ -127,7 +132,7 @@ class Tuning(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each parameter: default, bounds, value and its range over folds.
+        """A row for each parameter: default, bounds, best value and its range over folds.
 
         The columns are ``param``, ``default``, ``low``, ``high``, ``value``, ``least`` and
         ``most``.
@@ -149,7 +154,7 @@ class Tuning(Report):
     def pays(self) -> bool:
         """Whether all gates are open and the gain is significantly above zero.
 
-        Gains within rounding do not count.
+        A gain that rounding alone may produce does not count.
         """
         return bool(
             not self.closed and np.isfinite(self.gain.low) and self.gain.low > self._rounding
@@ -157,7 +162,7 @@ class Tuning(Report):
 
     @property
     def _rounding(self) -> float:
-        """The largest gain that may be rounding."""
+        """The largest gain that may be due to rounding alone."""
         return float(10.0**-_DIGITS * max(1.0, abs(self.held_out.value)))
 
     @property
@@ -171,12 +176,15 @@ class Tuning(Report):
 
     @property
     def _finding(self) -> str:
-        """The verdict without untested gates."""
+        """The sentence of the verdict, without the untested gates."""
         gain = self.gain
         if self.closed:
             return f"No verdict on the fit: the gate {self.closed[0].title} is closed. {self.closed[0]}"
         if not np.isfinite(gain.low):
-            return "No verdict on the fit: the log has too few clusters for an interval."
+            return (
+                "No verdict on the fit: the log has too few clusters for an interval. Log recalls of more clusters "
+                "(projects, users or days)."
+            )
         span = f"{format_signed(gain.value, 4)} [{format_signed(gain.low, 4)}, {format_signed(gain.high, 4)}]"
         if self.pays:
             return f"The fit improves the policy on held-out data: {span}."
@@ -198,7 +206,7 @@ class Tuning(Report):
         return lines, Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS))
 
 
-# Low and high are declared bounds; least and most are over the folds, and show how stable the fit is.
+# "low" and "high" are declared bounds. "least" and "most" are the range over folds, which shows how stable the fit is.
 _COLUMNS: Columns = (
     ("param", "{param}"),
     *((name, f"{{{name}:.4g}}") for name in ("default", "low", "high", "value", "least", "most")),
@@ -224,20 +232,21 @@ def tune(
     seed: Seed = 0,
     progress: bool = False,
 ) -> Tuning:
-    """Search the parameters of a recall-score on a log, and estimate the gain.
+    """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
     Parameters
     ----------
     slates
         The tables of a log.
     policy
-        The policy with ``(param ...)`` in its recall-score, as for ``memlab.evaluate``.
+        The policy to search, as for ``memlab.evaluate``. Its recall-score declares parameters with
+        ``(param ...)``.
     bounds
-        The lower and upper bound of parameters to search, within their declared bounds. By
-        default, all parameters with finite bounds.
+        The lower and upper bound of each parameter to search, within its declared bounds. By
+        default all parameters with finite bounds are searched.
     labels
-        Labels as for ``memlab.evaluate``. The metric is then recall at the smallest limit of a
-        labelled recall.
+        Labels as for ``memlab.evaluate``. The metric is then recall at k, where k is the smallest
+        limit of a labelled recall.
     horizon
         The time that each recall has to get feedback, such as "7d".
     missing
@@ -245,20 +254,20 @@ def tune(
     estimator
         "snips" (self-normalised) or "ht" (Horvitz-Thompson).
     cluster
-        The independent unit, as for ``memlab.evaluate``.
+        The unit whose recalls depend on each other, as for ``memlab.evaluate``.
     reward_range
-        The minimum and maximum reward; those of the log by default.
+        The minimum and maximum reward; by default those of the log.
     level
         The confidence level, between 0 and 1.
     goal
         "value" maximises the value with the minimum reward for unsupported items, so that the
-        search stays within the support of the log. "order" maximises how often the
-        better-rewarded of two shown memories ranks first; it needs no exploration and covers
-        shown memories only.
+        search stays within the support of the log. "order" maximises how often the better-rewarded
+        of two shown memories ranks first. It needs no exploration, but it judges the order of shown
+        memories only.
     folds
         The number of folds, at least 2.
     budget
-        The number of points that each of the ``folds + 1`` searches tries.
+        The number of points that each of the ``folds + 1`` searches tries, 20 to 1,000,000.
     seed
         The seed of the search and of the folds.
     progress
@@ -272,7 +281,7 @@ def tune(
     Raises
     ------
     InputError
-        If the policy has no parameters to search, or the log cannot re-score it.
+        If the policy has no parameters to search, or the log cannot re-score the policy.
     UnknownName
         If ``bounds`` names an unknown parameter.
 
@@ -319,7 +328,7 @@ def tune(
         )
     features = select_features(log, prepared.features, schema)
     by_value = labels is None and goal == "value"
-    # Labels and the order of shown items need no weights, so they have no gates.
+    # Labels and the order of shown items need no propensity weights, so they have no gates.
     evidence = gather_evidence(log, prepared.settings, features) if by_value else None
     if evidence is not None:
         metric = _feedback_metric(evidence)
@@ -350,7 +359,11 @@ def tune(
 
 
 def _check_space(ranker: Ranker, bounds: Space) -> Space:
-    """Return the bounds of the parameters to search."""
+    """Return the bounds to search of each parameter, and check them.
+
+    A parameter that is not in ``bounds`` is searched within its declared bounds, if they are
+    finite.
+    """
     # Bounds are checked against the declaration here, because a search outside it would fail much later.
     declared: Mapping[str, Param] = {} if ranker.policy is None else ranker.policy.params
     if not declared:
@@ -385,9 +398,10 @@ def _check_space(ranker: Ranker, bounds: Space) -> Space:
 
 
 class _Objective:
-    """The objective of a search: from a point to the totals of each cluster.
+    """The objective of a search, which maps a point to totals by cluster.
 
-    Each point is computed once, because folds share points and cross-fitting needs them again.
+    A point is a value for each parameter. Its totals are computed once, because folds share points
+    and cross-fitting needs them again.
     """
 
     def __init__(
@@ -406,18 +420,18 @@ class _Objective:
         self.default = tuple(self.policy.params[name].value for name in space)
 
     def policy_at(self, point: tuple[float, ...]) -> Policy:
-        """Return the policy with the parameters of a point."""
+        """Return the policy with the parameter values of a point."""
         return self.policy.with_params(dict(zip(self.space, point, strict=True)))
 
     def target(self, point: tuple[float, ...]) -> Target | Refused:
-        """Return the items that a point would show."""
+        """Return the items that the policy would show with the parameters of a point."""
         return rescore(replace(self.ranker, policy=self.policy_at(point)), self.log, self.pool)
 
     def sums(self, point: tuple[float, ...]) -> Floats:
-        """Return the totals of a point by cluster."""
+        """Return the metric's totals at a point, f64[clusters, width]; NaN if refused."""
         if point not in self.cache:
             target = self.target(point)
-            # A point without finite scores shows no item, which is the worst value.
+            # A point without finite scores shows no item, so it counts as the worst value.
             sums = np.full((self.log.clusters, self.metric.width), np.nan)
             if isinstance(target, Target):
                 sums[:] = 0.0
@@ -426,9 +440,9 @@ class _Objective:
         return self.cache[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
-        """Return the value over some clusters; -inf if undefined.
+        """Return the metric's value at a point over some clusters; -inf if undefined.
 
-        It is rounded to the digits that are the same on all processors.
+        The value is rounded to the digits that are the same on all processors.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             value = float(self.metric.statistic(self.sums(point)[clusters].sum(axis=0)))
@@ -437,7 +451,10 @@ class _Objective:
 
 @dataclass(frozen=True)
 class Metric:
-    """A quantity to maximise: a statistic of totals, f64[recalls, width]."""
+    """A quantity to maximise, which is a statistic of totals by recall.
+
+    ``totals`` returns f64[recalls, width] for the items that a policy would show.
+    """
 
     name: str
     width: int
@@ -446,7 +463,7 @@ class Metric:
 
 
 def _feedback_metric(evidence: Evidence) -> Metric:
-    """Return the value with the minimum reward for unsupported items."""
+    """Return the metric of feedback: the value with the minimum reward if unsupported."""
     minimum = evidence.reward_range[0]
     return Metric(
         "value, at worst",
@@ -457,14 +474,14 @@ def _feedback_metric(evidence: Evidence) -> Metric:
 
 
 def _label_metric(log: Log, labels: pl.DataFrame | None) -> Metric:
-    """Return the ranking metric of labels."""
+    """Return the ranking metric of labels, such as recall at k."""
     assert labels is not None
     gold = read_gold(labels, log)
     return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
 
 
 def _order_metric(log: Log) -> Metric:
-    """Return the metric of pairs of shown memories in the order of their rewards."""
+    """Return the share of pairs of shown memories that are ranked as rewarded."""
     better, worse = _unequal_pairs(log)
     if not len(better):
         raise InputError(
@@ -475,7 +492,7 @@ def _order_metric(log: Log) -> Metric:
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
 
     def totals(target: Target) -> Floats:
-        """Count each recall's pairs and correctly ordered pairs, with ties counted half."""
+        """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
         assert target.scores is not None
         scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
         won = np.where(
@@ -487,9 +504,9 @@ def _order_metric(log: Log) -> Metric:
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pair items of unequal rewards within each recall, the better one first.
+    """Pair the answered items of each recall that have unequal rewards.
 
-    Both items are of one recall.
+    Returns the row of the better item and the row of the worse item of each pair.
     """
     rows = np.flatnonzero(log.answered)
     frame = pl.DataFrame({"recall": log.recall[rows], "row": rows, "reward": log.reward[rows]})
@@ -503,7 +520,7 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _search(
     objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
 ) -> Tuning:
-    """Search on all clusters and without each fold, and estimate the cross-fitted gain."""
+    """Search on all clusters and without each fold; estimate the cross-fitted gain."""
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
     trials: list[pl.DataFrame] = []
@@ -562,21 +579,23 @@ def _evolve(
     seed: tuple[int, int],
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Run one search, and return every point tried with its value."""
-    from scipy.optimize import differential_evolution
+    """Run one search on some clusters, and return each point tried with its value."""
+    with require_extra("science", "memlab.tune"):
+        from scipy.optimize import differential_evolution
 
     points: list[tuple[float, ...]] = [objective.default]
     values = [objective.value(objective.default, clusters)]
 
     def loss(x: Floats) -> float:
-        """Record a point and return its loss."""
+        """Record a point and its value, and return the loss of the point."""
         points.append(tuple(x.tolist()))
         values.append(objective.value(points[-1], clusters))
         step(1)
         return -values[-1] if np.isfinite(values[-1]) else 1e300
 
     bounds = list(objective.space.values())
-    # Five points per parameter, as is usual, within 8 to 40 and at least four generations.
+    # The usual size is five points per parameter. It is kept within 8 to 40 points, and allows at least four
+    # generations.
     size = max(8, min(40, 5 * len(bounds), budget // 4))
     inside = np.clip(objective.default, *np.array(bounds).T)
     differential_evolution(
@@ -588,6 +607,6 @@ def _evolve(
         rng=np.random.default_rng(seed),
         polish=False,
         tol=0.0,
-        atol=-1.0,  # never: convergence would depend on the processor
+        atol=-1.0,  # Never converge early, because that would depend on the processor.
     )
     return points, values

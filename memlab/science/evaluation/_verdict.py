@@ -1,26 +1,26 @@
-"""``memlab.verdict``: whether a challenger or the live pack is better.
+"""``memlab.verdict``: decide whether a challenger or the live pack is better.
 
-The decision is valid at every interim analysis.
+The decision stays valid at every interim analysis.
 
 While a pack is challenged, items that only one of the two packs would show are shown with a known
-probability. The rewards of each recall then give one unbiased observation of the difference. It
-is the sum of rewards of the challenger's items, each over its probability, minus the same sum for
-the live pack's items.
+probability. The rewards of each recall then give one unbiased observation of the difference. It is
+the sum of the rewards of the challenger's items, each divided by its probability, minus the same
+sum for the live pack's items.
 
-With the design "ab" the results of one pack are shown as a whole. The observation is then the
-reward of the recall, minus the mean of earlier recalls, over the probability of the results
-shown. It needs no assumption on positions, or on how rewards of items depend on each other. A
-recall enters once, when its horizon has closed.
+With the design "ab" a recall shows the results of one pack as a whole. The observation is then the
+reward of the recall minus the mean reward of earlier recalls, divided by the probability of the
+results shown. This needs no assumption on positions, or on how rewards of items depend on each
+other. A recall enters once, when its horizon has closed.
 
-The interval is a confidence sequence: it stays valid with an analysis every day and a stop at any
-time. The estimand is the mean, over the recalls so far, of the conditional difference given
-earlier recalls; each recall has equal weight. Reports show the interval of a fixed-sample test
-too.
+The interval is a confidence sequence: it stays valid if it is read every day and the comparison
+stops at any time. The estimand is the mean, over the recalls so far, of the difference that is
+expected given earlier recalls. Each recall has equal weight. Reports also show the interval of a
+fixed-sample test.
 
-All verdicts of a log hold together: their total error is at most 1 - ``level``. Each comparison
-has a share of that error which is fixed when the comparison begins. The k-th comparison has the
-share 6 / (pi k)^2, and these shares sum to 1. So a later challenge never changes an earlier
-verdict.
+All verdicts of a log hold together: the probability that any of them is wrong is at most 1 -
+``level``. Each comparison has a share of that error, which is fixed when the comparison begins. The
+k-th comparison has the share 6 / (pi k)^2, and these shares sum to 1. So a later challenge never
+changes an earlier verdict.
 """
 
 from __future__ import annotations
@@ -107,16 +107,16 @@ class Verdict:
     recalls
         The number of recalls of the comparison.
     needed
-        The forecast number of recalls, from the beginning, that gives a verdict with a power of
-        80%; None if no number would.
+        The forecast number of recalls, counted from the beginning of the comparison, that gives a
+        verdict with a power of 80%. None if no number of recalls would.
     unsupported
-        The share of the challenger's items that could not be shown.
+        The share of the challenger's items that no recall could show.
     closed, untested
-        The gates that withhold a verdict, and those that the log cannot test.
+        The gates that withhold a verdict, and the gates that the log cannot test.
     since
         The time of the recall from which on the verdict holds.
     faster
-        Advice on how to reach a verdict sooner; may be empty.
+        Advice on how to reach a verdict sooner; "" if there is none.
     track
         A row for each recall or block: ``at``, ``recalls``, ``difference``, ``low`` and ``high``.
     number
@@ -156,7 +156,7 @@ class Verdict:
 
     @property
     def title(self) -> str:
-        """The finding in one short sentence."""
+        """The finding in one sentence, without the interval."""
         if self.closed:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
         after = f"After {count_of(self.recalls, 'recall')}, "
@@ -167,7 +167,7 @@ class Verdict:
 
     @property
     def details(self) -> str:
-        """The interval, the action to take, and the untested gates."""
+        """The interval, an action and the untested gates; or why a gate is closed."""
         if self.closed:
             return str(self.closed[0])
         # The difference is that of the better pack minus the worse one, like the value in the title.
@@ -205,7 +205,7 @@ class Verdicts(Report):
     settings
         The settings of the evaluation.
     notes
-        Remarks on the recalls that were left out and on the assumptions.
+        Remarks on the recalls that were left out, and on assumptions of the comparison.
 
     Examples
     --------
@@ -244,9 +244,10 @@ class Verdicts(Report):
     def frame(self) -> pl.DataFrame:
         """A row for each challenger.
 
-        ``difference``, ``low`` and ``high`` (anytime-valid), ``planned_low`` and ``planned_high``
-        (fixed-sample), ``level`` (of the anytime-valid interval), ``recalls``, ``needed``,
-        ``unsupported``, ``untested`` (ids of the untested gates), ``better``, ``sentence``.
+        ``difference`` has the bounds ``low`` and ``high`` of the anytime-valid interval, at the
+        confidence ``level``. ``planned_low`` and ``planned_high`` are the bounds of the
+        fixed-sample interval. ``untested`` lists the ids of the untested gates. The other columns
+        are attributes of ``Verdict``.
         """
         rows = [
             {
@@ -271,7 +272,7 @@ class Verdicts(Report):
         return pl.DataFrame(rows, schema_overrides=overrides, infer_schema_length=None)
 
     def _table(self) -> Table:
-        """Return the table of the report."""
+        """Return the table of the report, one row for each challenger."""
         columns: Columns = (
             ("challenger", "{challenger}"),
             (f"vs. {self.verdicts[0].live}", "{difference:+.3f}"),
@@ -293,12 +294,12 @@ class Verdicts(Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the frame and the notes as JSON values.
 
-        Closed and untested gates have their reasons.
+        Each verdict also has the reasons of its closed and untested gates.
 
         Returns
         -------
         dict
-            The values by name.
+            The keys are ``verdicts`` and ``notes``.
         """
         rows = self.frame.to_dicts()
         for row, verdict in zip(rows, self.verdicts, strict=True):
@@ -331,7 +332,7 @@ class Verdicts(Report):
         Returns
         -------
         Path
-            The path of the file.
+            The path of the written file.
 
         Raises
         ------
@@ -363,7 +364,7 @@ class Verdicts(Report):
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
         """Draw the difference to the live pack by the number of recalls.
 
-        The shaded area is its anytime-valid interval.
+        The shaded area is the anytime-valid interval of the difference.
 
         Parameters
         ----------
@@ -378,7 +379,7 @@ class Verdicts(Report):
         return draw_figure(self._draw(), width=7.6, height=3.2, axes=axes)
 
     def _draw(self) -> Draw:
-        """Draw the running differences of the challengers to the live pack."""
+        """Return a function that draws each challenger's running difference."""
         from memlab.science.evaluation._figures import draw_sequences
 
         return draw_sequences(
@@ -402,22 +403,22 @@ def verdict(
     Parameters
     ----------
     slates
-        The tables of a lab in which ``lab.challenge`` was called, or the lab.
+        The tables of a lab in which ``lab.challenge`` was called, or the lab itself.
     challenger
-        The name of one challenger; all by default.
+        The name of one challenger; all challengers by default.
     horizon
         The time that each recall has to get feedback, such as "7d". A recall whose horizon is
         open does not count yet.
     missing
-        What missing feedback counts as: "zero", "censor" or "bounds". Required if more than a
-        tenth is missing.
+        What missing feedback counts as: "zero", "censor" or "bounds". Required if more than a tenth
+        of the feedback is missing.
     cluster
-        Recalls that enter as one block: "session", "day" or a column of the decisions. By default
-        each recall is a block.
+        The recalls that enter as one block: "session", "day" or a column of the decisions. By
+        default each recall is a block.
     level
         The confidence level at which all verdicts of a log hold together, between 0 and 1.
     reward_range
-        The minimum and maximum reward; those of the log by default.
+        The minimum and maximum reward; by default those of the log.
 
     Returns
     -------
@@ -427,19 +428,19 @@ def verdict(
     Raises
     ------
     InputError
-        If no recall was challenged, or the log contradicts itself.
+        If no recall was challenged, or the tables of the log contradict each other.
     UnknownName
         If there is no challenger of this name.
 
     Notes
     -----
     The k-th comparison of a log has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
-    first, .15 for the second, .07 for the third. The share is fixed when the comparison begins,
-    so another challenge never changes a verdict. A challenger begins a new comparison when it or
-    the live pack changes, and continues the old one when both are as they were.
+    first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
+    another challenge never changes a verdict. A change of the challenger or of the live pack begins
+    a new comparison. The old comparison continues if both packs are changed back.
 
-    A verdict is about one step: the rewards of these recalls. ``memlab.trial`` measures how
-    memory develops under each pack.
+    A verdict compares the rewards of these recalls only. ``memlab.trial`` measures how the memories
+    develop under each pack.
 
     Examples
     --------
@@ -463,7 +464,7 @@ def verdict(
         reward_range=settings.reward_range,
         cluster=cluster,
     )
-    # Arguments that a sequence cannot honour are refused before the log is split into duels.
+    # Arguments that a confidence sequence cannot use are refused before the log is split into duels.
     if missing == "inverse":
         raise InputError(
             'missing="inverse" needs a model fitted on the whole log, and a sequence may use the past only. Set missing '
@@ -478,7 +479,9 @@ def verdict(
     )
     notes = [*log.notes, *dict.fromkeys(note for notes in remarks for note in notes)]
     if log.open:
-        notes.append(f"{count_of(log.open, 'recall')} with an open horizon left out.")
+        notes.append(
+            f"{count_of(log.open, 'recall')} left out, because the time for feedback (horizon) is not over."
+        )
     notes += [note for duel in duels for note in duel.notes]
     notes.append(
         "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."
@@ -490,8 +493,8 @@ def verdict(
 class _Evidence:
     """The evidence of the recalls of a duel.
 
-    It holds their observations, the interval of a fixed-sample test, the unsupported share, the
-    gates, and the calibration of attributed rewards.
+    It holds the observation of each recall, the interval of a fixed-sample test, and the
+    unsupported share of items. It also holds the gates and the calibration of attributed rewards.
     """
 
     observations: Observations
@@ -504,7 +507,7 @@ class _Evidence:
 def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
-    """Return the verdict of a duel, and remarks on attributed rewards."""
+    """Return the verdict of a duel, and remarks on its attributed rewards."""
     level = level_of(duel.number, settings.level)
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
@@ -577,7 +580,7 @@ def _decide(
 def _weigh_items(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Weigh the evidence of a duel in which single items were drawn."""
+    """Return the evidence of a duel in which single items were drawn."""
     log = duel.log
     evidence = gather_evidence(log, settings, features, answered=rate[log.recall])
     compared = compare(evidence, duel.own, duel.base)
@@ -591,9 +594,10 @@ def _weigh_items(
 def _weigh_recalls(
     duel: Duel, settings: Settings, features: Floats, course: Course, rate: Floats
 ) -> _Evidence:
-    """Weigh the evidence of a duel whose recalls showed one pack's results.
+    """Return the evidence of a duel in which each recall showed one pack's results.
 
-    Positions and other items do not matter, because no sum over items is formed.
+    Positions and other items do not matter, because rewards are not summed over the items of a
+    pack.
     """
     assert duel.shares is not None
     log, credited = calibrate_rewards(duel.log)
@@ -618,23 +622,27 @@ def _weigh_recalls(
 
 
 _FIXED_SAMPLE_GATES = ("answered probes", "influence", "clusters", "independence")
-"""Gates of the fixed-sample test. A sequence needs none of them: its interval holds at any number of recalls."""
+"""Gates of the fixed-sample test alone.
+
+The interval of a sequence holds at any number of recalls, so a sequence needs none of these gates.
+"""
 
 
 @dataclass(frozen=True)
 class _Pace:
     """A forecast of the recalls that a sequence needs for a verdict.
 
-    The distance between bounds does not shrink, so the forecast is None if zero is between them.
+    If zero lies between the bounds of the difference, the forecast is None: that range does not
+    shrink with more recalls.
 
     Attributes
     ----------
     reach
-        How far each block may fall below the mean, f64[blocks].
+        How far the observation of each block may fall below the mean observation, f64[blocks].
     wide
-        The blocks whose reach is more than twice that of the median block.
+        The numbers of the blocks whose reach is more than twice that of the median block.
     without
-        The forecast without the wide blocks.
+        The number of recalls needed if the wide blocks are left out.
     """
 
     needed: int | None
@@ -644,7 +652,7 @@ class _Pace:
 
     @classmethod
     def of(cls, columns: Sequence[Floats], sizes: Floats, unit: float, level: float) -> _Pace:
-        """Forecast from the observations of the blocks so far."""
+        """Forecast the recalls needed, from the observations of the blocks so far."""
         lower, upper, floor, ceiling = columns
         if np.sign(lower.sum()) != np.sign(upper.sum()):
             return cls(None, np.zeros(0, dtype=np.int64), lower, None)
@@ -675,9 +683,9 @@ def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
         widest = int(pace.wide[np.argmax(pace.reach[pace.wide])])
         unit = "recall" if len(course.first) == len(course.order) else "block ending with recall"
         return (
-            f"A few unusually long result lists dominate the comparison ({unit} "
+            f"A few unusually long result lists dominate the comparison: {unit} "
             f"{duel.log.decisions['decision'][int(course.last[widest])]} may move the sum by "
-            f"{pace.reach[widest]:.0f} rewards; {np.median(pace.reach):.0f} is typical). Recall with a smaller limit: "
+            f"{pace.reach[widest]:.0f} rewards, and {np.median(pace.reach):.0f} is typical. Recall with a smaller limit: "
             f"without the {len(pace.wide):,} longest, about {format_count(without)} recalls would be enough."
         )
     if needed is None:

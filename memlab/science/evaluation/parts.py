@@ -1,4 +1,4 @@
-"""Internal parts of the evaluation, exported for tests and slow reference implementations.
+"""Re-export internals of the evaluation for tests and reference implementations.
 
 The public interface is ``memlab.science.evaluation``.
 """

@@ -68,7 +68,7 @@ def make_identity(
 ) -> Identity:
     """Return the identity of the agent "tutor" or "agent:tutor".
 
-    Without a session it gets one of its own, named by its name and the time.
+    Without ``session``, the agent gets a session of its own, named after it and the time.
     """
     short = name.removeprefix("agent:")
     own = f"{short} {from_micros(now).isoformat()}"
@@ -379,7 +379,7 @@ class Agent(Displayed):
     ) -> Feedback:
         """Record feedback on a memory that this agent retrieved.
 
-        It also counts for the agent's trust (``lab.agents.relationships``).
+        The feedback also counts for the agent's trust (``lab.agents.relationships``).
 
         Parameters
         ----------
@@ -669,7 +669,7 @@ class Agent(Displayed):
 
     @checked
     def touch(
-        self, files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven]
+        self, files: str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any]
     ) -> ModuleMap:
         """Log the files that the agent's session read or wrote.
 
@@ -913,8 +913,8 @@ class LabAgents:
         role
             The speaker of a text.
         agent
-            The agent that hears it: it is among the ``agents`` of facts, and the creator of
-            memories, which are private to it.
+            The agent that hears the messages. It is listed in ``agents`` of facts, and is the
+            creator of other memories, which are private to it.
         project
             The project of the proposals.
         session
@@ -1195,7 +1195,7 @@ class LabAgents:
         -----
         Lessons are breakthroughs, solutions, failures to avoid, changes of plan, successful calls
         of tools and important statements: at most five of each, and 2,000 tokens in all. Lessons
-        that the lab has already (closeness above .92) are left out. The rest is compared with
+        that the lab has already (closeness above .92) are left out. New lessons are compared with
         stored memories if the pack links, and ``notices`` report conflicts.
 
         Under a pack with ``maintain-after-session``, such as ``factgraph``, ``lab.upkeep.maintain``
@@ -1410,7 +1410,7 @@ class LabAgents:
         self, project: str | None, reason: str, *, on: bool, by: str = "user"
     ) -> pl.DataFrame:
         """Write a "switch" event if the switch changes; see ``switched_off``."""
-        # Switching on what is on is written only where it is a consent.
+        # Switching memory on while it is on writes an event only if the call is a consent.
         for name, text in (("project", project), ("reason", reason), ("by", by)):
             if text:
                 refuse(validate_text(text, where=name), name)
@@ -1439,7 +1439,7 @@ class LabAgents:
         Parameters
         ----------
         since
-            Leave out what happened before. Default: nothing.
+            The instant from which contexts count. Default: all contexts.
 
         Returns
         -------

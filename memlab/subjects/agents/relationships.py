@@ -203,7 +203,7 @@ def update_trust(relationship: Relationship, pack: Pack, *, helpful: bool) -> Re
 
 
 def _clip(value: float) -> float:
-    """Return a value clipped to 0 and 100."""
+    """Limit a percentage to the range 0 to 100."""
     return min(_MAX, max(0.0, value))
 
 

@@ -268,7 +268,7 @@ class Turns:
 
 
 class _Search:
-    """The worker of some turns.
+    """The background worker of one ``Turns``, with its queue and results.
 
     It holds no reference to the turns, so that abandoned ones end.
     """
@@ -297,7 +297,9 @@ class _Search:
         """Queue a context; return finished results, or raise an earlier error."""
         with self._mutex:
             if self._closed:
-                raise LabError("These turns have ended: the lab was closed.")
+                raise LabError(
+                    "These turns are closed, or their lab is: start new ones with lab.agents.turns()."
+                )
             if self._next is not None:
                 self._skipped.append(self._next)
             self._next = context

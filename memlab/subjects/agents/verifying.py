@@ -208,7 +208,7 @@ def _check_verdict(
     rejected: Memories | None = None,
     relations: Mapping[tuple[int, int], str] | None = None,
 ) -> Verdict:
-    """Return a verdict with checked values."""
+    """Build a Verdict from checked lists of memories and relations."""
     rejected_memories = None if rejected is None else listed_memories(rejected)
     return Verdict(listed_memories(accepted), rejected_memories, relations or {})
 

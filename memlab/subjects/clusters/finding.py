@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from memlab.errors import require_extra
+
 __all__ = [
     "Clusters",
     "assign",
@@ -328,7 +330,8 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
     nonzero = np.flatnonzero(points.any(axis=1))
     if len(nonzero) < 2 * min_size:
         return labels
-    from sklearn.cluster import HDBSCAN
+    with require_extra("science", "A search for clusters"):
+        from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(
         min_cluster_size=min_size, min_samples=1, cluster_selection_method="leaf", copy=True

@@ -45,9 +45,9 @@ class Context(Displayed):
     task
         The task.
     text
-        The memories between marks, for a prompt; empty if there are none.
+        The text for a prompt: the memories between two marks, or "" without memories.
     markdown
-        The same as a quotation in Markdown.
+        The memories as a quotation in Markdown.
     tokens
         The tokens of ``text``, at four bytes each. Neither ``text`` nor ``markdown`` exceeds
         ``budget``.
@@ -60,12 +60,12 @@ class Context(Displayed):
         One row per memory, in order: ``memory_id``, ``tier`` (1 always, 2 for the task, 3 further
         results, shortened), ``form`` ("warning", "note" or "fact"), ``tokens``, ``reason``.
     left_out
-        One row per memory that is missing though it might be expected: ``memory_id``, ``what`` (its
+        One row per memory that might be expected but is missing: ``memory_id``, ``what`` (its
         text), ``why``.
     pack
-        The name of the pack that decided.
+        The name of the pack that selected the memories.
     pack_hash
-        The hash of that pack.
+        The hash of the pack that selected the memories.
     seed
         The seed of the lab, from which exploration items are drawn.
     settings
@@ -276,7 +276,7 @@ _FRAME: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Metrics(Displayed):
-    """Metrics of prompt contexts: ``metrics["coverage"]`` is one value of them.
+    """Metrics of prompt contexts; ``metrics["coverage"]`` is the value of one metric.
 
     The metrics are contexts, searches, injected, referenced, referenced-share, tokens-injected,
     tokens-discovery, tokens-saved, coverage, memories, confidence, latency-embedding,
@@ -285,11 +285,11 @@ class Metrics(Displayed):
 
     A memory is *referenced* by a context if it got a "success" or a reward of at least .5, or,
     without a judgement, if an answer was attributed to it. Its *discovery* cost is the number of
-    tokens of the preceding turns of its session, divided by the number of memories from them. It
-    is at least the length of its own text.
+    tokens of the preceding turns of its session, divided by the number of memories from them. The
+    cost is at least the number of tokens of its own text.
 
-    *Saved* tokens are the discovery cost of referenced memories minus all injected tokens. They
-    are negative if contexts cost more than they saved.
+    *Saved* tokens are the discovery cost of referenced memories minus all injected tokens. The
+    number is negative if contexts cost more tokens than they saved.
 
     Attributes
     ----------
@@ -504,7 +504,8 @@ def compute_metrics(core: Core, *, since: Micros | None = None) -> Metrics:
 def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
     """Return the pairs of recall and memory that feedback reports as helpful.
 
-    The last judgement decides, or else the best attributed reward.
+    The last explicit judgement of a pair decides. Without one, a pair counts as helpful if its
+    attributed reward was ever at least 0.5.
     """
     stated: dict[tuple[int, int], bool] = {}
     attributed: set[tuple[int, int]] = set()
@@ -524,7 +525,7 @@ def _find_referenced(feedback: Iterable[Event]) -> set[tuple[int, int]]:
 
 
 def _make_context_row(event: Event, referenced: set[tuple[int, int]]) -> tuple[Any, ...]:
-    """Return one row of ``Metrics.contexts``."""
+    """Build the row of ``Metrics.contexts`` for one logged context."""
     body = event.body
     helped = sum((body["decision"], id) in referenced for id in body["ids"])
     origin = (body.get("agent"), body.get("project"), body.get("session"))
@@ -551,8 +552,8 @@ class _Discovery:
     def tokens(self, row: int) -> int | None:
         """Return the discovery cost of a memory in tokens, or None if it has no turns.
 
-        It is the tokens of the turns before it in its session, divided by the number of memories
-        from them, and at least the tokens of its own text.
+        The cost is the tokens of the preceding turns of its session, divided by the number of
+        memories of the session. It is at least the tokens of the memory's own text.
         """
         state = self._state
         own = count_tokens(state.texts.value_at(row) or "")
@@ -576,7 +577,7 @@ class _Discovery:
 
 
 def _make_latency_rows(measured: Latencies) -> Iterator[tuple[str, float | None, str, str]]:
-    """Yield the rows of the latency table."""
+    """Yield the metric rows of latencies: the median of each measured operation."""
     for part in PARTS:
         typical, count = measured.typical(part)
         yield (

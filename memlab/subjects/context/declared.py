@@ -1,4 +1,4 @@
-"""The component ``contexts``."""
+"""Declaration of the component ``contexts``, which builds prompt contexts."""
 
 from __future__ import annotations
 

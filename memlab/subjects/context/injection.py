@@ -1,4 +1,4 @@
-"""Selection of memories for a prompt: permanent ones, those the task names, best results.
+"""Selection of memories for a prompt: pinned, named by the task, or best results.
 
     tier 1   the names of the project's modules, pinned memories and          tier-1-tokens
              those of the kinds ``always-kinds``
@@ -73,7 +73,7 @@ _MAX_PIECES = 2_000
 
 
 class FileNames:
-    """The paths of a state's memories by their parts.
+    """An index of the files of memories by name, stem, subject and folder.
 
     New memories are added at each call.
     """
@@ -87,8 +87,8 @@ class FileNames:
     def find_rows(self, state: State, text: str, stop_words: frozenset[str]) -> NDArray[np.int64]:
         """Return the ascending rows whose files or folders ``text`` names.
 
-        A word is the name of a file or folder, with or without its extension. A path is the end of
-        a longer one.
+        A word of ``text`` matches the name of a file or folder, with or without the extension. A
+        path matches the longer paths that end with it.
         """
         # The index of paths is extended, not rebuilt: a call reads only the memories that are new.
         lists = state.lists["files"]
@@ -154,7 +154,7 @@ Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 _MAX_NAMED = 32
-"""Maximum candidates of one sort: pinned ones first, then the nearest to the task."""
+"""Maximum candidates for one reason, such as a trigger: pinned, then nearest to the task."""
 
 # Maximum modules that a context describes, and files of each: more leave no room for memories.
 _MAX_MODULES = 2
@@ -193,7 +193,7 @@ class _Planned:
 
 
 class Injection:
-    """The purpose of a recall for a prompt of at most ``budget`` tokens.
+    """The selection of memories for a prompt of at most ``budget`` tokens.
 
     It implements ``Use`` and ``Selection``.
     """
@@ -278,9 +278,10 @@ class Injection:
         before: Flags | None = None,
         key: Hashable | None = None,
     ) -> Rows:
-        """Return the ascending rows nearest to the task, preferring ``before``.
+        """Return at most 32 rows, the nearest to the task, in ascending order.
 
-        With a ``key``, the vectors of the rows are cached for the next task.
+        Rows in ``before`` have precedence. With a ``key``, the vectors of the rows are cached for
+        the next task.
         """
         if len(rows) <= _MAX_NAMED:
             return rows
@@ -407,7 +408,7 @@ class Injection:
         return np.where(positive if nulls is None else positive & ~nulls, values, 0.0)
 
     def _are_elsewhere(self, rows: Rows) -> Flags:
-        """Return a mask of the rows with files of which the task names none."""
+        """Return a mask of the rows with files, none of which the task names."""
         if not len(self._of_task) and not self._spoken_of:
             return np.zeros(len(rows), dtype=np.bool_)
         files = self._state.lists["files"]
@@ -431,7 +432,7 @@ class Injection:
         return self._make_entry(row, _WHOLE * self._unit)
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
-        """Write the candidates that fit, whole or shortened; return their positions, best first."""
+        """Write the candidates that fit into ``room`` bytes; return their positions."""
         positions = np.flatnonzero(wanted)
         positions = positions[np.lexsort((self._ranks[positions], -priority[positions]))]
         planned = []
@@ -451,8 +452,8 @@ class Injection:
     def _write_map(self, tiers: Sequence[int]) -> tuple[int, int]:
         """Write the project's modules, with details of modules that the task names.
 
-        Returns the bytes of both. They get at most a quarter of tier 1, of tier 2 and of the free
-        budget.
+        Return the bytes of the list of modules and of the details. The list gets at most a quarter
+        of tier 1, the details a quarter of tier 2, and each line a quarter of the free budget.
         """
         if self._words is None:
             return 0, 0
@@ -533,7 +534,7 @@ class Injection:
     def record_shown(self, slate: Slate) -> None:
         """Add every shown memory to the prompt, shortened where space is limited.
 
-        Room for the rest is reserved, so that every shown memory is injected.
+        Room for the memories that follow is reserved, so that every shown memory is injected.
         """
         index_of = {id: index for index, id in enumerate(slate.ids.tolist())}
         rest = [id for id in slate.shown if id not in self._planned]
@@ -591,7 +592,7 @@ class Injection:
 
 
 class Part(Protocol):
-    """A part of a project that a task names."""
+    """A module of a project that a task names."""
 
     @property
     def module(self) -> str:
@@ -603,7 +604,7 @@ class Part(Protocol):
 
 
 class ProjectMap(Protocol):
-    """An extension's knowledge of a project, from the hook "project-map"."""
+    """The modules of a project, from an extension at the hook "project-map"."""
 
     @property
     def modules(self) -> Mapping[str, Any]:

@@ -67,7 +67,7 @@ _BEGINNING = re.compile(r"^(?:(\d+)([.)])|([#+=-]))")
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory as text.
+    """One memory as a line of a prompt, with an optional heading.
 
     ``head`` is a line above it, and ``entity`` the entity whose line it continues.
     """
@@ -113,7 +113,7 @@ class Entry:
 
 
 class Sheet:
-    """The entries of a prompt, at most ``budget`` tokens in either form."""
+    """The entries of a prompt: at most ``budget`` tokens as text and as Markdown."""
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
@@ -138,7 +138,7 @@ class Sheet:
         return 2 + max(_count_bytes(entry.words), _count_bytes(escape_markdown(entry.words)))
 
     def add(self, entry: Entry) -> int:
-        """Add an entry; return its bytes."""
+        """Add an entry to the prompt; return the bytes that it takes."""
         cost = self.cost(entry)
         self._used += cost
         if entry.entity in self._of_entity:
@@ -176,7 +176,7 @@ def make_entry(
 ) -> Entry:
     """Return a memory as an entry of at most ``maximum`` tokens.
 
-    It ends with the first of ``marks`` that leaves it room.
+    The entry ends with the first of ``marks`` that leaves room for the memory.
     """
     for mark in marks:
         room = maximum - -(-max(_count_bytes(mark), _count_bytes(escape_markdown(mark))) // 4) - 1
@@ -202,8 +202,8 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
 def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
     """Return a memory as an entry: a fact as a phrase, a procedure with steps, or its summary.
 
-    A memory without a summary is its text. With ``day``, notes without files begin with their day
-    (UTC).
+    A memory without a summary is written as its text. With ``day``, notes without files begin with
+    their day (UTC).
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names
@@ -263,7 +263,7 @@ def quote_line(text: str) -> str:
 
 
 def escape_markdown(line: str) -> str:
-    r"""Return a line as Markdown that displays it literally: no markup, links, images or HTML.
+    r"""Escape a line so that Markdown displays it literally, without links or HTML.
 
     >>> escape_markdown("1. **see** [this](http://x) <b>")
     '1\\. \\*\\*see\\*\\* \\[this\\](http://x) &lt;b&gt;'

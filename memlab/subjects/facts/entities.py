@@ -249,9 +249,10 @@ def _find_mentions(state: State, name: str) -> tuple[Rows, Rows]:
 
 
 def _find_unnamed(entities: Entities, root: int, *, excluded: int | None = None) -> Rows:
-    """Return the rows whose text has part of an entity's name but not all of it.
+    """Return the rows that mention an entity merged into ``root``, but not in a fact.
 
-    Parts are the entities that were merged into `root`; a row names one as subject or object.
+    Such a row has the merged entity neither as subject nor as object. Entities below ``excluded``
+    are left out.
     """
     roots = entities.find_roots()
     ids: set[int] = set()
@@ -290,7 +291,7 @@ def _ids(rows: Rows) -> list[int]:
 # project. The inference is a view over the facts and is not stored, so that edits and purges change it too.
 
 
-# Types of the names that rules use, and statuses of facts that count for no type.
+# Types of the names "user" and "team" in rules, and statuses of facts that are ignored.
 _PEOPLE = {"user": "person", "team": "organization"}
 _GONE = ("purged", "retracted", "deleted")
 
@@ -442,7 +443,7 @@ class LabEntities:
         """
         with self._core.reading() as state:
             all_listed, inferred = get_entities(state).summarize_all(), infer_types(state)
-        # the placeholder of a purged name keeps its number, but is no entity
+        # the placeholder of a purged name keeps its number, but is not listed as an entity
         listed = [entity for entity in all_listed if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
             [

@@ -231,7 +231,7 @@ class LabFacts:
 
     @checked
     def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
-        """Mark a fact as never true, which hides it except in ``lab.facts.frame``.
+        """Mark a fact as never true; only ``lab.facts.frame`` still shows it.
 
         Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
         Packs that forget retracted facts, such as ``factgraph``, delete it in the next pass of

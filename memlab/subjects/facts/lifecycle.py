@@ -137,7 +137,7 @@ def _changes_state(new: Triple, old: Triple) -> bool:
 
 
 def _ends_by_name(new: Triple, old: Triple) -> bool:
-    """Return whether an ending verb names the same thing or its class.
+    """Return whether a new fact says that the thing in an older fact ended.
 
     Examples: "quit my job", "sold the car".
     """
@@ -254,7 +254,7 @@ def _is_profession(value: str) -> bool:
     return bool(words) and not _lifecycle_words("professions").isdisjoint(words)
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _index_states() -> dict[str, str]:
     """Return the exclusive group that each state belongs to."""
     return {
@@ -276,22 +276,22 @@ def _find_state(value: str) -> str:
     return low
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
     """Return the words of a list in the lifecycle rules as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _ending_predicates() -> frozenset[str]:
     """Return the predicates of verbs that say that something ended."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
     return frozenset(predicate for predicate, _ in endings.values())
 
 
-@cache  # the tables of the language do not change
+@cache  # each list of words in the tables is stemmed only once
 def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
-    """Return the stems of some words."""
+    """Return the set of stems of some words."""
     return frozenset(map(_stem_word, words))
 
 
@@ -303,7 +303,7 @@ def _stem_value(value: str) -> frozenset[str]:
 
 
 def _stem_word(word: str) -> str:
-    """Return a word without its ending."""
+    """Remove an English ending from a word if at least three letters remain."""
     word = word.removesuffix("'s")
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM - 1:
@@ -313,9 +313,10 @@ def _stem_word(word: str) -> str:
 
 # Succession: which facts of a lab end because of new facts, as a change of state.
 #
-# The valid time decides, not the order of storing: a fact from before a change ends at the change, even if it is
-# stored later. Only statements of users end facts; statements of an assistant, a tool or a page never do. Below the
-# setting ``succession-confidence`` no fact ends, and an edge ``contradicts`` marks the conflict.
+# The valid time decides, not the order of storing: a fact from before a change ends at the change,
+# even if it is stored later. Only statements of users end facts; statements of an assistant, a tool
+# or a page never do. A statement with less confidence than the setting ``succession-confidence``
+# ends no fact: an edge ``contradicts`` marks the conflict.
 
 
 # Fields that two facts must share for one to end the other, and statuses of valid facts.
@@ -382,8 +383,8 @@ def decide_succession(
 ) -> Succession:
     """Decide which facts new facts end, and which new facts are already over.
 
-    A fact that is stated again after another value is valid again. It ends the other fact, which
-    leaves a gap in its own validity.
+    A fact that is stated again after another value is valid again. The statement ends the fact with
+    the other value, whose valid time becomes a gap in the repeated fact.
 
     Parameters
     ----------
@@ -539,7 +540,8 @@ def _read_new_fact(
 def _find_affected(state: State, fresh: Sequence[Triple], gone: Collection[int]) -> list[_Fact]:
     """Return the stored facts that new facts may affect.
 
-    They share a subject with one, name its subject, or are named in its value.
+    Such a fact has the subject of a new fact, or the owner of that subject. Or its value names the
+    subject of a new fact, or a new value names its subject.
     """
     # Comparing every stored fact with every new one would be slow, so unrelated subjects are skipped.
     names = state.names

@@ -78,12 +78,12 @@ def convert_to_third_person(text: str) -> str | None:
 
 
 def _convert_verb(word: str) -> str:
-    """Convert a verb to the third person."""
+    """Convert a first-person verb to the third person."""
     verb = word.lower()
     return _index_verbs().get(verb, verb)
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _index_verbs() -> dict[str, str]:
     """Return third-person verbs by first-person form."""
     verbs = lexicon()["extraction"]["verbs"].items()
@@ -118,7 +118,7 @@ def _compile_openings() -> list[tuple[re.Pattern[str], str | None]]:
     return patterns
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _compile_pronouns() -> re.Pattern[str]:
     """Return the pattern of first-person pronouns."""
     return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)
@@ -135,7 +135,7 @@ _NOUN = re.compile(r"is (?:a|an|the) ")
 
 @dataclass(frozen=True)
 class Narrative(Displayed):
-    """Memories as a text for a prompt.
+    """Memories written as a text for a prompt, within a token budget.
 
     Attributes
     ----------
@@ -206,9 +206,10 @@ def write_narrative(
 ) -> Narrative:
     """Write the memories in these rows, best first, as one line for each entity.
 
-    Memories that are not recallable or not valid now are left out; staged facts are marked.
-    Entities that the query names come first, in its order, then each entity by its best memory.
-    Memories that are not facts come last. A memory that exceeds the budget is skipped.
+    Memories that are not recallable or not valid now are left out; staged facts are marked. The
+    entities that the query names come first, in the query's order. Other entities follow, ordered
+    by their best memory. Memories that are not facts come last. A memory that exceeds the budget is
+    skipped.
     """
     valid_rows = rows[have_status(state, rows, RECALLABLE) & are_valid_at(state, rows, now)]
     statements = [_write_statement(state, row) for row in valid_rows.tolist()]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.errors import LabError, MemlabError
+from memlab.errors import InputError, LabError, MemlabError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
 from memlab.kernel.embedding import Embedder, EmbedderSpec
+from memlab.kernel.hooks import load_part
 from memlab.kernel.storage.copies import (
     list_copies,
     register_copy,
@@ -105,6 +106,9 @@ class LabIO:
         format: str | None = None,
         where: pl.Expr | None = None,
         project: str | None = None,
+        subject: str | None = None,
+        creator: str | None = None,
+        viewer: str | None = None,
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
@@ -125,6 +129,11 @@ class LabIO:
             An expression over ``lab.memories``; only memories for which it is true are written.
         project
             The name of a project; only its memories are written.
+        subject, creator
+            The name of a person. Exactly that is written which ``lab.purge`` with the same names removes: the memories
+            about the subject or by the creator, and the logged queries. Policies are not part of it.
+        viewer
+            The name of a user; only what this user can see is written.
         policies
             Whether to add the texts of the active pack and of all its earlier versions.
         overwrite
@@ -138,7 +147,10 @@ class LabIO:
         Raises
         ------
         InputError
-            If ``path`` exists and ``overwrite`` is false, or the format is unknown.
+            If ``path`` exists and ``overwrite`` is false, the format is unknown, or ``subject`` and ``creator`` are
+            combined with ``where`` or ``viewer``.
+        UnknownName
+            If no memory has the project, subject or creator.
         ReadOnlyLab
             If the lab was opened with read_only=True.
 
@@ -160,23 +172,37 @@ class LabIO:
         )
 
         target = Path(path).expanduser()
-        journal = self._core.store.journal
+        journal, names = self._core.store.journal, {"subject": subject, "creator": creator}
+        is_person = subject is not None or creator is not None
+        if is_person and (where is not None or viewer is not None):
+            raise InputError(
+                "export takes subject= and creator= without where= and viewer=, so that it writes what a purge by these "
+                "names removes."
+            )
+        store = self._core.store if viewer is None else ViewerStore(self._core.store, viewer)
 
         def read_bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
             # A viewer's lab exports no events, because the journal holds the events of every user.
 
-            tables = tables and not isinstance(self._core.store, ViewerStore)
-            with self._core.reading() as state:
+            tables = tables and not isinstance(store, ViewerStore)
+            with store.reading() as state:
+                rows, queries = None, ()
+                if is_person:
+                    rows, queries = load_part("select-person")(store, project=project, **names)
                 return build_bundle(
                     state,
                     lab=compute_lab_id(journal),
-                    now=self._core.store.clock(),
+                    now=store.clock(),
                     where=where,
                     project=project,
-                    policies=export_policies(self._core.store.versions) if policies else None,
+                    ids=None if rows is None else [row + 1 for row in rows],
+                    queries=queries,
+                    policies=export_policies(store.versions)
+                    if policies and not is_person
+                    else None,
                     events=build_event_frame(journal)
-                    if tables and where is None and project is None
+                    if tables and where is None and project is None and not is_person
                     else None,
                 )
 
@@ -358,7 +384,7 @@ class LabIO:
         return check_open(self._core.store, repair=repair)
 
     @checked
-    def preview(self, exclude: Annotated[Iterable[str | None] | str, AsGiven] = ()) -> Preview:
+    def preview(self, exclude: str | Iterable[str | None] = ()) -> Preview:
         """Return the memories that ``move_to`` would move, by project, with secrets.
 
         Parameters
@@ -391,7 +417,7 @@ class LabIO:
         self,
         target: str | Path,
         *,
-        exclude: Annotated[Iterable[str | None] | str, AsGiven] = (),
+        exclude: str | Iterable[str | None] = (),
         embedder: EmbedderSpec = None,
     ) -> Moved:
         """Copy the memories of this lab into another lab, and record the move here.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.journal import Journal
@@ -141,7 +140,7 @@ class Moved(Displayed):
         return printable(f"{text}; {self.redacted:,} secrets redacted" if self.redacted else text)
 
 
-def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
+def preview(core: Core, exclude: str | Iterable[str | None]) -> Preview:
     """Return the memories that would be moved; see ``LabIO.preview``."""
     with core.reading() as state:
         frame, switches = state.memories(), state.projection(Switches)
@@ -178,22 +177,14 @@ def _count_findings(texts: Sequence[str], personal: frozenset[str] = frozenset()
 
 
 def _check_excluded(
-    exclude: Iterable[str | None], projects: Sequence[str | None]
+    exclude: str | Iterable[str | None], projects: Sequence[str | None]
 ) -> set[str | None]:
     """Return the excluded projects.
 
     An unknown name is an error, because a typing error would otherwise move a project that was meant to stay.
     """
-    if isinstance(exclude, str):
-        exclude = (exclude,)
-    if not isinstance(exclude, Iterable):
-        raise InputError(f"exclude takes names of projects, not {describe_value(exclude)}.")
-    names = list(exclude)
+    names = [exclude] if isinstance(exclude, str) else list(exclude)
     for name in names:
-        if name is not None and not isinstance(name, str):
-            raise InputError(
-                f"exclude takes names of projects, or None for memories without one, not {describe_value(name)}."
-            )
         if name not in projects:
             raise UnknownName(
                 "project", name, [project for project in projects if project is not None]
@@ -202,7 +193,7 @@ def _check_excluded(
 
 
 def move(
-    core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]
+    core: Core, target: Path, exclude: str | Iterable[str | None], open_lab: Callable[[Path], Any]
 ) -> Moved:
     """Move memories into the lab at ``target``; see ``LabIO.move_to``."""
     journal = core.store.journal

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import AsGiven, Count, checked, describe_value
+from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.privacy import screen, split_sensitive
 from memlab.kernel.state import refuse_secret_values, validate_text
 from memlab.kernel.verbs.core import Core
@@ -350,7 +350,7 @@ class LabModules:
     @checked
     def touch(
         self,
-        files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven],
+        files: str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any],
         *,
         project: str,
         session: str | None = None,
@@ -395,16 +395,7 @@ class LabModules:
         >>> touched.frame["confidence"].to_list()
         ['partial']
         """
-        if not isinstance(files, Iterable):
-            raise InputError(
-                f"touch(files=...): files must be paths, or calls of tools as dicts, not {describe_value(files)}."
-            )
         items: list[Any] = [files] if isinstance(files, str | Mapping) else list(files)
-        for item in items:
-            if not isinstance(item, str | Mapping):
-                raise InputError(
-                    f"touch(files=...): an item must be a path or a call of a tool, not {describe_value(item)}."
-                )
         stripped = (path.strip() for item in items for path in paths_in(item))
         paths = [path for path in stripped if path and len(path) <= _LONGEST]
         for path in paths:

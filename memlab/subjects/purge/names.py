@@ -1,4 +1,4 @@
-"""Names in a journal by their bearers: purged memories, other memories, declarations.
+"""Names in a journal, grouped by their source: purged or other memories, or users.
 
 The names are read from all events, by the declared role of each field.
 """
@@ -29,14 +29,14 @@ _ENTITY_COLUMNS = ("subject", "object")
 
 @dataclass
 class NameBearers:
-    """Names by their bearers.
+    """The names in a journal, grouped by the memories or users they come from.
 
     Attributes
     ----------
     own
         The names that purged memories ever had.
     others
-        The names of other memories, by the owner to whom the memory is private.
+        The names of other memories, by owner: the creator to whom a memory is private, or ``ALL``.
     declared
         The names that a user or a caller declared.
     own_entities, entities, by_hand
@@ -51,7 +51,7 @@ class NameBearers:
     by_hand: set[str] = field(default_factory=set)
 
     def add(self, name: str, *, mine: bool, entity: bool, owner: int = ALL) -> None:
-        """Add a name of a purged memory (``mine``) or of another one."""
+        """Record a name that purged memories have (``mine``), or that others have."""
         (self.own if mine else self.others[owner]).add(name)
         if entity:
             (self.own_entities if mine else self.entities).add(name)
@@ -86,7 +86,7 @@ def gather_names(
 
 
 class _Gathering:
-    """A walk through the bodies of events that collects names.
+    """A collector of names that walks through the bodies of events.
 
     ``bearers`` are the ids of the memories to which the names of a body or item belong.
     """
@@ -101,7 +101,7 @@ class _Gathering:
         return sorted(set(field.ids(value))) if field.bears_names and field.names_memories else []
 
     def add_members(self, field: Field, values: Mapping[str, Any], bearers: Sequence[int]) -> None:
-        """Add the names in the members of a mapping."""
+        """Add the names in the members of a mapping, each by its declared field."""
         for name, value in values.items():
             part = field.get(name)
             if value is not None and part.bears_names:
@@ -139,7 +139,7 @@ class _Gathering:
     def _add_names(
         self, field: Field, value: Any, siblings: Mapping[str, Any], bearers: Sequence[int]
     ) -> None:
-        """Add the names in a field of names."""
+        """Add the names in a field to the group of names to which the field belongs."""
         entity = field.role == "entity" or (
             field.role == "node" and siblings.get("kind") == "entity"
         )
@@ -158,7 +158,7 @@ class _Gathering:
             self.names.add(name, mine=False, entity=entity, owner=owner)
 
     def _rows(self, field: Field, columns: Mapping[str, Any]) -> None:
-        """Add the names in parallel columns to the memories of each row."""
+        """Add the names in parallel columns, each for the memories of its own row."""
         bearing = [part for name, part in columns.items() if field.get(name).role == "memory"]
         for name, part in columns.items():
             column = field.get(name)
@@ -207,7 +207,7 @@ class _Gathering:
                 self.names.add(name, mine=False, entity=kind == "entity")
 
     def _registers(self, registers: Mapping[str, Any]) -> None:
-        """Add the names in imported registers, where those of entities were declared."""
+        """Add the names in imported registers; names of entities count as declared."""
         for name, dumped in registers.items():
             if name == Entities.name:
                 self.names.declare(Entities.declared_in(dumped), entity=True)

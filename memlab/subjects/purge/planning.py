@@ -47,10 +47,10 @@ __all__ = [
 _PLACEHOLDER = re.compile(re.escape(PLACEHOLDER) + r"\d+-\d+\]")
 
 _PIECE = 12
-"""The length of the beginning by which a text is found within others; a shorter text is only found whole."""
+"""The length of the beginning by which a purged text is found in a string; a shorter text must be the whole string."""
 
 _AT_ONCE = 4_000
-"""The number of logged queries that are searched together: one search costs as much as a hundred."""
+"""The number of logged queries that are searched together: searching one takes as long as a hundred."""
 
 _UNREADABLE = {"where-text": "purged"}
 """The filter of a recall whose query was removed, so that the recall cannot be repeated."""
@@ -58,10 +58,10 @@ _UNREADABLE = {"where-text": "purged"}
 
 @dataclass(frozen=True)
 class Cut:
-    """Removes purged texts from other strings.
+    """A callable that removes purged texts from other strings.
 
-    ``exact`` contains the texts themselves, and ``pieces`` the longer ones by their first
-    characters.
+    ``exact`` has the normalized texts. ``pieces`` has the texts of at least 12 characters, by their
+    first 12.
     """
 
     exact: frozenset[str]
@@ -116,21 +116,21 @@ def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
 class PurgePlan:
     """The content that a purge removes: texts of memories, and names that only they have.
 
-    A declared name stays unless it equals a purged text. Entities are known by ``entity_key``, so
-    that all spellings of one have one placeholder.
+    A declared name stays unless it equals a purged text. Entities are compared by ``entity_key``,
+    so that all spellings of a name get the same placeholder.
 
     Attributes
     ----------
     ids
         The ids of the purged memories.
     names
-        The names to replace, entities and clusters apart.
+        The names to replace, except those of entities and clusters.
     entities
         The keys of the entities to replace.
     clusters
-        The names of clusters that contain a word only purged memories said.
+        The names of clusters with a word that only purged memories contain.
     cut
-        Removes the purged texts from other strings.
+        The function that removes the purged texts from other strings.
     created
         The time of creation of each memory, by row.
     mark
@@ -167,7 +167,7 @@ class PurgePlan:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def for_viewer(self, viewer: str | None) -> PurgePlan:
-        """Return the plan for the recalls of a viewer; None for a recall without one."""
+        """Return the plan for the recalls of a viewer, or for recalls without a viewer."""
         if viewer is None or not self.hidden:
             return self
         names, quotes = self.hidden.get(viewer, self.hidden[EVERYONE])
@@ -176,8 +176,8 @@ class PurgePlan:
     def alias(self, name: str) -> str:
         """Return the placeholder of a name, the same one for every use of the name.
 
-        The same placeholder keeps joined what the name joined. A name that already is a placeholder
-        stays, and no placeholder of another lab is used again.
+        Memories that shared the name then share the placeholder. A name that is a placeholder
+        already stays, and a placeholder that came from another lab is not assigned again.
         """
         if _PLACEHOLDER.fullmatch(name):
             return name
@@ -200,7 +200,7 @@ class PurgePlan:
         return self.alias(name) if name is not None and (matches or name in self.names) else name
 
     def name(self, role: str, name: str) -> str:
-        """Return a name or its placeholder; ``role`` is the kind of a node or a field."""
+        """Return a name or its placeholder; ``role`` is a kind of node or role of a field."""
         if role in NODE_KINDS:
             return self.node(role, name)
         return self.replace_name(name, role) or name
@@ -219,7 +219,7 @@ class PurgePlan:
     def node(self, kind: str, name: str, *, own: bool = False) -> str:
         """Return the name of a node, or its placeholder.
 
-        ``own`` is true if an edge joined a purged memory to the node.
+        ``own`` is true if an edge joins a purged memory to the node.
         """
         if kind == "entity":
             key = _key(name)
@@ -309,7 +309,7 @@ def _revealing_clusters(state: State, rows: NDArray[np.int64]) -> set[str]:
 
 
 def purge_change(state: State, rows: NDArray[np.int64], now: int) -> tuple[Change, dict[str, Any]]:
-    """Return a purge event's change of the state, and its tombstones."""
+    """Return the state change and the tombstones of a purge event."""
     edges = state.edges
     purged = np.zeros(len(state), dtype=np.bool_)
     purged[rows] = True

@@ -1,4 +1,4 @@
-"""Logged queries that quote purged memories: a run of characters, a name or a number.
+"""Search for logged queries that quote a text, name or number of purged memories.
 
 A query that a remaining memory contains as well is kept. Only memories that the viewer of the
 recall may see count, so that a kept query reveals nothing about private memories of others.
@@ -18,7 +18,8 @@ from memlab.kernel.state import EVERYONE, State, hidden_rows, normalize_text
 __all__ = ["ALL", "NOTHING", "Quotes", "owners_of", "quotes_of"]
 
 RUN = 12
-"""The number of characters in a row that only purged texts share with a query, in any case: two or three words.
+"""The number of consecutive characters, two or three words, by which a query quotes a purged text.
+Upper and lower case are equal.
 
 Measured on the conversation that comes with memlab, each turn purged alone: of the queries that quote three words of
 the turn, 97% are found, of queries that quote four, 99% (with 16 characters: 58% and 95%). Of 6,616 pairs with a query
@@ -41,7 +42,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Quotes:
-    """The marks by which purged memories are recognised in a query.
+    """The runs of characters and the words by which a query quotes purged memories.
 
     ``runs`` are hashes of runs of characters, ascending; ``words`` are case-folded names and
     numbers.
@@ -83,15 +84,15 @@ class Quotes:
         return quoting
 
 
-# The marks of a purge that leaves queries alone.
+# A Quotes without runs and words, which no query contains.
 NOTHING = Quotes(np.empty(0, dtype=np.uint64), frozenset())
 
 
 def owners_of(state: State) -> NDArray[np.int64]:
     """Return the owner of each memory as int64[rows].
 
-    The owner of a private memory is the code of its creator, or ``NOBODY`` without one; that of
-    others is ``ALL``.
+    The owner of a private memory is the code of its creator, or ``NOBODY`` without a creator. Every
+    other memory has the owner ``ALL``.
     """
     hidden, codes = hidden_rows(state, EVERYONE), state.names["creator"].codes
     if hidden is None:
@@ -154,7 +155,7 @@ def _shared(state: State, own: Hashes, rows: NDArray[np.int64]) -> NDArray[np.bo
 
 
 def _folded(text: str) -> str:
-    """Return a text normalized and case-folded for comparison."""
+    """Normalize and case-fold a text for comparison."""
     return normalize_text(text).casefold()
 
 
@@ -174,7 +175,7 @@ def _hashes(folded: Iterable[str]) -> Hashes:
 
 
 def _positions(ascending: Hashes, hashes: Hashes) -> NDArray[np.int64]:
-    """Return the insertion position of each hash in ``ascending``."""
+    """Return each hash's insertion position in ``ascending``, at most the last index."""
     return np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
 
 

@@ -1,10 +1,10 @@
-"""Bodies of events without purged content.
+"""Removal of purged content from the bodies of events.
 
 A body keeps its structure, so that the fold still works. Rows, numbers and words of closed
 vocabularies stay; names and texts of purged memories become null. A name that defines an edge (a
 tag, an entity) becomes a placeholder, because later events refer to edges by number; the purge then
-removes those edges. A name is never cut: it stays or becomes a placeholder, the same one
-everywhere. The declared role of a field decides.
+removes those edges. A name is never cut: it stays, or the same placeholder replaces it everywhere.
+The declared role of a field decides how its value is redacted.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def redact_event(event: Event, gone: PurgePlan) -> dict[str, Any] | None:
 def _redact_members(
     field: Field, values: Siblings, gone: PurgePlan, decision: int | None = None
 ) -> dict[str, Any]:
-    """Redact the values of a mapping.
+    """Redact the values of a mapping, each by its declared field.
 
     ``decision`` is the recall that the event belongs to.
     """
@@ -80,7 +80,7 @@ def _redact_members(
 
 
 def _redact(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a value by the role of its field."""
+    """Redact a value with the function for the role of its field."""
     if value is None or not field.rewritten:
         return value
     return _REDACT[field.role](field, value, siblings, gone)
@@ -120,7 +120,7 @@ def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
 
 
 def _zero_vectors(field: Field, value: Siblings) -> dict[str, bytes]:
-    """Replace the vectors of a mapping by zeros."""
+    """Return zero vectors that replace the vectors of a mapping."""
     return {
         name: bytes(len(part)) for name, part in value.items() if field.get(name).role == "vector"
     }
@@ -134,7 +134,7 @@ def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list
     redacted: list[Any] = []
     for item in items:
         part = _redact(field.items[0], item, siblings, gone)
-        # A change of purged memories becomes two, of their rows and of the others.
+        # A change of purged memories may become two: one of their rows, and one of all other rows.
         redacted += part if field.items[0].role == "values" else [part]
     return redacted
 
@@ -227,7 +227,7 @@ def _note(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
 
 @_for_each_string
 def _label(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact a label or a list of labels, except words of a vocabulary."""
+    """Redact a label or a list of labels, except code words such as "user-edit"."""
     if field.of and _is_gone(siblings.get(field.of), gone):
         return ""
     return value if _VOCABULARY.fullmatch(value) else gone.cut(value)
@@ -256,7 +256,7 @@ def _name(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> Any:
 
 
 def _added(field: Field, columns: Any, siblings: Siblings, gone: PurgePlan) -> Any:
-    """Redact the columns of added memories."""
+    """Redact the columns of memories that an event adds."""
     if "first" not in siblings:
         return columns
     return _columns(range(siblings["first"], siblings["first"] + siblings["count"]), columns, gone)
@@ -289,7 +289,7 @@ _PARTS = body_field("")
 
 
 def _columns(ids: Sequence[int], columns: Mapping[str, Any], gone: PurgePlan) -> dict[str, Any]:
-    """Redact columns of memories: null content and placeholder tags if purged."""
+    """Redact columns of memories: purged rows get null content and placeholder tags."""
     purged = gone.within(ids)
     redacted: dict[str, Any] = {}
     for name, column in columns.items():
@@ -316,7 +316,7 @@ def _aliased(tags: Sequence[str] | None, gone: PurgePlan) -> list[str] | None:
 def _split_change(
     field: Field, part: Any, siblings: Siblings, gone: PurgePlan
 ) -> list[dict[str, Any]]:
-    """Redact a change, which may split into two parts."""
+    """Redact a change of memories, and split it in two if some of them are purged."""
     # Values of purged memories are removed from content, so content and other columns have different ids then. Tags
     # stay with the other columns, because each tag creates an edge and later events refer to edges by number.
     ids, columns = part["ids"], part["columns"]

@@ -52,7 +52,7 @@ _RUN = 12
 
 @dataclass(frozen=True)
 class SearchTerms:
-    """The bytes to search for.
+    """The byte patterns to search for after a purge.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Trace:
 
 @dataclass
 class SearchReport:
-    """The extent of a search and its traces.
+    """The extent of a search for purged content, and its traces.
 
     ``opaque`` counts files that could not be decoded and were searched as bytes only.
     """
@@ -118,7 +118,7 @@ class SearchReport:
 def search_terms(
     texts: Mapping[int, str], names: Iterable[str], stays: pl.DataFrame, borne: Collection[str]
 ) -> SearchTerms:
-    """Return the search terms for purged ``texts``, by id, and purged ``names``.
+    """Build the search terms for purged ``texts``, by id, and purged ``names``.
 
     ``stays`` has the ``id`` and ``text`` of every remaining memory, ``borne`` the names that they
     have.
@@ -310,7 +310,7 @@ _CALLED = {"payload": "memory", "slate": "recall"}
 
 
 def _database(file: Path) -> FileParts:
-    """Yield the cells of a database."""
+    """Yield the schemas and the text and binary cells of an SQLite database."""
     # A database without a log, such as a backup, is opened as immutable, so that SQLite creates no files next to it.
     closed = not file.with_name(f"{file.name}-wal").exists()
     uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
@@ -332,7 +332,7 @@ def _database(file: Path) -> FileParts:
 
 
 def _table(file: Path) -> FileParts:
-    """Yield the columns of a Parquet file."""
+    """Yield the columns of a Parquet file that may contain text."""
     for column in pl.read_parquet(file):
         values = column
         while values.dtype.base_type() is pl.List:
@@ -359,7 +359,7 @@ def _listed(words: Iterable[str]) -> bytes:
     return b"\0%b\0" % "\0".join(words).encode()
 
 
-# How files are decoded, by suffix; others are one part.
+# The decoder for each suffix; a file with another suffix is a single part.
 _READERS = {".db": _database, ".parquet": _table, ".npz": _archive, ".zip": _archive}
 
 

@@ -52,7 +52,8 @@ def find_differences(before: State, after: State, rows: Rows) -> list[str]:
 
 def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
     """Yield differences in the columns of memories."""
-    # Numbers first: NaN equals NaN here. Then uses, names, lists, notes, texts, words and vectors.
+    # Numbers are compared first, and NaN equals NaN. Uses, names, lists, notes, texts, words and
+    # vectors follow.
     for name, column in before.numbers.items():
         counted = ~gone if name in _SET else np.ones_like(gone)
         old, new = column.values, after.numbers[name].values
@@ -170,7 +171,7 @@ def _compare_entities(before: State, after: State, gone: Flags) -> Iterator[str]
 
 
 def _listed(state: State) -> dict[str, EntitySummary]:
-    """Return the entities by name, without placeholders."""
+    """Return the summaries of entities by name, without placeholders."""
     entities = get_entities(state).summarize_all()
     return {entity.name: entity for entity in entities if not entity.name.startswith(PLACEHOLDER)}
 

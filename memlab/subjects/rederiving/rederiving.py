@@ -37,7 +37,7 @@ _LONGEST = 2_000
 """Maximum words of texts that are aligned: alignment is quadratic and takes 0.2 s for 2,000 words."""
 _PHRASE = 8
 """Maximum words of a phrase that is a correction of another; a longer one is another sentence."""
-# Words that do not make a difference.
+# Words whose change does not count as a change of the text.
 _PLAIN = STOP_WORDS["english"]
 
 
@@ -78,7 +78,7 @@ class Wording:
         return not self.gone and added <= _PLAIN
 
     def quotes(self, text: str) -> frozenset[str]:
-        """Return the words of `text` that only the old text has."""
+        """Return the words of `text` that the old text has and the new text lacks."""
         if not self.gone:
             return frozenset()
         low = text.lower()
@@ -173,8 +173,8 @@ def _compile_phrase(words: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_]){joined}(?![^\W_])", re.IGNORECASE)
 
 
-# Kinds without a summary, limits of a value that is read from a sentence, and marks that end one. A longer value is
-# a clause of its own.
+# Kinds without a summary, limits of a value that is read from a sentence, and marks that end a
+# value. A longer value is a clause of its own.
 _WITHOUT_SUMMARY = ("turn",)
 _LONGEST_NAME = 1000
 _MOST_WORDS = 8
@@ -209,7 +209,7 @@ class Fact(Protocol):
 def rederive(
     before: Mapping[str, Any], old: str, new: str, edited: Mapping[str, Any], pack: Pack
 ) -> Rederived:
-    """Return the fields of a memory after its text changed from `old` to `new`.
+    """Derive the fields of a memory again after its text changed to `new`.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def rederive(
 def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> str | None:
     """Return the sentence of a fact with edited values.
 
-    None if the text was not made from its fields.
+    Return None if ``text`` was not made from the fact's fields.
     """
     if not any(name in edited for name in FACT):
         return None
@@ -272,7 +272,7 @@ def retell(before: Mapping[str, Any], edited: Mapping[str, Any], text: str) -> s
 
 
 class _Work:
-    """The fields of one memory during the decision, and the decisions."""
+    """The fields of one memory while they are derived again, with notes."""
 
     def __init__(self, after: dict[str, Any], edited: frozenset[str], words: Wording) -> None:
         self.after, self.given, self.words = after, edited, words

@@ -47,12 +47,12 @@ _STYLES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 @dataclass(frozen=True)
 class Forecast(Displayed):
-    """The future of memories that nothing uses.
+    """The future retention and status of memories that are not used.
 
     A memory that does not decay has a retention of 1. Its half-life is the result of the pack's
-    ``half-life`` policy: 1e300 for pinned memories under ``workbench``, ``base-half-life`` where
-    ``retention`` does not use it (``companion``, ``factgraph``, ``fsrs``, ``actr``), and null for
-    null.
+    ``half-life`` policy: 1e300 for pinned memories under ``workbench``, and null where the policy
+    gives null. Packs whose ``retention`` uses no half-life (``companion``, ``factgraph``, ``fsrs``,
+    ``actr``) report ``base-half-life``.
 
     Attributes
     ----------

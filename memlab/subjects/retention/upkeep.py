@@ -46,7 +46,7 @@ Flags = NDArray[np.bool_]
 # The code of a status, as columns store it.
 _RETRACTED = STATUSES.index("retracted")
 _NO_CODE = -3
-"""The code of neither a word nor null."""
+"""A code that no word has, and that differs from the code of null."""
 # The words of statuses by their codes.
 _WORDS: NDArray[Any] = np.array(STATUSES, dtype=object)
 
@@ -115,7 +115,7 @@ def evaluate_standing(
 def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Transitions:
     """Return the transitions of ascending `rows` at `now`, without writing them.
 
-    Only rows that upkeep evaluates count. The change also sets ``changed``.
+    Rows that upkeep does not evaluate never change. The change also sets the column ``changed``.
     """
     rows = select_evaluated(state, rows, now)
     if not len(rows):
@@ -336,8 +336,8 @@ class Upkeep(Displayed):
     pack, pack_hash
         The name and hash of the pack.
     events
-        The positions of the events in the journal; empty if nothing changed. One may have refined
-        clusters.
+        The positions of the events in the journal; empty if nothing changed. The last events may
+        have refined clusters.
     complete
         False if the pass was stopped; the next pass continues it.
     frame
@@ -436,7 +436,7 @@ def run_upkeep(
     """Make one pass as of `now`, block by block.
 
     Each block is decided and written under the writer's lock. `is_stopped` is called between
-    blocks. What a killed pass has written stays, and another pass does the rest.
+    blocks. The blocks that a killed pass has written stay, and another pass continues.
     """
     if store.journal.read_only:
         raise ReadOnlyLab(
@@ -560,8 +560,8 @@ class _Pass:
     def _written(self, decide: Callable[[], tuple[Result, Change]]) -> Result | None:
         """Write the change that `decide` returns, if there is one, and return its result.
 
-        The decision is made without the writer's lock first, which is taken only for a change. If
-        the state changed in between, the decision is repeated.
+        The decision is first made without the writer's lock, which is taken only if there is a
+        change. If the state changed in between, the decision is repeated.
         """
         store = self.store
         with store.reading():

@@ -33,7 +33,7 @@ __all__ = [
 Rows = NDArray[np.int64]
 Values = dict[str, Any]
 Displaced = Mapping[int, tuple[Values, Values]]
-"""Superseded rows with the values set by superseding, and the former ones."""
+"""Each superseded row with the values that superseding set, and its former values."""
 
 _GONE = ("deleted", "purged", "quarantined")
 """Statuses that a quarantine does not change, because such memories are out of recall already."""
@@ -44,10 +44,10 @@ _FOLLOWED = ("status", "superseded_by", "valid_until", "reason")
 
 @dataclass(frozen=True)
 class QuarantinePlan:
-    """The changes of a quarantine.
+    """The rows and values that a quarantine changes, and the former values.
 
-    ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again.
-    All ascend. ``now`` and ``was`` are the parts of a change to the new and to the former
+    ``rows`` leave recall, ``summaries`` of them leave too, and ``back`` are in use again. All three
+    are ascending. ``now`` and ``was`` are the parts of a change to the new and to the former
     values.
     """
 
@@ -58,7 +58,7 @@ class QuarantinePlan:
     was: list[dict[str, Any]]
 
     def change(self, at: int) -> Change:
-        """Return the change that the event carries."""
+        """Return the state change that the event of the quarantine contains."""
         ids = np.concatenate((self.rows, self.summaries, self.back)) + 1
         return Change(
             set=[*self.now, build_values(np.sort(ids).tolist(), changed=at)] if len(ids) else ()
@@ -98,8 +98,8 @@ def filter_written_since(events: Iterable[Event], rows: Rows, since: int) -> Row
 def find_displaced(events: Callable[[], Iterable[Event]], ids: Iterable[int]) -> Displaced:
     """Return the memories that `ids` ever superseded, with old and new values.
 
-    The events are read twice. Of several times the first counts. A memory that was imported as
-    superseded counts as formerly active.
+    The events are read twice. If several of `ids` superseded a memory in turn, the first
+    supersession counts. A memory that was imported as superseded counts as formerly active.
     """
     # The first pass collects the rows, so that the second one keeps values of few memories only.
     superseding = set(ids)

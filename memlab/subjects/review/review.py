@@ -76,7 +76,7 @@ _REPLAYED: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Quarantined(Displayed):
-    """The result of a quarantine, with the effect of its memories until then.
+    """The result of a quarantine, and the recalls that its memories affected.
 
     Attributes
     ----------
@@ -362,14 +362,14 @@ class LabReview:
         source, session, creator
             The origin of the memories; at least one is needed.
         since
-            Memories that were written before are left alone, by the time of the journal.
+            Memories that the journal recorded before this time are left alone.
         reason
             The reason, which is kept with the event.
         dry_run
             Whether to plan only, without writing anything.
         replay
-            How many of the newest recalls that returned one of them to repeat without them. Repeating folds
-            the lab from its beginning, about a second for 100,000 memories.
+            The number of newest recalls of these memories that are repeated without them. Repeating
+            folds the lab from its first event, about a second for 100,000 memories.
         progress
             Whether to show a progress bar.
 
@@ -508,7 +508,7 @@ class LabReview:
     def _answers(
         self, exposures: pl.DataFrame, rows: Any, displaced: Displaced, limit: int, progress: bool
     ) -> pl.DataFrame:
-        """Repeat the newest recalls of the memories without the memories."""
+        """Repeat the newest recalls that returned some memories, without these memories."""
         decisions = (
             np.sort(exposures["decision"].unique().to_numpy())[-limit:].tolist() if limit else []
         )
@@ -648,7 +648,7 @@ def _compare_results(before: Sequence[int], after: Sequence[int]) -> dict[str, A
 def _find_replaced(state: State, row: int) -> list[tuple[int, str]]:
     """Return the rows that a memory replaced, directly or indirectly.
 
-    Each comes with how: corrected, merged or superseded.
+    Each row comes with its replacement's kind: corrected, merged or superseded.
     """
     by = state.numbers["superseded_by"].values
     visited, pending, result = {row}, [row], list[tuple[int, str]]()

@@ -119,8 +119,9 @@ def extract(
 def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     """Run the operations in FILE on LAB.
 
-    An operation is such as (remember "tabs" "preference" 0.8 "30d"); - reads standard input. All operations are
-    checked first. Changes need consent: by --yes, or by answering a question, which --json does not ask.
+    An operation is written as (remember "tabs" "preference" 0.8 "30d"). If FILE is -, standard
+    input is read. All operations are checked first. Changes need consent: by --yes, or by answering
+    a question, which --json does not ask.
 
     Example: memlab agent run my.memlab steps.hy --yes
     """
@@ -213,7 +214,7 @@ def switch_on(lab: memlab.Lab, project: str | None, reason: str, by: str) -> Rep
 
 
 def _report_switch(rows: list[dict[str, Any]]) -> Report:
-    """Return the report of where memory is off."""
+    """Build the report that lists the projects for which memory is off."""
     names = ["all" if row["project"] is None else printable(row["project"]) for row in rows]
     off = [{**row, "since": row["since"].isoformat()} for row in rows]
     return {"off": off}, f"Memory is off for {', '.join(names)}." if names else "Memory is on."
@@ -323,7 +324,7 @@ def touch(
 ) -> Report:
     """Log that a session read or wrote FILES.
 
-    Their modules become better known.
+    The modules of these files then count as better known.
 
     - reads standard input: one path per line, or the JSON that a coding agent passes to a hook after a tool, with
     the file and the session. Without a map of the project nothing is logged, and a message says so.
@@ -347,7 +348,7 @@ def touch(
 
 
 def _read_touched(text: str) -> tuple[list[Any], str | None]:
-    """Return the files in a text, and the session that a hook names."""
+    """Return the files that a text names, and the session that a hook names."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -365,7 +366,7 @@ def _get_module_fields(modules: ModuleMap) -> dict[str, object]:
 
 
 def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
-    """Return the report of a module map."""
+    """Build the report of a module map: modules, commands and conventions."""
     rows = modules.frame.select("confidence", "module", "description").rows()
     lines = [
         repr(modules)[1:-1],
@@ -383,7 +384,12 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
 
 
 @command(main)
-@LAB
+@click.argument("lab", required=False, type=LocalPath())
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Serve all labs of this folder over HTTP, each with tokens of its own.",
+)
 @click.option(
     "--http",
     is_flag=True,
@@ -420,7 +426,8 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
     help="Do not create LAB, for a disk that may be absent.",
 )
 def serve(
-    lab: Path,
+    lab: Path | None,
+    root: Path | None,
     http: bool,
     host: str,
     port: int,
@@ -438,17 +445,39 @@ def serve(
     A host starts this command and uses standard input and output. It has five tools (remember, recall, forget,
     feedback, context) and resources to read. A reader recalls; a member also remembers, and changes what it alone
     created; an owner changes everything it sees. Several servers may share a lab. LAB is created if it does not
-    exist. Needs: pip install 'memlab[mcp]'.
+    exist. Needs: pip install 'memlab-core[mcp]'.
 
     With --http, all clients send the token in MEMLAB_TOKEN, or a random one, which is printed. The option
     --clients names a TOML file with one table per client instead, such as [coder] with token = "..." and role =
     "member". Only its owner may be able to read the file. A table may also set viewer (default: agent:coder) and
     project.
 
+    With --root FOLDER in place of LAB, FOLDER/clients.toml lists the clients, and the token decides which lab answers:
+    the folder that the table sets as lab, by default that of its name. Few labs are open at a time. `memlab audit-log`
+    shows the calls.
+
     Example: memlab serve my.memlab --viewer agent:coder --role member
     """
-    from memlab.io.serving import serve_http, serve_stdio
+    from memlab.io.serving import serve_http, serve_root, serve_stdio
 
+    if (lab is None) == (root is None):
+        raise click.UsageError("Name a LAB, or a folder of labs: --root FOLDER.")
+    if root is not None:
+        if read_only or project or viewer or pack or only_existing or role != "owner":
+            raise click.UsageError(
+                "--root takes --host, --port and --clients: the file of clients sets the rest for each lab."
+            )
+        serve_root(
+            root,
+            host=host,
+            port=port,
+            clients=clients,
+            tell=lambda url: print_report(
+                ({"url": url, "root": str(root)}, f"{url}\nPress Ctrl-C to stop."), as_json=as_json
+            ),
+        )
+        return
+    assert lab is not None
     if clients is not None and not http:
         raise click.UsageError(
             "--clients needs --http, because standard input and output serve one client."
@@ -479,3 +508,32 @@ def serve(
         serve_http(
             opened, host=host, port=port, token=token, clients=clients, tell=address, **identity
         )
+
+
+@command(main, name="audit-log")
+@LAB
+@click.option("--client", help="Only calls of this client.")
+@click.option(
+    "--most", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
+)
+def audit_log(lab: Path, client: str | None, most: int) -> Report:
+    """Show which client called what in LAB, or in a folder of labs.
+
+    `memlab serve --http` writes the log: time, client, call, ids of the memories that were returned or changed, outcome,
+    and refused logins. It contains no texts, and at most 30 MB.
+
+    Example: memlab audit-log my.memlab --client agent:coder
+    """
+    from memlab.io.serving import read_audit_log
+
+    frame = read_audit_log(lab)
+    if client is not None:
+        frame = frame.filter(frame["client"] == client)
+    rows = frame.tail(most).to_dicts()
+    lines = [
+        f"{row['at']:%Y-%m-%d %H:%M:%S}  {row['client'] or '-'}  {row['call']}  {row['outcome']}"
+        + (f" x{row['count']}" if row["count"] > 1 else "")
+        + (f"  {' '.join(f'#{id}' for id in row['ids'])}" if row["ids"] else "")
+        for row in rows
+    ]
+    return rows, lines or "No calls were logged."

@@ -45,7 +45,7 @@ class Text(click.ParamType[str]):
     name = "text"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, from standard input for ``-``."""
+        """Return the text, or the text of standard input for ``-``."""
         if value != "-":
             return str(value)
         data = _read_standard_input(param, ctx, _MAX_TEXT_BYTES + 1)
@@ -65,7 +65,7 @@ class Text(click.ParamType[str]):
 
 
 class LocalPath(click.Path):
-    """A path on this machine."""
+    """An argument of the command line with a path on this machine."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(path_type=Path, **options)
@@ -80,7 +80,7 @@ class LocalPath(click.Path):
 
 
 class InputFile(LocalPath):
-    """A file to read; ``-`` is standard input.
+    """An argument of the command line that names a file; ``-`` is standard input.
 
     Standard input is copied to a temporary file named ``standard-input`` with ``suffix``.
     """
@@ -159,6 +159,7 @@ SECTIONS = {
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
+        "audit-log": "show which client of a served lab called what",
         "upkeep": "maintain, consolidate, check, back up, export, join ...",
     },
 }
@@ -248,7 +249,7 @@ class _Sections(click.Group):
         return [*super().list_commands(ctx), *COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a name, or None."""
+        """Return the command called ``cmd_name``, or None."""
         own = super().get_command(ctx, cmd_name)
         if own is None:
             load_installed()
@@ -269,7 +270,7 @@ class _Sections(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section."""
+        """Write the commands to the help text, by section."""
         for title, commands in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(commands.items()), col_max=14)
@@ -353,7 +354,7 @@ def command(
     """
 
     def decorate(function: Callable[..., Report]) -> click.Command:
-        """Add the command, and return it."""
+        """Turn a function into a command of the group, and return the command."""
         wants_json = "as_json" in inspect.signature(function).parameters
         declared: list[click.Parameter] = getattr(function, "__click_params__", [])[::-1]
 
@@ -383,7 +384,7 @@ def command(
 
 
 def _build_options(verb: str, options: Mapping[str, str]) -> list[click.Parameter]:
-    """Return parameters of a verb as options."""
+    """Build the command-line options for some parameters of a verb."""
     if not options:
         return []
     parameters = describe_parameters(resolve_name(verb))
@@ -391,7 +392,7 @@ def _build_options(verb: str, options: Mapping[str, str]) -> list[click.Paramete
 
 
 def _build_option(parameter: Parameter, text: str) -> click.Option:
-    """Return a parameter of a verb as an option."""
+    """Build the command-line option for one parameter of a verb."""
     names, help_text = (
         [f"--{parameter.name.replace('_', '-')}", parameter.name],
         text or parameter.doc or None,
@@ -420,7 +421,7 @@ class _Whole(click.IntRange):
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the integer, unchecked."""
+        """Parse the integer without checking its limits."""
         return click.INT.convert(value, param, ctx)
 
 
@@ -428,7 +429,7 @@ class _Number(click.FloatRange):
     """A number whose limits are shown in the help, like ``_Whole``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number, unchecked."""
+        """Parse the number without checking its limits."""
         return click.FLOAT.convert(value, param, ctx)
 
 
@@ -461,7 +462,7 @@ def get_fields(result: object, *names: str, **renamed: str) -> dict[str, Any]:
 
 
 def _convert_value(value: Any) -> Any:
-    """Return a value for JSON: a frame as rows, a time in ISO 8601."""
+    """Convert a value to JSON types: a frame to rows, a time to ISO 8601."""
     if hasattr(value, "to_dicts"):
         return value.to_dicts()
     if isinstance(value, datetime):

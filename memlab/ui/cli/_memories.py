@@ -456,7 +456,7 @@ def purge(lab: memlab.Lab, memories: tuple[int, ...], yes: bool, **options: Any)
 
 
 def _report_correction(done: Corrected) -> Report:
-    """Return the report of a correction."""
+    """Build the report of a correction: changed memories, and memories to review."""
     report = get_fields(done, "review", changed="frame")
     lines = _format_statuses(report["changed"]) or ["nothing to change"]
     return report, lines + _format_reviews(report["review"])
@@ -476,7 +476,7 @@ def _format_reviews(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _report_quarantine(done: Quarantined) -> Report:
-    """Return the report of a quarantine."""
+    """Build the report of a quarantine, with the command that undoes it."""
     names = {"quarantined": "ids", "changed": "frame", "review": "derived"}
     report = get_fields(done, "event", "back", "shown", "replay", **names)
     lines = _format_statuses(report["changed"])

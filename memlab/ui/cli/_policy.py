@@ -127,7 +127,7 @@ def show_policy(file: str, slot: str | None, color: bool | None, as_json: bool) 
         return highlight(source, "terminal", features=features) if paint else source
 
     def text() -> str:
-        """Return the text of the file."""
+        """Return the settings and the policies of the file as text."""
         lines = []
         if loaded.pack is not None:
             lines.append(
@@ -159,7 +159,7 @@ def _print_painted(report: Any, text: Callable[[], str], paint: bool, as_json: b
 
 
 def _format_value(value: float | bool | str) -> str:
-    """Return a value as JSON."""
+    """Return the value of a setting or a result as JSON text."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -199,7 +199,7 @@ def hash_(file: str, slot: str | None) -> Report:
 def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
     """Show the differences between two packs, or two policies of one slot.
 
-    The exit status is 1 if there are any.
+    The exit status is 1 if there are differences.
 
     Example: memlab policy diff companion mine.hy
     """
@@ -310,7 +310,7 @@ def _is_within(name: str, places: list[str]) -> bool:
 
 
 def _format_explanation(name: str, explanation: Explanation) -> str:
-    """Return an explanation as text."""
+    """Format the explanation of a policy's value as text."""
     lines = [
         f"{name} = {_format_value(explanation.value) if explanation.value is not None else 'null'}"
     ]
@@ -334,8 +334,9 @@ def _read_item(
     by: str | None,
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
-    """Return the values of an item, and the aggregates of its slate."""
-    # inputs come from the caller first, then from the row; derived inputs are computed from sets over the slate
+    """Return the input values of one item, and the aggregates of its slate."""
+    # a value of the caller has precedence over one of the row; derived inputs are computed over the
+    # whole slate
     inputs = policy.signature.inputs
     values: dict[str, object] = {}
     for name, value in requested.items():

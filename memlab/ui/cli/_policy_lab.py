@@ -44,7 +44,7 @@ def use(lab: memlab.Lab, pack: str, reason: str) -> Report:
 
 
 def _report_active(version: Version | Pack) -> Report:
-    """Return the report of the version or pack that is active now."""
+    """Build the report that names the version or pack that is active now."""
     if isinstance(version, Pack):
         report: dict[str, Any] = {"pack": version.name, "hash": version.hash}
         return report, f"pack {version.name} [{version.hash[:12]}] is active"
@@ -53,7 +53,7 @@ def _report_active(version: Version | Pack) -> Report:
 
 
 def _parse_version(to: str | None) -> int | str | None:
-    """Return a version's number, or the beginning of a hash."""
+    """Convert the value of ``--to`` to a version number, or keep it as a hash."""
     return int(to) if to is not None and to.isdecimal() and len(to) < 6 else to
 
 

@@ -330,7 +330,7 @@ def _say_quarter(quarter: Quarter, say: Say) -> None:
 
 
 def _say_table(say: Say, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table."""
+    """Print a table, each line indented by four spaces."""
     for line in text_table(columns, rows, left=(0, len(columns) - 1)):
         say(f"    {line}")
 
@@ -555,12 +555,12 @@ def _label_points(axes: Axes, names: Sequence[tuple[str, float, float]], *, near
 
 
 def _split_points(points: Sequence[tuple[datetime, float]]) -> tuple[Any, list[float]]:
-    """Return times and scores of points."""
+    """Split points into their times and their scores."""
     return [at for at, _ in points], [score for _, score in points]
 
 
 # Packages whose version can change a figure, and the width of figures in inches.
-_PACKAGES = ("hy", "polars", "numpy", "model2vec")
+_PACKAGES = ("hy", "polars", "numpy")
 _WIDTH = 8.2
 
 
@@ -621,7 +621,7 @@ def _list_ids(hits: Hits) -> list[int]:
 
 
 def _select_excerpt(story: DemoResult) -> list[tuple[Turn, bool]]:
-    """Return the turns around the two main ones, with the main ones marked."""
+    """Return the turns around the helpful and the outdated turn, marking these two."""
     turns = story.labelled.conversation.turns
     marked = {story.helped.ref, story.stale.ref}
     near = {

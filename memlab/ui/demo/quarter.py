@@ -30,8 +30,9 @@ Eleven designs were tried on this world (one to six exploration items from 25 to
 `factgraph` pass their gates; the page says that it is a favourable choice.
 """
 
-# Feedback arrives within three days in this world; "memlab" is evaluated under the logging pack.
+# The horizon covers all feedback of this world, which arrives within three days.
 HORIZON = "3d"
+# The pack of this name is replaced by the pack that logged the recalls.
 _OURS = "memlab"
 
 
@@ -78,7 +79,7 @@ class Quarter:
     seconds: float
 
     def to_dict(self) -> dict[str, object]:
-        """Return the quarter for JSON."""
+        """Return the world, the counts and the results of the quarter as JSON values."""
         return {
             "world": self.world.name,
             "seed": self.world.seed,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from memlab.errors import require_extra
+
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -23,7 +25,13 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
     shell
         The shell of the notebook.
     """
-    from memlab.ui.notebook._magics import HyMagics, LabMagics, add_completions, keep_question_mark
+    with require_extra("workbench", "%load_ext memlab"):
+        from memlab.ui.notebook._magics import (
+            HyMagics,
+            LabMagics,
+            add_completions,
+            keep_question_mark,
+        )
 
     magics = shell.magics_manager.magics
     kinds = (*HyMagics.magics.items(), *LabMagics.magics.items())

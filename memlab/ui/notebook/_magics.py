@@ -58,7 +58,7 @@ __all__ = [
 
 @magics_class
 class HyMagics(Magics):
-    """Magics that execute code."""
+    """The magic ``%%hy``, which executes Hy code."""
 
     @cell_magic
     def hy(self, line: str, cell: str) -> Any:
@@ -87,7 +87,7 @@ class HyMagics(Magics):
 
 
 def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, CodeType]:
-    """Compile a cell with the macros of the dialect.
+    """Compile the Hy code of a cell, with the macros of the policy dialect.
 
     Returns two code objects: the statements, and the last expression. A ``defn`` that ``pack`` replaced is restored.
     """
@@ -249,7 +249,7 @@ def _usage_errors() -> Iterator[None]:
 
 
 def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict[str, str], str]:
-    """Split a magic's line into its options and the rest."""
+    """Split the line of a magic into its options and the remaining text."""
     options, rest = dict[str, str](), line.strip()
     while (match := _OPTION.match(rest)) is not None:
         name, value = match.groups()
@@ -266,7 +266,7 @@ def _read_options(line: str, magic: str, allowed: tuple[str, ...]) -> tuple[dict
 
 # -- completion -------------------------------------------------------------------------------------------------------
 
-# Places at the end of a line, or in a cell, at which a name of memlab may be completed.
+# Patterns of the text before the cursor at which a name of memlab may be completed.
 _PACK = re.compile(
     r"""(?:\.(?:use|load_pack)\(\s*["']|^[^\n]*%recall\s(?:.*\s)?--pack[\s=]\s*)([\w-]*)$"""
 )
@@ -280,14 +280,14 @@ _WORD = re.compile(r"[^\s()\[\]{};\"'`~,:]*$")
 
 
 def add_completions(shell: InteractiveShell) -> None:
-    """Add the completions to a shell's completer."""
+    """Add memlab's completions to a shell's completer."""
     # IPython evaluates a property for completion only if its type is listed as safe
     _evaluation_policy().allowed_getattr.add(Lab)
     remove_completions(shell, also_types=False)
 
     @context_matcher()  # type: ignore[untyped-decorator]
     def memlab_names(context: Any) -> dict[str, Any]:
-        """Return completions at the cursor."""
+        """Return memlab's completions for the text before the cursor."""
         return _find_completions(
             context.full_text, context.text_until_cursor, lambda: find_labs(shell.user_ns)
         )
@@ -296,7 +296,7 @@ def add_completions(shell: InteractiveShell) -> None:
 
 
 def remove_completions(shell: InteractiveShell, *, also_types: bool = True) -> None:
-    """Remove the completions from a shell's completer."""
+    """Remove memlab's completions from a shell's completer."""
     if also_types:
         _evaluation_policy().allowed_getattr.discard(Lab)
     matchers = shell.Completer.custom_matchers
@@ -351,10 +351,10 @@ class Installed(Displayed):
     Attributes
     ----------
     version
-        The version.
+        The installed version.
     moves
-        Ranks and scores before and after, by query and memory, of memories among the first eight. A rank is null
-        if the memory is not in the results.
+        The ranks and scores before and after the installation: one row per query and memory among
+        its first eight results. A rank is null if the memory is not in the results.
     """
 
     version: Version
@@ -362,7 +362,7 @@ class Installed(Displayed):
     _sums: tuple[dict[str, Any], ...] = field(repr=False)
 
     def _lines(self) -> Iterator[str]:
-        """Yield a summary of each query."""
+        """Yield a line for each query: its reordered pairs and new results."""
         for row in self._sums:
             new = f"{row['new']} new in the top {TOP}" if row["new"] else f"the same top {TOP}"
             yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"

@@ -15,7 +15,7 @@ _ORIGINALS = Path(__file__).parent / "notebooks"
 
 
 class Copies(NamedTuple):
-    """Result of copying tutorials.
+    """The names of copied tutorials, and of tutorials that existed already.
 
     Attributes
     ----------

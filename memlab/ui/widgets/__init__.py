@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from memlab.errors import require_extra
+
 if TYPE_CHECKING:
     from memlab.ui.widgets._board import EvaluationBoard as EvaluationBoard
     from memlab.ui.widgets._explorer import RecallExplorer as RecallExplorer
@@ -48,7 +50,8 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name) or _INTERNALS.get(name)
     if module is None:
         raise AttributeError(f"module 'memlab.ui.widgets' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"memlab.ui.widgets.{module}"), name)
+    with require_extra("widgets", f"memlab.widgets.{name}"):
+        return getattr(importlib.import_module(f"memlab.ui.widgets.{module}"), name)
 
 
 def __dir__() -> list[str]:

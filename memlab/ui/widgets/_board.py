@@ -40,7 +40,7 @@ Part = Literal["evaluation", "differences", "plan", "challenge"]
 class EvaluationBoard(WorkingWidget, bundle="board"):
     """An evaluation of policies on a log, with gates, disagreements and a planner.
 
-    A browser evaluates the settings in a thread; ``evaluate`` does so at once.
+    A browser starts the evaluation in a thread; ``evaluate`` runs it at once.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> l
 
 
 def name_of(policy: str | Pack) -> str:
-    """Return the name of a policy; a pack as a text contains its name."""
+    """Return the name of a Pack or of a pack's text; other names are unchanged."""
     return (
         load_pack(policy).name
         if isinstance(policy, Pack) or policy.lstrip().startswith("(pack")

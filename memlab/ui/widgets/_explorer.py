@@ -104,7 +104,7 @@ class RecallExplorer(Widget, bundle="explorer"):
         return pl.col("id").is_in(ids)
 
     def refresh(self) -> None:
-        """Repeat the query; a logged recall only after a purge."""
+        """Repeat the query; repeat a logged recall only if a result was purged."""
         logged = self.hits is not None and self.hits.decision is not None
         if not logged or any(self.lab[id].status == "purged" for id in self._current_hits().ids):
             self._recall()
@@ -129,7 +129,7 @@ class RecallExplorer(Widget, bundle="explorer"):
     ) -> None:
         """Run the query entered in the form."""
         with self.hold_trait_notifications():
-            self._asked = (question, limit, pack, at)  # Observers need not run it again.
+            self._asked = (question, limit, pack, at)  # The observer need not run this query again.
             self.question, self.limit, self.pack, self.at = question, min(limit, _MOST), pack, at
         self._recall(log=log)
 
@@ -205,7 +205,7 @@ class RecallExplorer(Widget, bundle="explorer"):
             self.fault = ""
 
     def _lab_then(self) -> Lab:
-        """Return the lab at the requested instant, which is replayed once."""
+        """Return the lab as of ``at``, which is replayed once, or the current lab."""
         if self._past is not None and self._past[0] != self.at:
             self._past[1].close()
             self._past = None

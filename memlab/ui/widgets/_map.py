@@ -78,14 +78,14 @@ class MemoryMap(Widget, bundle="map"):
         return pl.col("id").is_in(self.ids) if self.ids else pl.lit(True)
 
     def refresh(self) -> None:
-        """Read the lab again."""
+        """Read the memories again, and compute their positions and colours."""
         self._show()
 
     # -- what a browser asks ------------------------------------------------------------------------------------
 
     @checked
     def answer_refresh(self) -> None:
-        """Read the lab again."""
+        """Read the memories again, and compute their positions and colours."""
         self._show()
 
     @checked
@@ -195,7 +195,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a lab.
+    """The positions of a lab's memories on the map.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Points:
 
 
 def read_points(lab: Lab, last: Points | None) -> Points:
-    """Return the points of a lab; ``last`` itself if no memory was added since."""
+    """Compute the positions of a lab's memories, or return ``last`` if unchanged."""
     with lab.io.store.reading() as state:
         if last is not None and last.rows == state.rows:
             return last
@@ -266,7 +266,7 @@ def _units(vectors: NDArray[np.int8]) -> Any:
 
 
 def _spanned(places: Floats) -> Floats:
-    """Scale points to -1..1, clipping the outermost 0.1%."""
+    """Scale positions to -1..1, clipping the outermost 0.1%."""
     if not len(places):
         return places.reshape(0, 2)
     centred = places - np.median(places, axis=0)
@@ -275,7 +275,7 @@ def _spanned(places: Floats) -> Floats:
 
 
 def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Return the word number and the value of each point, and the legend.
+    """Return the legend entry and the value of each point, and the legend.
 
     ``place`` is the number of a word of the legend, 255 for none; ``value`` is 0 to 1, NaN for none.
     """
@@ -424,7 +424,7 @@ def around(
 def waves(
     lab: Lab, seeds: list[int], nodes: pl.DataFrame, *, steps: int, decay: float
 ) -> tuple[pl.DataFrame, int]:
-    """Return the nodes' activation at each step, and the count of nodes outside."""
+    """Compute the nodes' activation at each step, and count active nodes not drawn."""
     numbered = nodes.select(pl.col("kind"), pl.col("id").cast(pl.Int64)).with_row_index("node")
     parts: list[pl.DataFrame] = []
     beyond = 0

@@ -71,7 +71,7 @@ Flags = NDArray[np.bool_]
 
 
 def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
-    """Return a filter of the table as an expression over ``lab.memories``.
+    """Build a filter over ``lab.memories`` from the condition of one column.
 
     Raises UnknownName for a column without filters and InputError for an unusable value.
     """
@@ -175,7 +175,7 @@ class Rows:
             return rows.sort(rank)["row"]
         column, descending = sort or ("created", True)
         if (column, descending) not in self._orders:
-            # Ties are in the order of ids, which follows that of the column.
+            # Rows with equal values are ordered by id, in the same direction as the column.
             by = self.frame.select(
                 pl.arg_sort_by(column, "id", descending=descending, nulls_last=True)
             )
@@ -184,14 +184,14 @@ class Rows:
         return order.filter(pl.Series(mask).gather(order))
 
     def page(self, rows: pl.Series) -> pl.DataFrame:
-        """Return the columns of rows that a browser shows."""
+        """Return the columns that a browser shows, for some rows."""
         conflict = pl.col("id").is_in(self.conflicts).alias("conflict")
         return self.frame.select(_PAGED)[rows].with_columns(
             pl.col("text").str.slice(0, _MOST_TEXT), conflict
         )
 
     def bars(self, masks: Mapping[str, Flags]) -> pl.DataFrame:
-        """Return each chart's bars, for all rows and for rows that pass other filters.
+        """Count the rows of each chart's bars: all rows, and rows that pass other filters.
 
         Times are in milliseconds since 1970. The 40 most frequent words have a bar.
         """
@@ -236,7 +236,7 @@ def _is_word(column: str) -> bool:
 
 
 def _by_word(values: pl.Series) -> _Bins:
-    """Return a histogram bar for each value of a text column, most frequent first."""
+    """Group a column of words into bars, one per word, most frequent first."""
     counted = values.value_counts(sort=True).head(_MOST_WORDS)
     words = counted[values.name].to_list()
     codes = values.replace_strict(
@@ -246,7 +246,7 @@ def _by_word(values: pl.Series) -> _Bins:
 
 
 def _by_span(values: pl.Series) -> _Bins:
-    """Build a histogram of times (equal widths) or counts (growing widths)."""
+    """Group a column of times or counts into the bars of a histogram."""
     is_time = values.dtype.is_temporal()
     numbers = values.to_physical().cast(pl.Float64).to_numpy() / (1_000 if is_time else 1)
     present = numbers[~np.isnan(numbers)]
@@ -299,7 +299,7 @@ def event_of(lab: Lab) -> int:
 
 
 def columns(state: State, names: Sequence[str]) -> pl.DataFrame:
-    """Return some columns of ``lab.memories``.
+    """Return the named columns of ``lab.memories`` as a frame.
 
     For 100,000 memories, a dozen columns take 20 ms, and all take two seconds.
     """
@@ -310,7 +310,7 @@ def columns(state: State, names: Sequence[str]) -> pl.DataFrame:
 
 def values_of(state: State, memory: int) -> dict[str, object]:
     """Return all columns of one memory except its text."""
-    # Only its row is read, because whole columns take seconds.
+    # Only the memory's own row is read, because reading whole columns takes seconds.
     row = memory - 1
     values: dict[str, object] = {}
     for name, column in MEMORY.items():

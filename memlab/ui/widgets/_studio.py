@@ -123,7 +123,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @property
     def moves(self) -> pl.DataFrame:
-        """The rank and score of every candidate before and after; null for none."""
+        """The rank and the score of every candidate before and after; null if unranked."""
         queries = pl.Series(self.questions, dtype=pl.String)
         texts = self.lab.memories.select(pl.col("id").cast(pl.Int64).alias("memory_id"), "text")
         moves = self._frame.with_columns(question=queries.gather(self._frame["question"]))
@@ -179,10 +179,11 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_check(self, source: str, view: str) -> None:
-        """Compile the text of one view and rank the queries by it."""
+        """Compile the text that one page sent, and rank the queries by it."""
         with self.hold_sync():
             self._author = view
-            self._followed = self.slot, source, self.questions  # Observers need not check it again.
+            # The observer need not check this text again.
+            self._followed = self.slot, source, self.questions
             self.source = source
             self._check()
 
@@ -245,7 +246,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_save(self, name: str) -> None:
-        """Save next to the notebook, under a name without folders."""
+        """Save the draft in the notebook's folder, under a name without folders."""
         if not _NAME.fullmatch(name):
             raise InputError(
                 "A file name contains letters, digits, - and _, and no folder. Elsewhere, use studio.save(path)."
@@ -255,7 +256,7 @@ class PolicyStudio(Widget, bundle="studio"):
     # -- checking and ranking -----------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Check the draft again if the settings have changed."""
+        """Check the draft again if the slot, the text or the queries have changed."""
         if (self.slot, self.source, self.questions) == self._followed:
             return
         with self.faults_shown():

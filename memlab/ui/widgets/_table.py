@@ -147,7 +147,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_show(self, filters: dict[str, Any], search: str, by: str, sort: list[Any]) -> None:
-        """Apply the widget's filters, search and sort order."""
+        """Show the rows for the filters, search and order that a browser sends."""
         request = (filters, search, by, sort, self.among)
         self._show(request)  # A refusal must not change any trait.
         with self.hold_trait_notifications():
@@ -156,7 +156,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_page(self, start: Place, count: Place) -> dict[str, Any]:
-        """Return a window of the shown rows."""
+        """Return at most ``count`` of the shown rows, from position ``start``."""
         if event_of(self.lab) != self._about.get("event"):
             self._show()
         return {"rows": self._window(start, min(count, _MOST)), "event": self._about["event"]}
@@ -241,7 +241,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
-        """Flag memories as wrong, for a reason."""
+        """Deprecate memories as wrong, for a reason."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
         )
@@ -249,7 +249,7 @@ class MemoryTable(Widget, bundle="table"):
     # -- showing ------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
-        """Apply the settings if they have changed."""
+        """Show the rows again if the filters, the search or the order have changed."""
         request = (self.filters, self.search, self.by, self.sort, self.among)
         if request != self._shown:
             self._shown = request
@@ -262,7 +262,7 @@ class MemoryTable(Widget, bundle="table"):
         return answer
 
     def _read(self) -> Rows:
-        """Return the rows of the current state."""
+        """Return the rows of the lab's current state, reading them after a change."""
         if self._rows is None or self._rows.event != event_of(self.lab):
             self._rows = Rows(self.lab)
         return self._rows

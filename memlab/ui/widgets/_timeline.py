@@ -101,7 +101,7 @@ class VersionTimeline(Widget, bundle="timeline"):
         return self._frame.with_columns(question=queries.gather(self._frame["question"]))
 
     def refresh(self) -> None:
-        """Read the history again."""
+        """Read the versions, feedback and challenges again."""
         self._look()
 
     def page(self) -> str:
@@ -115,7 +115,7 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @checked
     def answer_look(self) -> None:
-        """Read the slot's history again."""
+        """Read the versions, feedback and challenges again."""
         self._look()
 
     @checked
@@ -140,7 +140,7 @@ class VersionTimeline(Widget, bundle="timeline"):
             self._look()
 
     def _look(self) -> None:
-        """Read everything that is shown from the current lab."""
+        """Read the versions, feedback, challenges and pins from the current lab."""
         lab = self.lab
         events = lab.policies.history()
         feedback = lab.slates().feedback.select("at", "outcome", "reward").collect()

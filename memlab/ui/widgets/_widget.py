@@ -22,6 +22,7 @@ import polars as pl
 import traitlets
 
 from memlab.errors import InputError, MemlabError, UnknownName
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import paragraph
 from memlab.kernel.base.printable import printable
 from memlab.kernel.registry import Owned, Registry
@@ -42,7 +43,7 @@ _READ_ONLY = (
 
 
 def _text_of(esm: str | Path) -> str:
-    """Return the text of a script, which may be the path of a file."""
+    """Return the text of a script, or of the file that contains it."""
     return esm.read_text(encoding="utf-8") if isinstance(esm, Path) else esm
 
 
@@ -111,6 +112,7 @@ class Widget(anywidget.AnyWidget):
         """The name of the lab."""
         return self.lab.io.store.where
 
+    @checked
     def answer(self, message: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """Return the reply to a message of a browser, and its tables as Arrow buffers.
 
@@ -295,7 +297,7 @@ class WorkingWidget(Widget):
         self._start_next()
 
     def answer_progress(self) -> dict[str, Any]:
-        """Deliver finished results, and return the work still running.
+        """Deliver finished results; return the description of the work still running.
 
         An error of the work is raised here.
         """
@@ -333,7 +335,7 @@ class WorkingWidget(Widget):
 
 
 class _Work:
-    """A call in a daemon thread."""
+    """A call that runs in a daemon thread, with its result or its error."""
 
     def __init__(self, what: str, key: Hashable, call: Callable[[], Any]) -> None:
         self.what, self.key, self.call, self.began = what, key, call, monotonic()

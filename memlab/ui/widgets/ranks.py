@@ -174,7 +174,7 @@ def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """Return each candidate's rank and score in two rankings."""
+    """Join two rankings: the rank and score of each candidate before and after."""
     both = before.join(
         after, on=["question", "memory_id"], how="full", coalesce=True, suffix="_after"
     )
@@ -229,7 +229,7 @@ def latest_questions(lab: Lab, limit: int, *, project: str | None = None) -> lis
 
 
 class Draft(NamedTuple):
-    """A text as a policy with its ``sliders``, or its error with ``text`` and ``places``."""
+    """The text of a draft compiled to a policy with its sliders, or the error in it."""
 
     policy: Policy | None
     problem: dict[str, Any] | None

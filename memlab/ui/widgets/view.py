@@ -52,8 +52,8 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="view
 class Page:
     """A server of one widget, or of several behind tabs, at ``url`` until ``close``.
 
-    It runs on the event loop of the thread that creates it. Several widgets are passed as classes,
-    and ``make`` is called when a tab is opened. The address is local and contains a token. A request
+    The server runs on the event loop of the thread that creates it. Several widgets are passed as
+    classes, and ``make`` is called when a tab is opened. The address is local and contains a token. A request
     is refused without the token, for another host name (an attacker's name may resolve to this
     machine), or from a page of another origin. ``note`` appears next to the tabs. Raises InputError
     if the port is in use.
@@ -130,7 +130,7 @@ class Page:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The settings of the page."""
+        """The tabs, the title and the note, which the page's script reads."""
         return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 

@@ -1,4 +1,4 @@
-"""Every public callable of memlab, found by introspection: ``memlab.__all__``, and the methods of whatever they return.
+"""Every public callable of memlab: ``memlab.__all__``, the methods of whatever they return, and ``docs/reference.toml``.
 
 A callable has a name as people say it (``Lab.recall``, ``memlab.open``, ``Policy.why``). What cannot be found (a new
 callable without an example) is told by ``tests/test_signatures.py``.
@@ -11,9 +11,11 @@ import importlib
 import inspect
 import pkgutil
 import sys
+import tomllib
 import typing
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -48,6 +50,8 @@ MADE_BY_MEMLAB = {
     "Node": "a node of the language's graph",
     "Pack": "what load_pack returns",
     "Pool": "what a feature's function is given",
+    "Field.ids": "from an event as memlab wrote it",
+    "RemoteLab": "what connect returns; a form checks its arguments",
     "Pool.__getitem__": "what a feature's function is given",
     "Pool.frame": "what a feature's function is given",
     "Program": "what was read of a text",
@@ -62,6 +66,8 @@ MADE_BY_MEMLAB = {
     "Trial": "what simulation.trial returns",
     "VersionLog": "folded from a journal",
     "load_ipython_extension": "called by IPython",
+    "serve_http": "serves until it is stopped; tests/serving has its arguments",
+    "serve_stdio": "serves until it is stopped; tests/serving has its arguments",
     "unload_ipython_extension": "called by IPython",
 }
 """Classes and calls that no caller gives arguments to, and why."""
@@ -84,6 +90,8 @@ def public_callables() -> dict[str, Callable[..., Any]]:
             elif inspect.isfunction(value):
                 result[name] = value
                 classes += _returned(value)
+    for name, function in _referenced():
+        result.setdefault(name, function)
     unique: set[type] = set()
     while classes:
         cls = classes.pop()
@@ -104,8 +112,30 @@ def public_callables() -> dict[str, Callable[..., Any]]:
         for name, function in sorted(result.items())
         if parameters(function)
         and name not in MADE_BY_MEMLAB
-        and name.partition(".")[0] not in _INTERNAL
+        and name.partition(".")[0] not in _INTERNAL | {"RemoteLab", "Pool"}
     }
+
+
+def _referenced() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Yield the functions and methods in `docs/reference.toml`, without frameworks that are missing."""
+    pages = tomllib.loads((Path(__file__).parents[3] / "docs" / "reference.toml").read_text())
+    for path, methods in (entry for page in pages.values() for entry in page.items()):
+        module, _, name = path.rpartition(".")
+        try:
+            value = getattr(importlib.import_module(module), name)
+        except MissingExtra:
+            continue
+        if inspect.isfunction(value):
+            yield _SHORT.get(name, name), value
+        for method in methods:
+            function = inspect.getattr_static(value, method)
+            function = getattr(function, "__func__", function)
+            if inspect.isfunction(function):
+                yield f"{name}.{method}", function
+
+
+_SHORT = {"open_lab": "open", "load_lab": "load"}
+"""Functions that are public under another name."""
 
 
 def parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

@@ -38,8 +38,12 @@ from memlab.io.ingest import (
     read_longmemeval,
     read_questions,
 )
+from memlab.io.serving import connect, lab_server
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
+from memlab.kernel.state import Projection
+from memlab.kernel.verbs.seam import Seam
+from memlab.science.evaluation import Earnings, cluster_interval, compare_periods, judge, measure
 from memlab.science.simulation import (
     MessageEvent,
     Phase,
@@ -115,6 +119,10 @@ class Desk:
     def verified(self) -> int:
         """Return the number of an open gap."""
         return self.lab.agents.verify(self.lab.recall("who knows?"), []).gap or 0
+
+    @cached_property
+    def seam(self) -> Seam:
+        return Seam(self.lab, self.lab._core, "fuzzed")
 
     @cached_property
     def agent(self) -> Agent:
@@ -645,6 +653,42 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabPolicies.end_challenge": lambda d: (
         d.challenged.policies.end_challenge,
         {"name": "associative"},
+    ),
+    "judge": lambda d: (judge, {"rankings": [["a", "b"]], "evidence": [["b"]], "depth": 2}),
+    "measure": lambda d: (
+        measure,
+        {"judged": judge([["a"]], [["a"]], depth=1), "name": "recall@1"},
+    ),
+    "cluster_interval": lambda d: (
+        cluster_interval,
+        {"values": [0.2, 0.4, 0.5], "clusters": ["a", "a", "b"]},
+    ),
+    "compare_periods": lambda d: (
+        compare_periods,
+        {"slates": d.rewarded, "packs": ["a", "b"], "live": "b"},
+    ),
+    "Earnings.add": lambda d: (Earnings().add, {"pack": "a", "day": 1, "reward": 1.0}),
+    "Earnings.may_have_fallen": lambda d: (
+        Earnings().may_have_fallen,
+        {"packs": ["a", "b"], "live": "b"},
+    ),
+    "Seam.ask": lambda d: (d.seam.ask, {"slot": "decay"}),
+    "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
+    "Seam.projection": lambda d: (d.seam.projection, {"kind": Projection}),
+    "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
+    "connect": lambda d: (connect, {"url": "http://127.0.0.1:9", "token": "x" * 20}),
+    "lab_server": lambda d: (lab_server, {"lab": d.lab}),
+    "MemoryTable.link": lambda d: (
+        memlab.widgets.MemoryTable(d.lab).link,
+        {"other": memlab.widgets.MemoryMap(d.lab)},
+    ),
+    "PolicyStudio.save": lambda d: (
+        memlab.widgets.PolicyStudio(d.lab, questions=["tabs"]).save,
+        {"path": d.folder / "studio.hy"},
+    ),
+    "Widget.answer": lambda d: (
+        memlab.widgets.MemoryTable(d.lab).answer,
+        {"message": {"id": 1, "verb": "page", "arguments": {}}},
     ),
     "extend": lambda d: (memlab.extend, {"extension": memlab.Extension("fuzzed", "1.0")}),
     "plan": lambda d: (

@@ -1,4 +1,4 @@
-"""Rules that annotations stand for, and descriptions of invalid values and of failing functions for errors."""
+"""Rules by which annotations check values, and descriptions of invalid values."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Taken:
-    """The description of a type in messages, and its rule.
+    """The description of a type in error messages, and the rule that checks values.
 
     Parameters
     ----------
@@ -205,9 +205,10 @@ _WORD = Within(-(2**63), 2**63 - 1)
 
 
 class Misfit(NamedTuple):
-    """A value that does not fit: the expected type, the value, and its position within the argument.
+    """A value that does not fit: the expected type, the value, and its position.
 
-    The text `word` is not one of `words` if the type is a closed vocabulary.
+    The position is that within the argument. If the type is a closed vocabulary, the text `word` is
+    not one of its `words`.
     """
 
     expected: str
@@ -540,7 +541,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
     """Return the rule of a container; its items are checked by the rule of their type."""
-    # From the most specific container to the most general.
+    # Containers are tested from the most specific to the most general.
     if issubclass(origin, type):
         return None
     if issubclass(origin, collections.abc.Mapping):

@@ -42,19 +42,21 @@ __all__ = ["Corrected", "Corrections"]
 
 @dataclass(frozen=True)
 class Corrected(Displayed):
-    """The result of ``forget``, ``restore`` and of their variants.
+    """The result of ``forget``, ``restore`` and their variants.
 
-    A memory that was edited is reached together with its corrections, the edits that replaced it.
+    A call that changes an edited memory also changes its corrections, the memories that replaced
+    it.
 
     Attributes
     ----------
     verb
         The verb: "forget", "delete", "deprecate" or "restore".
     frame
-        One row per reached memory: ``memory_id``, ``before``, ``status``, ``text``.
+        One row per changed memory: ``memory_id``, ``before`` (the former status), ``status``,
+        ``text``.
     review
-        Other memories that a reached one supersedes or was superseded by: ``memory_id``, ``of``,
-        ``how``, ``status``, ``text``. Check them.
+        Memories that supersede a changed memory or were superseded by it: ``memory_id``, ``of``,
+        ``how``, ``status``, ``text``. Check whether they are still correct.
     reason
         The reason, or None.
 
@@ -75,7 +77,7 @@ class Corrected(Displayed):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        """The reached memories: each named one, followed by its corrections."""
+        """The ids of the changed memories: each named one, followed by its corrections."""
         return tuple(self.frame["memory_id"].to_list())
 
     def __len__(self) -> int:
@@ -113,8 +115,8 @@ class Corrections:
     ) -> Edited:
         """Return the corrected memory; see ``Lab.edit``.
 
-        ``permit`` raises for a row that the caller may not change. It is called for the memory that
-        is edited, which differs from ``memory`` if that was edited before.
+        ``permit`` raises for a row that the caller may not change. It is called for the latest
+        version of ``memory``, because an edit changes this version.
         """
         if text is None and not fields:
             raise InputError("edit needs a text or a field of memlab.FIELDS to change.")
@@ -151,7 +153,7 @@ class Corrections:
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
     ) -> tuple[Screened | None, dict[str, Any], tuple[Finding, ...]]:
-        """Check the text and fields of an edit; return them with secrets found."""
+        """Check the text and fields of an edit; return them and the secrets removed."""
         checked = validate_columns(
             {"text": ["-" if text is None else text], **{k: [v] for k, v in fields.items()}},
             now=self._core.store.clock(),
@@ -167,7 +169,7 @@ class Corrections:
         )
 
     def _build_result(self, outcome: EditOutcome, findings: Sequence[Finding]) -> Edited:
-        """Return the result of an edit."""
+        """Return the edited memory with the report of the edit."""
         with self._core.reading() as state:
             memory = Memory.of(state, outcome.id - 1)
         reports = [
@@ -208,7 +210,8 @@ class Corrections:
     def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
         """Forget memories; see ``Lab.forget``.
 
-        ``permit`` raises for a row that the caller may not change, corrections included.
+        ``permit`` raises for a row that the caller may not change. It is called for corrections
+        too.
         """
 
         def rows(state: State) -> list[int]:
@@ -254,10 +257,11 @@ class Corrections:
     ) -> Corrected:
         """Restore memories; see ``Lab.restore``.
 
-        ``permit`` is that of ``forget``. Without ``summaries``, active summaries stay as they are.
+        ``permit`` is the function that ``forget`` takes. Without ``summaries``, active summaries
+        stay as they are.
         """
-        # Summaries are undone by their extension; other memories come back with the versions of the
-        # same status.
+        # The extension that made a summary undoes it. Any other memory is restored together with
+        # its versions of the same status.
         summaries_by_sort: list[tuple[Dependents, list[int]]] = []
 
         def rows(state: State) -> list[int]:
@@ -301,7 +305,7 @@ class Corrections:
         return result
 
     def _with_members(self, result: Corrected, sort: Dependents, standing: list[int]) -> Corrected:
-        """Restore the members of summaries, and add both to an earlier result."""
+        """Undo summaries; return the result with the summaries and their members."""
         with self._core.reading() as state:
             members = [id - 1 for row in standing for id in sort.members(state, row)]
             chosen = list(dict.fromkeys([*standing, *members]))
@@ -336,7 +340,7 @@ class Corrections:
         With ``may_be_empty``, the project may have no memory.
         """
         if (memory is None) == (project is None):
-            raise InputError("Name memories, or a project: one of the two.")
+            raise InputError("Give either memories or a project.")
         if memory is not None:
             return self._core.rows(memory)
         names = state.names["project"]
@@ -377,7 +381,7 @@ class Corrections:
         body: Callable[[State, list[int], int], dict[str, Any]],
         reason: str | None = None,
     ) -> Corrected:
-        """Write an event with new statuses and the fields of ``body``, if any change."""
+        """Write an event with the fields that ``body`` returns, if any."""
         with self._core.store.writing() as tx:
             state, now = self._core.store.state, self._core.store.clock()
             chosen = rows(state)
@@ -389,7 +393,7 @@ class Corrections:
     def _report(
         self, verb: str, chosen: list[int], before: list[str | None], reason: str | None
     ) -> Corrected:
-        """Return the result for some rows, given their statuses before the event."""
+        """Return the result of a correction, given the former statuses of the chosen rows."""
         with self._core.reading() as state:
             status = [state.names["status"].value_at(row) for row in chosen]
             frame = pl.DataFrame(
@@ -410,7 +414,7 @@ class Corrections:
 
 
 def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> list[int]:
-    """Check each row with ``permit`` and return the rows."""
+    """Call ``permit`` for each row, which may raise, and return the rows."""
     if permit is not None:
         for row in rows:
             permit(state, row)
@@ -418,7 +422,7 @@ def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> li
 
 
 def _versions_of_status(state: State, row: int) -> list[int]:
-    """Return an inactive memory together with its corrections of equal status.
+    """Return the rows of an inactive memory and of its versions with equal status.
 
     A superseded memory is returned alone: restoring it brings back its own text.
     """
@@ -442,7 +446,7 @@ _EDITABLE = frozenset(FIELDS) - {"status"}
 def _find_changed_fields(
     memories: pl.DataFrame, edited: pl.DataFrame
 ) -> list[tuple[int, dict[str, Any]]]:
-    """Return each memory that a frame changes, by id, with its changed fields.
+    """Return the id and the changed fields of each memory that a frame changes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Corrections: versions of a memory, superseded memories, statuses and their inverse."""
+"""Versions and statuses of corrected memories, and the changes that restore them."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def find_latest_version(state: State, row: int) -> int:
 def list_versions(state: State, row: int) -> list[int]:
     """Return the rows of a memory and of the edits that replaced it, oldest first.
 
-    An active version ends the chain. A version out of use does not, whatever the reason: a memory
-    that was forgotten with its corrections stays connected to them.
+    The chain ends at the first active version. It continues past versions that are out of use, so
+    that a memory that was forgotten with its corrections stays connected to them.
     """
     versions = [row]
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
@@ -80,7 +80,7 @@ def list_versions(state: State, row: int) -> list[int]:
 def change_fields(state: State, row: int, columns: Mapping[str, Any], now: int) -> Change:
     """Return the change that sets fields in place and updates entities accordingly.
 
-    ``columns`` are checked, and none of them is in ``FIXED``.
+    ``columns`` are validated and have no field of ``FIXED``.
     """
     columns, joins = rename_entities(state, row, columns)
     listed = {
@@ -109,7 +109,7 @@ def inherited_fields(state: State, row: int) -> dict[str, Any]:
 
 
 def read_field(state: State, row: int, name: str) -> Any:
-    """Return a field's value in the form that callers write, or None."""
+    """Return a field of a row in the form in which callers pass it, or None."""
     if name == "ref":
         return state.refs.value_at(row)
     if name in state.names:
@@ -134,9 +134,8 @@ def supersede(old: int, new: int, now: int) -> Change:
 def retire(state: State, pairs: Iterable[tuple[int, int]], now: int) -> Change:
     """Return the change that marks the old memory of each pair as superseded.
 
-    ``pairs`` are ids (new, old). The old memory is out of use and valid until the new one began;
-    the caller adds the edge. A pair with a memory out of use changes nothing, so that no cycle
-    forms.
+    ``pairs`` are ids (new, old). The old memory is valid until the new one became valid. The caller
+    adds the edge. A pair with a memory out of use changes nothing, so that no cycle forms.
     """
     statuses, superseded, parts = state.names["status"], set[int](), []
     for new, old in pairs:
@@ -166,10 +165,11 @@ def _valid_since(state: State, row: int) -> int:
 def find_related(state: State, rows: Sequence[int], *, derived: bool = False) -> pl.DataFrame:
     """Return the memories that ``rows`` supersede or were superseded by.
 
-    If one of ``rows`` was wrong, these may be wrong too, or may have been right. With ``derived``,
+    If a memory in ``rows`` was wrong, a caller should check these memories. With ``derived``,
     memories derived from one of ``rows`` are included. Columns: memory_id, of, how, status, text.
     """
-    # Succession has edges and, in imported labs, only the column ``superseded_by``: both are read.
+    # Imported labs record succession only in the column ``superseded_by``, so both edges and column
+    # are read.
     own, purged = np.asarray(rows, dtype=np.int64), state.names["status"].code("purged")
     crossings = state.edges.crossings(own)
     relation = state.edges.relation[crossings.edge]
@@ -224,7 +224,7 @@ def find_related(state: State, rows: Sequence[int], *, derived: bool = False) ->
 def take_out_of_use(
     state: State, rows: Sequence[int], status: str, now: int, reason: str | None = None
 ) -> Change:
-    """Return the change that removes memories from recall; refuse deleted ones."""
+    """Return the change that takes memories out of recall; refuse deleted memories."""
     for row in rows:
         current = state.names["status"].value_at(row)
         if current in ("deleted", "purged"):
@@ -241,16 +241,16 @@ def take_out_of_use(
 def restore_statuses(
     state: State, rows: Sequence[int], before: Mapping[int, str], now: int
 ) -> Change:
-    """Return the change that restores the statuses in ``before``, by row.
+    """Return the change that gives rows their earlier statuses, listed in ``before``.
 
-    Active memories stay unchanged. Restoring counts as a use and clears an expired time to live:
-    the next upkeep would expire the memory again. A superseded memory becomes valid again, and a
-    reason is removed.
+    Active memories stay unchanged. Restoring counts as a use. It clears an expired time to live,
+    because the next upkeep would expire the memory again. A superseded memory becomes valid again.
+    The reason of a deprecation or retraction is removed.
 
     Raises InputError for purged memories and for those superseded by an active one.
     """
-    # Parts that only some memories need follow the common part, so that events of the common case
-    # stay short.
+    # Values that only some memories need are set by separate parts, so that the event of the common
+    # case stays short.
     by_status: dict[str, list[int]] = {}
     parts: list[dict[str, Any]] = []
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
@@ -289,9 +289,9 @@ def restore_statuses(
 
 
 def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
-    """Return the current numbers that a change would overwrite, in the same form.
+    """Return the numeric values that a change would overwrite, in its own form.
 
-    Times and words are left out.
+    Fields with times or words are left out.
     """
     parts = []
     for part in change.set:
@@ -313,7 +313,7 @@ def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
 def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int]) -> Change:
     """Return the change that restores numbers from before the last deprecation.
 
-    Numbers that changed since stay.
+    A number that was changed after the deprecation keeps its current value.
     """
     ids = {row + 1 for row in rows}
     last: dict[int, Event] = {}
@@ -389,9 +389,10 @@ def _append_statuses(
     *,
     first: bool = False,
 ) -> None:
-    """Append the statuses set by an event to each memory's past statuses.
+    """Append the statuses that an event sets to the past statuses of each memory.
 
-    A status that a memory had before cuts the list back to it: the event was a restore.
+    If a memory had the new status before, the statuses after it are dropped, because the event was
+    a restore.
     """
     ids_array = np.asarray(ids, dtype=np.int64)
     for index in np.flatnonzero(np.isin(ids_array, wanted)).tolist():

@@ -1,4 +1,4 @@
-"""One edit, from checked fields to events: the memory, its edges, dependent memories."""
+"""One edit of a memory: its events, its edges and the memories derived from it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ Permit = Callable[[State, int], None]
 
 @dataclass(frozen=True)
 class Rederived:
-    """The fields of an edited memory that depend on its text, from a hook at "rederive".
+    """Fields of an edited memory that a hook at "rederive" derives from its new text.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Rederived:
     dropped
         The names of fields that could not be derived again.
     notes
-        A sentence about each.
+        A sentence about each of these fields.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class EditOutcome:
 
 
 class Dependents:
-    """Memories of one sort that were derived from others, from a hook at "dependents"."""
+    """One sort of derived memories, such as summaries, from a hook at "dependents"."""
 
     def derived_ids(self, state: State) -> Collection[int]:
         """Return the ids of all derived memories that other extensions must not examine."""
@@ -140,16 +140,16 @@ class Dependents:
         return ()
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
-        """Restore the members of ``rows``, and take ``rows`` out of use."""
+        """Restore the memories that ``rows`` represent, and take ``rows`` out of use."""
 
 
 def dependents() -> list[Dependents]:
-    """Return the sorts of derived memories that extensions declare."""
+    """Return an object for each sort of derived memories that extensions declare."""
     return [make() for make in list_hooks("dependents")]
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return the rows derived from ``row`` that a new text invalidates, by type."""
+    """Return the rows derived from ``row`` that a new text invalidates, by sort."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []
@@ -162,7 +162,7 @@ def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents,
 
 
 def fields_equal(left: Any, right: Any) -> bool:
-    """Return whether two field values are equal, treating lists as tuples."""
+    """Return whether two field values are equal; a list equals a tuple of its items."""
     if isinstance(left, list | tuple) or isinstance(right, list | tuple):
         return list(left or ()) == list(right or ())
     return bool(left == right)
@@ -172,11 +172,11 @@ def fields_equal(left: Any, right: Any) -> bool:
 
 
 class Editor:
-    """Edits within one transaction.
+    """Edits of memories within one transaction.
 
     ``permit`` raises for a row that the caller may not change. Each event is applied to the state
-    before the next is decided. So nothing here may call ``store.reading``: it would fold the state
-    again, without the events of the transaction.
+    before the next event is decided. Methods must not call ``store.reading``, which would fold the
+    state without the events of the transaction.
     """
 
     def __init__(self, core: Core, tx: Transaction, now: int, permit: Permit | None = None) -> None:
@@ -193,7 +193,7 @@ class Editor:
     ) -> EditOutcome:
         """Edit the latest version of the memory in ``row``.
 
-        ``text`` and ``columns`` are checked and without secrets.
+        The caller has validated ``text`` and ``columns`` and removed secrets.
         """
         # A fact's text follows its fields; a new text or a fixed field makes a new memory, other
         # fields change in place.
@@ -202,7 +202,7 @@ class Editor:
         outcome = EditOutcome(latest + 1)
         if latest != row:
             outcome.notes.append(
-                f"Memory {row + 1} was edited before: the edit is of memory {latest + 1}."
+                f"Memory {row + 1} was edited before: this edit changed memory {latest + 1}."
             )
         # raises for deleted or purged memories
         take_out_of_use(state, [latest], "superseded", self.now)
@@ -248,7 +248,7 @@ class Editor:
         derived: Rederived,
         outcome: EditOutcome,
     ) -> None:
-        """Change fields of a memory in place."""
+        """Write an "edit" event that changes fields of a memory without a new version."""
         state = self._store.state
         editable = {name: value for name, value in columns.items() if name not in FIXED}
         changed = {
@@ -278,7 +278,7 @@ class Editor:
         outcome: EditOutcome,
         findings: Sequence[Finding],
     ) -> None:
-        """Replace a memory by a new one with another text or fixed field."""
+        """Store a new version of a memory whose text or fixed fields change."""
         # Dependent memories are withdrawn before and revised after the new text is stored, because
         # they are compared with it.
         core, store, tx, now = self._core, self._store, self._tx, self.now
@@ -361,7 +361,7 @@ def _check_not_superseded(state: State, row: int) -> None:
 
 
 def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
-    """Return a memory's edges without ``next`` edges if its session changes."""
+    """Return a change without ``next`` edges if the session of the memory changes."""
     is_same_session = all(
         complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )
@@ -377,7 +377,7 @@ def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, An
 
 
 def _note_removed_edges(change: Change) -> list[str]:
-    """Return a note on the edges that were removed."""
+    """Return a note with the number of removed edges, or no note if there are none."""
     count = len(change.unlink)
     return [f"{count} edge{'s' * (count > 1)} of the old text removed."] if count else []
 
@@ -415,9 +415,9 @@ def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str
 
 
 _BY_WORDS = tuple(RELATIONS.index(name) for name in ("similar-to", "updates", "contradicts"))
-"""Relations that depend on two texts: another text is compared again."""
-# Shared use makes edges ``relates-to`` as linking does; succession belongs to one version; what
-# was derived from the old text was not derived from the new one.
+"""Relations that depend on two texts, so that a new text is compared again."""
+# Both linking and shared use make ``relates-to`` edges. An edge ``supersedes`` belongs to one
+# version. A memory derived from the old text was not derived from the new text.
 _RELATED = RELATIONS.index("relates-to")
 _NOT_CARRIED = tuple(RELATIONS.index(name) for name in ("supersedes",))
 _DERIVED = RELATIONS.index("derived-from")
@@ -429,8 +429,8 @@ def _change_edges(state: State, journal: Journal | JournalView, row: int, id: in
     Edges that were stated (a chain of turns, a link by hand, a verifier's relation) or strengthened
     by use are inherited. Edges that linking derived from the old text are removed.
     """
-    # Edges to superseded or purged memories are dropped: the new version has nothing to do with
-    # them.
+    # Edges to superseded or purged memories are not inherited, because these memories take no part
+    # in recall.
     crossings = state.edges.crossings(np.array([row]))
     removed = _find_text_edges(state, journal, row)
     statuses = state.names["status"]
@@ -472,7 +472,7 @@ def _find_text_edges(state: State, journal: Journal | JournalView, row: int) -> 
 
 
 def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) -> bool:
-    """Return whether automatic linking made an edge."""
+    """Return whether a "link" event of automatic linking made an edge."""
     created = int(state.edges.created[edge])
     ends = int(state.edges.source[edge]) + 1, int(state.edges.target[edge]) + 1
     for event in _read_link_events(journal, created, state.seq):
@@ -487,16 +487,16 @@ def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) ->
 
 
 def _read_link_events(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
-    """Yield the "link" events at a given time."""
+    """Yield the "link" events with this time, up to the event ``head``."""
     after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
     yield from journal.events(after, upto=upto, kinds=("link",))
 
 
 def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
-    """Return the event body that links the new text, and a note per supersession.
+    """Return the event body that links a new text, and notes on superseded memories.
 
-    The state must contain the memory. A correction by a person stays: where linking would merge it
-    or leave it out, both memories stay, connected by an edge.
+    The state must contain the memory. A correction by a person is never merged or left out.
+    Instead, both memories stay, connected by an edge.
     """
     if core.pack.settings["linking"] == "off":
         return {}, []
@@ -510,8 +510,8 @@ def _link_new_text(core: Core, id: int) -> tuple[dict[str, Any], list[str]]:
             for _, _, superseded, why in linked.superseded
         ]
     if outcome == "merged":
-        note = f"Memory {other} says the same; both stay, with a similar-to edge."
+        note = f"Memory {other} states the same. Both stay, with a similar-to edge."
     else:
-        note = f"Memory {other} contradicts it; both stay, with a contradicts edge."
+        note = f"Memory {other} contradicts the new text. Both stay, with a contradicts edge."
     relation = "similar-to" if outcome == "merged" else "contradicts"
     return Change(edges=build_edges([id], [other], relation, 1.0)).body(), [note]

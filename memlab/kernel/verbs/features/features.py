@@ -25,18 +25,18 @@ PairScorer = Callable[[str, list[str]], Sequence[float] | np.ndarray[Any, Any]]
 """A function from a query and some texts to one number for each text."""
 
 _MODULE = "lab.features"
-"""The module under which these features are registered.
+"""The module name under which these features are registered.
 
-Each call of ``add`` replaces the feature of its name.
+A feature that is added again under its name replaces the former one.
 """
 
 
 class LabFeatures:
     """User-defined features, next to those in ``memlab.FEATURES``.
 
-    Any policy can read an added feature: it is checked, hashed, logged with each recall whose pack
-    reads it, and explained, as memlab's features are. It exists in this process, for all of its
-    labs. Functions are never stored: a lab whose pack reads a missing feature opens, and names it.
+    Any policy can read an added feature. The feature is checked, hashed, logged and explained like a built-in feature.
+    It exists in this process, for all of its labs. Functions are never stored. A lab whose pack reads a missing feature
+    opens, and its error names the feature.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class LabFeatures:
             one row at a time. A function maps the query and a list of texts to one number for each
             text, and is called once per recall.
         version
-            A word that is logged with the values. A function needs one: raise it whenever the
-            function returns other values. The text of an expression is logged in any case.
+            A word that is logged with the values. A function needs a version: change it whenever the function returns
+            different values. The text of an expression is logged in any case.
         type
             The type of a value. Default: the type of the expression, ``"num"`` for a function.
         doc

@@ -79,7 +79,7 @@ class LabPolicies(Displayed):
         decision
             A row of ``lab.slates().decisions``, as a dict.
         pack
-            The pack.
+            The pack that ranks the candidates.
 
         Returns
         -------
@@ -115,12 +115,14 @@ class LabPolicies(Displayed):
         every: Annotated[float, Within(0.001, 86_400)] = 0.2,
         on_change: Callable[[Any], None] | None = None,
     ) -> Any:
-        """Use the pack in a ``.hy`` file now and after every save, until ``stop``.
+        """Use the pack or policy of a ``.hy`` file, now and after each save.
+
+        The watch ends with its method ``stop``.
 
         Parameters
         ----------
         path
-            The file.
+            The path of the file.
         slot
             The slot of the file's only policy. Default: the file holds a pack.
         every
@@ -245,7 +247,7 @@ class LabPolicies(Displayed):
         helpers
             ``defn`` forms that the policy calls.
         params
-            Values of its parameters.
+            Values of the policy's parameters, by name.
 
         Returns
         -------
@@ -302,7 +304,7 @@ class LabPolicies(Displayed):
         helpers
             ``defn`` forms that the policy calls.
         params
-            Values of its parameters.
+            Values of the policy's parameters, by name.
         reason
             The reason, which is stored.
 
@@ -745,8 +747,8 @@ class LabPolicies(Displayed):
     def deciders(self, pack: str) -> dict[str, Version]:
         """Return the version of each slot in an earlier pack.
 
-        Recalls, feedback and slates have the hash of the whole pack; this gives the hash of each
-        policy.
+        Recalls, feedback and slates record the hash of the whole pack. This method returns the
+        version of each policy in the pack.
 
         Parameters
         ----------
@@ -845,7 +847,7 @@ class LabPolicies(Displayed):
             yield self._store.versions
 
     def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
-        """Reinstall an earlier version of a slot."""
+        """Install an earlier version of a slot as a rollback or pin; return the version."""
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:

@@ -49,10 +49,10 @@ __all__ = ["NewToSession", "Past", "Questions", "Use", "find_slate", "read_hits"
 
 
 class NewToSession:
-    """The purpose of a recall that shows only memories that are new to the session.
+    """Purpose of a recall that shows only memories that are new to the session.
 
-    It implements ``Use`` and ``Selection``. ``left_out`` are the repeated memories, best first,
-    that would have been among the results.
+    It implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would have been among the results
+    but that the session has received already, best first.
     """
 
     abstains = True
@@ -129,9 +129,9 @@ def read_slate(store: Store, decision: int) -> Slate:
 
 
 def read_hits(store: Store, decision: int) -> Hits:
-    """Return the hits of a logged recall, with the pack that decided.
+    """Return the hits of a logged recall, with the pack that ranked them.
 
-    Raises UnknownName if no recall has this number. Texts are current: purged ones are empty.
+    Raises UnknownName if no recall has this number. Texts are current, so purged texts are empty.
     """
     slate = read_slate(store, decision)
     with store.reading() as state:
@@ -140,7 +140,7 @@ def read_hits(store: Store, decision: int) -> Hits:
 
 
 def _find_deciding_pack(store: Store, slate: Slate) -> Pack:
-    """Return the pack that decided a recall, with the parameters of that recall."""
+    """Return the pack that ranked a logged recall, with the parameters of that recall."""
     decision = slate.decision
     event = next(iter(store.journal.events(after=decision - 1, upto=decision)), None)
     body = {} if event is None else event.body
@@ -152,9 +152,9 @@ def _find_deciding_pack(store: Store, slate: Slate) -> Pack:
 
 
 class Past:
-    """Past states of a lab.
+    """Past states of a lab, on which logged recalls are repeated.
 
-    Going forward folds the events in between; going back starts from the first event.
+    Moving to a later state folds the events in between. Moving to an earlier state folds from the first event.
     """
 
     def __init__(self, journal: Journal | JournalView, recaller: Recaller) -> None:
@@ -168,7 +168,7 @@ class Past:
         if seq < self._state.seq or purged != self._purged:
             self._state, self._purged = new_state(), purged
         if seq > self._state.seq:
-            # The state is detached while it is folded: an interrupt must not leave half of it.
+            # The state is detached while it is folded, so that an interrupt leaves no half-folded state.
             state, self._state = self._state, new_state()
             state.fold(self._journal.events(after=state.seq, upto=seq), self._journal)
             self._state = state
@@ -185,9 +185,9 @@ class Past:
         raise UnknownName("decision", decision)
 
     def repeats(self, decision: int) -> bool:
-        """Return whether a decision can be repeated.
+        """Return whether a logged recall can be repeated.
 
-        It cannot if it was filtered by an expression, which the log does not store.
+        A recall that was filtered by an expression cannot, because the log does not store expressions.
         """
         try:
             Filters.read(self.logged(decision).filters)
@@ -204,7 +204,7 @@ class Past:
     ) -> Slate:
         """Return the slate that ``pack`` would have given for a logged query.
 
-        Query, filters and vector are the logged ones; nothing is explored or written. ``instead``
+        Query, filters and vector are the logged ones. No candidate is explored, and nothing is written. ``instead``
         maps the state before the decision to a counterfactual change and its inverse.
 
         Raises InputError if an expression filtered the recall, which the log does not store.
@@ -253,10 +253,10 @@ class Use(Protocol):
         """Return the selection that decides which memories a recall shows."""
 
     def record_shown(self, slate: Slate) -> None:
-        """Store what is shown, while the state is locked."""
+        """Keep the shown memories of a slate for ``events``, while the state is locked."""
 
     def body(self) -> dict[str, Any]:
-        """Return fields for the event of the recall."""
+        """Return additional fields for the event of the recall."""
 
     def events(self, decision: int) -> Mapping[str, dict[str, Any]]:
         """Return further events that are logged with the recall, by kind."""

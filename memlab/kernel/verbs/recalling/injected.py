@@ -1,4 +1,4 @@
-"""Memories that each session has received; none is injected twice."""
+"""The memories that each session has received, so that none is injected twice."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from memlab.kernel.state import (
 __all__ = ["Injected"]
 
 _MAX_SESSIONS = 10_000
-"""Maximum number of stored sessions, the latest: a session ends within days."""
+"""Maximum number of stored sessions.
+
+The latest sessions are kept, because a session ends within days.
+"""
 
 _Session = tuple[str, str, str]
 
@@ -62,7 +65,7 @@ class Injected(Projection):
     def ids(
         self, *, agent: str | None, project: str | None, session: str | None
     ) -> tuple[int, ...]:
-        """Return the memory ids injected into a session, in order."""
+        """Return the ids of the memories injected into a session, in order of injection."""
         return (
             ()
             if session is None
@@ -88,11 +91,11 @@ class Injected(Projection):
             del self._ids[next(iter(self._ids))]
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Hide events of agents other than the viewer; return None for other events."""
+        """Return False for events of agents other than the viewer, and None for others."""
         return None if body.get("agent") in (None, viewer) else False
 
     def dump(self) -> Any:
-        """Return the sessions as plain values."""
+        """Return a list of agent, project, session and ids for each session."""
         return [[*key, ids] for key, ids in self._ids.items()]
 
     def load(self, dumped: Any) -> None:

@@ -1,9 +1,9 @@
-"""Recognition of rows that a lab has already; a memory's own columns are its key.
+"""Detection of rows that a lab already stores, when a source is loaded again.
 
-A row is known if the lab has as many memories with its project, session, speaker and text (and
-time, if known) as the source has had such rows. So loading a file twice adds nothing, an
-interrupted load continues, a log that has grown adds its end, and repetitions within one file are
-stored. Purged memories have no key; their tombstone keeps them out.
+Rows and memories are compared by project, session, speaker, text and, if the source gives it, time. The nth equal row
+of a source is known if the lab has at least n equal memories. So loading a file twice adds nothing, an interrupted load
+continues, and a log that has grown adds its new rows. Repetitions within one file are stored. Purged memories are not
+compared; their tombstone refuses the text.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ from memlab.kernel.state import State, Tombstones
 
 __all__ = ["Known"]
 
-# The fields of the key, next to the text.
+# The fields that identify a row, in addition to its text.
 _CONTEXT = ("project", "session", "speaker")
 
 
 class Known:
-    """The rows of one source that a lab has already.
+    """Rows of one source, compared with the memories of a lab.
 
-    ``fresh`` examines rows, ``still`` examines them again under the lock, and ``stored`` counts
-    them.
+    ``fresh`` selects the new rows, ``still`` checks them again under the lock, and ``stored`` counts them as stored.
     """
 
     def __init__(self) -> None:
@@ -46,7 +45,7 @@ class Known:
     def fresh(
         self, state: State, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
     ) -> NDArray[np.bool_]:
-        """Return a mask of the rows that are not stored yet."""
+        """Return a mask of the rows that are neither stored nor purged."""
         self._catch_up(state)
         nothing = [None] * len(texts)
         places = zip(*(columns.get(name, nothing) for name in _CONTEXT), strict=True)
@@ -75,7 +74,7 @@ class Known:
         return np.array([outcome == "added" for outcome in self.found], dtype=np.bool_)
 
     def still(self, state: State) -> NDArray[np.bool_]:
-        """Return a mask of the new rows that are still new.
+        """Return a mask over the new rows: True if the lab still does not have the row.
 
         Another process may have loaded some of them meanwhile.
         """
@@ -88,7 +87,7 @@ class Known:
         return np.array(left, dtype=np.bool_)
 
     def stored(self) -> None:
-        """Record that the examined rows are now stored."""
+        """Record that the rows passed to ``fresh`` are now stored."""
         self._source_counts.update(self._counted)
         self._counted = []
 

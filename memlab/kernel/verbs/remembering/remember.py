@@ -162,7 +162,7 @@ class Remembering:
             )
 
     def _complete(self, fresh: Rows) -> None:
-        """Fill in the values that the pack decides; refuse rows that it does not admit."""
+        """Fill in values that the pack decides; refuse rows that the pack does not admit."""
         store = self._core.store
         state, pack = store.state, store.versions.pack
         check_on(store, state, fresh.columns.get("project", [None]))

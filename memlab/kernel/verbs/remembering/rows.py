@@ -67,7 +67,7 @@ class Rows:
         return len(self.texts)
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return a field of every row, None where it is unknown."""
+        """Return the values of a field, one per row, None where the value is unknown."""
         return self.columns.get(name) or [None] * len(self)
 
     def embedded_text(self, row: int) -> str:
@@ -93,7 +93,7 @@ class Rows:
         return [row for row in range(len(self)) if values is None or values[row] is None]
 
     def fill(self, name: str, values: Mapping[int, Any]) -> None:
-        """Set a field of some rows; the others keep their value or get the default."""
+        """Set a field of some rows; other rows keep their value or get the default."""
         if values:
             column = self.columns.setdefault(name, [MEMORY[name].default] * len(self))
             for row, value in values.items():
@@ -127,7 +127,7 @@ class Rows:
     def infer(self, pack: Pack) -> None:
         """Infer tags (setting ``infer-tags``) and summaries (setting ``write-summary``).
 
-        Turns get none. Given tags come first, and given summaries stay.
+        Turns get neither. Inferred tags follow the given ones, and given summaries are kept.
         """
         # Summaries come after tags, because the order of columns is part of the event.
         rows = [row for row, kind in enumerate(self.column("kind")) if kind != "turn"]
@@ -192,7 +192,7 @@ class Rows:
 
 
 class Describer(Protocol):
-    """A reader of texts for tags, summaries, emotion and names.
+    """Functions that derive tags, summaries, emotional weight and names from a text.
 
     ``memlab.subjects.reading.tags`` implements it.
     """
@@ -203,7 +203,7 @@ class Describer(Protocol):
         """Infer tags from a text, its file paths and its entity names."""
 
     def summary_of(self, text: str) -> str:
-        """Summarise a text in its own words."""
+        """Return a summary of a text that uses the text's own words."""
 
     def emotional_weight(self, text: str) -> float | None:
         """Return the emotional weight of a text, 0 to 100, None without emotional words."""
@@ -213,13 +213,13 @@ class Describer(Protocol):
 
 
 def get_describer() -> Describer:
-    """Return the reader of texts that was declared last at the hook "describe-text"."""
+    """Return the describer that the last declared hook "describe-text" makes."""
     describer: Describer = list_hooks("describe-text")[-1]()
     return describer
 
 
 def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse files that their project ignores, if the setting ``ignored-files`` is on."""
+    """Raise PrivacyError for a file that its project ignores, if the pack says so."""
     if not pack.settings["ignored-files"]:
         return
     for row, paths in enumerate(columns.get("files", ())):
@@ -227,7 +227,7 @@ def check_files(pack: Pack, columns: Mapping[str, Sequence[Any]]) -> None:
             rules = find_ignore_file(path)
             if rules is not None:
                 raise PrivacyError(
-                    f'Row {row}, field files: "{path}" is left out by {rules}, so the pack {pack.name} admits no '
+                    f'Row {row}, field files: "{path}" is ignored by {rules}, so the pack {pack.name} admits no '
                     "memory with it (setting ignored-files). Leave it out of files."
                 )
 
@@ -246,10 +246,10 @@ def default_visibility(creator: str | None, pack: Pack) -> str | None:
 def find_names(
     state: State, pack: Pack, columns: Mapping[str, Sequence[Any]], texts: Sequence[str]
 ) -> dict[int, list[str]]:
-    """Return the names of entities in each text, by row, as ``infer-entities`` says.
+    """Return the entity names in each text, by row (setting ``infer-entities``).
 
-    Turns and facts are not searched. A name or alias of an entity becomes its canonical name, and
-    speakers do not mention themselves. Texts of an assistant name existing entities only.
+    Turns and facts are not searched. A name or alias of an entity becomes its canonical name. The speaker's own name is
+    left out. In texts of an assistant, only names of existing entities count.
     """
     if pack.settings["infer-entities"] == "off":
         return {}
@@ -288,7 +288,7 @@ def build_event_body(
 ) -> dict[str, Any]:
     """Build the event body that adds ``count`` memories with ids from ``first``.
 
-    ``named_in`` has the names in each text by row.
+    ``named_in`` maps a row to the names in its text.
     """
     body: dict[str, Any] = {
         "first": first,
@@ -306,7 +306,7 @@ def make_chain(
 ) -> dict[str, Any]:
     """Return ``next`` edges to new memories from their predecessors in the session.
 
-    The predecessor is the newest memory that is visible to everybody who sees the new one.
+    The predecessor is the newest memory of the session that everybody who sees the new one sees too.
     """
     nothing = [None] * count
     fresh: dict[tuple[str | None, str], list[tuple[int, str]]] = {}
@@ -341,7 +341,7 @@ def _find_last(state: State, project: str | None, session: str, audience: str) -
 
 
 def _count_written(state: State, creator: str, project: str | None, session: str) -> int:
-    """Return how many memories of a session an agent has written, in any status."""
+    """Return how many memories of a session an agent has written, without turns."""
     names = state.names
     code = state.contexts.code(f"{project or ''}\x1f{session}")
     own = (state.contexts.codes == code) & (
