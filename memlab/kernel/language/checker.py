@@ -208,7 +208,7 @@ class Checker:
         return node
 
     def symbol(self, form: Form, env: Env) -> Node:
-        """Return the node of a name that must not be a set."""
+        """Return the node of a name; refuse the name of a set."""
         value = self.lookup(form, env)
         if isinstance(value, SetName):
             raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
@@ -279,7 +279,7 @@ class Checker:
         return self.error(f'There is no function "{name}". {suggestion}', head, PolicyNameError)
 
     def arity(self, form: Form, minimum: int, maximum: int | None = None) -> tuple[Form, ...]:
-        """Return the arguments of a call after checking their number."""
+        """Return the arguments of a call, or raise an error if their number is wrong."""
         arguments = form.items[1:]
         if len(arguments) < minimum or (maximum is not None and len(arguments) > maximum):
             expected = (

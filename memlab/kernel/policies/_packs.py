@@ -207,7 +207,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return the number of policy units per slot unit.
+        """Return how many units of the slot's policy make one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -506,7 +506,7 @@ def _pack_from_sources(
 
 
 def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
-    """Build the pack of the first text.
+    """Build the pack of the first text, with the packs that it inherits or imports.
 
     Each text inherits from the next one, up to a default pack that decides everything. The texts
     after that one are only imported from. `importing` names the packs whose construction waits for
@@ -664,7 +664,7 @@ def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the imported policies by the alias that this pack reads them under."""
+    """Return the policies that a pack imports under another name, by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():

@@ -94,7 +94,7 @@ class Features(Protocol):
 
 
 def read(pool: Features, policy: Policy, name: str) -> Values:
-    """Return the values of a test of sets that a policy reads; null is NaN."""
+    """Return the values of a set test such as ``(has tags "x")``; null is NaN."""
     test = policy.derived[name]
     values, nulls = test.array({item: pool[item] for item in test.sets})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
@@ -171,7 +171,7 @@ def reading_of(policy: Policy) -> Reading:
 
 
 def _form_of(policy: Policy, program: Program, name: str) -> str:
-    """Return how a policy reads an input: as test, codes, nullable or plain values."""
+    """Return the form of an input that a policy reads: TEST, CODES, NULLABLE or PLAIN."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -501,7 +501,7 @@ class Moment:
                 table[row] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
-        """Return the string features by name, with the features ``also``."""
+        """Return string features by name: the stored ones, and the features ``also``."""
         names = self.state.names
         columns = dict(
             zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
@@ -579,7 +579,7 @@ class Moment:
         return values
 
     def word(self, column: str) -> Values:
-        """Return the values of a stored string column."""
+        """Return the values of a stored column of words."""
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
@@ -667,7 +667,7 @@ def _same_half_life(policy: Policy, base: float) -> float:
 
 
 class _Layout(NamedTuple):
-    """The source of each row of a table of features."""
+    """The sources of a feature table's rows: stored columns, uses, and other features."""
 
     stored: list[tuple[int, str]]
     uses: Rows

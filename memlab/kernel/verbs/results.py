@@ -138,7 +138,7 @@ class Memory(Displayed):
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
-        """Return the memory in a row of a state.
+        """Return the memory that a row of a state holds.
 
         Parameters
         ----------
