@@ -195,7 +195,7 @@ class Edges:
         _check(sources, targets, columns, nodes)
         if self._size + count > _MAX_EDGES:
             raise InputError(
-                f"A graph holds {_MAX_EDGES:,} edges; {self._size:,} and {count:,} are more."
+                f"A graph holds at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
             )
         if max_degree is not None and max_degree < 1:
             raise InputError(f"max_degree is at least 1, not {max_degree}.")

@@ -432,7 +432,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
-            f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}"
+            f"{path} has the format number 1, but not the tables of format 1. {RESTORE}"
         )
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")

@@ -158,7 +158,9 @@ class Checker:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise self.error(
-                f"Inlining visits more than {MAX_STEPS:,} forms.", form, PolicyLimitError
+                f"Inlining visits more than {MAX_STEPS:,} forms. Call fewer or smaller helpers.",
+                form,
+                PolicyLimitError,
             )
         kind = form.kind
         if kind == "symbol":
@@ -177,7 +179,7 @@ class Checker:
             self.open -= 1
             if node.depth > MAX_DEPTH:
                 raise self.error(
-                    f"More than {MAX_DEPTH} operations depend on one another here.",
+                    f"More than {MAX_DEPTH} operations depend on one another here. Shorten the chain.",
                     form,
                     PolicyLimitError,
                 )
@@ -251,7 +253,9 @@ class Checker:
     def call(self, form: Form, env: Env, tail: bool) -> Node:
         """Return the node of a call of a built-in form or a helper."""
         if not form.items:
-            raise self.error("An empty form has no value.", form)
+            raise self.error(
+                "An empty form has no value. Write a function and its arguments.", form
+            )
         head = form.items[0]
         if head.kind != "symbol":
             raise self.error("The first item of a form is the name of a function.", head)

@@ -201,7 +201,7 @@ def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, 
         if key.kind not in ("str", "int", "float"):
             raise checker.error("A string or a number is expected here.", key)
     if not keys:
-        raise checker.error("The list is empty.", form)
+        raise checker.error("The list is empty. Write at least one string or number.", form)
     return keys
 
 

@@ -144,7 +144,8 @@ class Version(Displayed):
         """
         if not self.source:
             raise MissingExtension(
-                f"{self} came with the pack {self.pack}, which needs an extension that is missing."
+                f"{self} came with the pack {self.pack}, which needs an extension that is missing. "
+                "Register it with memlab.extend(...)."
             )
         signature = get_slot(self.slot).signature
         return compile_policy(

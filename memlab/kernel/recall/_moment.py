@@ -294,7 +294,8 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares numbers."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares numbers. "
+            "Return numbers, or declare another type."
         )
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
@@ -311,7 +312,7 @@ def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
         return _check_numbers(feature, values)
     if values.dtype.kind != "b":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares true or false."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares true or false. Return booleans."
         )
     return values
 
@@ -322,11 +323,12 @@ def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     for word in words:
         if word is not None and not isinstance(word, str):
             raise ExtensionError(
-                f"{_name_feature(feature)} returned {word!r:.60}, but declares strings."
+                f"{_name_feature(feature)} returned {word!r:.60}, but declares strings. Return strings."
             )
         if word is not None and feature.words and word not in feature.words:
             raise ExtensionError(
-                f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}."
+                f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}. "
+                "Return one of these."
             )
     return np.array(words, dtype=object)
 

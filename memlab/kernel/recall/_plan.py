@@ -289,14 +289,14 @@ class Stages(Registry[Stage]):
         if own is None:
             return f"There is no stage {item.name}. An extension replaces one of {', '.join(self._builtin)}."
         if missing := [name for name in own.gives if name not in item.gives]:
-            return f"The stage {item.name} gives {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
+            return f"The stage {item.name} must give {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
         present = self._items[item.name]
         if (
             present.owner
             and item.owner
             and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]
         ):
-            return f"The stage {item.name} is replaced by the extension {present.owner} already."
+            return f"The stage {item.name} is replaced by the extension {present.owner} already. Remove it first."
         return None
 
     def remove(self, extension: str) -> None:

@@ -507,7 +507,7 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"Its filter is an expression of which the log has only the text: {logged['where-text']}"
+                f"The filter of the recall is an expression of which the log has only the text: {logged['where-text']}"
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")

@@ -536,7 +536,7 @@ def _probe_probabilities(
             )
     except PolicyError as error:
         # A policy over lists can fail on the data. The recall must still answer, without exploration.
-        warn_caller(f"No probe was drawn. {error}")
+        warn_caller(f"No exploration item was drawn for this recall. {error}")
         return None
     is_positive = np.isfinite(weights) & (weights > 0)
     if nulls is not None:

@@ -404,7 +404,7 @@ class LabPolicies(Displayed):
             for other in versions.challenges:
                 if other.name == loaded.name:
                     raise InputError(
-                        f"{loaded.name} is a challenger already. End that first: "
+                        f"{loaded.name} is a challenger already. End that challenge first: "
                         f'lab.policies.end_challenge("{loaded.name}").'
                     )
                 if other.design != design:
