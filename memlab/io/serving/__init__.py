@@ -97,7 +97,7 @@ def serve_stdio(
 ) -> None:
     """Serve a lab over standard input and output until the input ends.
 
-    A signal ends the process at once; every acknowledged write is on disk.
+    A signal ends the process at once; every acknowledged write is on disk already.
 
     Parameters
     ----------

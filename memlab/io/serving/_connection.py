@@ -269,7 +269,7 @@ _CLASSES: dict[str, type[MemlabError]] = {
     for name in memlab.errors.__all__
     if isinstance(value := getattr(memlab.errors, name), type)
     and issubclass(value, MemlabError)
-    # its constructor takes three names, and its advice concerns the server's machine
+    # MissingExtra takes three names, and its advice concerns the server's machine
     and value is not MissingExtra
 }
 # Characters of a message that a client accepts: three times the longest error, that of a policy with its source.

@@ -44,7 +44,7 @@ from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
 
 __all__ = ["build_server", "run_http", "run_stdio"]
 
-# Hosts show this to a model at the start of a session: when to call which tool.
+# Instructions that a host shows to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
     "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "
     "or earlier work; `remember` when you learn something lasting or are corrected; `feedback` after an answer that "
