@@ -27,7 +27,7 @@ __all__ = [
 # Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9
-"""Length of a seal: eight digits of the checksum of the content that follows, and a line break."""
+"""Length in bytes of a seal: eight digits of a checksum, and a line break."""
 
 # A scheme of two letters or more, so that a Windows drive does not count as one.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
