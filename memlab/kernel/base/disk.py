@@ -33,7 +33,7 @@ __all__ = [
 # Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9
-"""Length of a seal: eight digits of the checksum of the content that follows, and a line break."""
+"""Length in bytes of a seal: eight digits of a checksum, and a line break."""
 
 MAX_SOURCE = 4 << 20
 """Maximum characters of a file with policies or operations; the longest pack of memlab has 11,000."""

@@ -435,7 +435,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
-            f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}"
+            f"{path} has the format number 1, but not the tables of format 1. {RESTORE}"
         )
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -502,7 +502,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the gaps (first, count) between runs of ids, counting from id 1."""
+    """Return the gaps between runs of ids as (first, count), from id 1 on."""
     following, gaps = 1, []
     for first, count in runs:
         if first > following:

@@ -191,7 +191,7 @@ RESTORED = "restored"
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last event of a journal.
+    """The record of a journal's last event in the file ``head``.
 
     ``lost`` describes missing events, until ``memlab upkeep restore`` accepts the loss.
     """

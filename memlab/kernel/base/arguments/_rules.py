@@ -119,7 +119,7 @@ _END = object()
 
 
 def describe_error(error: Exception) -> str:
-    """Return type and message of an error, even if its ``__str__`` raises."""
+    """Return the type and the message of an error, even if ``__str__`` raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - formatting an error must never raise another one
@@ -258,7 +258,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule with another description."""
+    """Return a rule that describes the expected value in other words."""
     assert rule is not None
     original = rule.take
 
