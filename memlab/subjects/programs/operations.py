@@ -12,6 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, PolicyError, PolicyLimitError
 from memlab.kernel.base.arguments import Seed, Within, checked, get_item
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
@@ -399,7 +400,7 @@ class LabOperations:
             return self._run(read_program(operations), fuel, consent)
         if isinstance(operations, Path):
             try:
-                source = operations.expanduser().read_text(encoding="utf-8")
+                source = read_source(operations.expanduser())
             except (OSError, UnicodeDecodeError) as error:
                 raise InputError(
                     f"The operations in {operations} cannot be read: {error}. Check the path and the encoding."

@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
 from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.disk import open_regular
 from memlab.kernel.base.display import Displayed, Markup, code_block
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
@@ -359,12 +360,14 @@ def _read_file(path: Path) -> _Reading:
     The whole content is read, which takes 14 microseconds for a pack. Comparing only times and sizes could miss a change.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return _Reading(None, "is not there")
     except OSError as error:
         return _Reading(None, f"cannot be read: {error.strerror}")
+    except InputError:
+        return _Reading(None, "is no regular file")
     if len(content) > _MOST_BYTES:
         return _Reading(None, f"is larger than {_MOST_BYTES:,} bytes")
     return _Reading(content)
