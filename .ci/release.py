@@ -167,15 +167,15 @@ def make_environment(python: Path, folder: Path) -> Path:
 
 
 def measure(python: Path) -> tuple[int, float]:
-    """Return how many packages an environment has, without pip, and their MB without compiled files."""
+    """Return how many packages an environment has, without pip, and their MiB without compiled files."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(run([python, "-c", code]).strip())
-    own = re.compile(r"(pip|setuptools)(-[\d.]+\.dist-info)?$")
+    own = re.compile(r"(pip|setuptools|pkg_resources|_distutils_hack|distutils-precedence)(\W.*)?$")
     files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     size = sum(
         path.stat().st_size for path in files if not own.match(path.relative_to(site).parts[0])
     )
-    return len(json.loads(run([python, "-c", _INSTALLED]))), size / 1e6
+    return len(json.loads(run([python, "-c", _INSTALLED]))), size / 2**20
 
 
 # The folder of wheels
@@ -424,16 +424,16 @@ def release(folder: Path, out: Path, tests: bool) -> None:
             work.mkdir()
             name = run([python, "-c", "import platform; print(platform.python_version())"]).strip()
             core = install(python, work / "core", [f"memlab-core=={version()}"], environment)
-            say(f"Python {name}, memlab-core: {'{} packages, {:.0f} MB'.format(*measure(core))}")
+            say(f"Python {name}, memlab-core: {'{} packages, {:.0f} MiB'.format(*measure(core))}")
             run([core, "-c", _CORE], cwd=work, env=environment)
             run([core.with_name("memlab"), "--help"], cwd=work, env=environment)
             whole = install(python, work / "whole", [f"memlab=={version()}"], environment)
-            say(f"Python {name}, memlab: {'{} packages, {:.0f} MB'.format(*measure(whole))}")
+            say(f"Python {name}, memlab: {'{} packages, {:.0f} MiB'.format(*measure(whole))}")
             if not number:
                 write_sbom(core, "memlab-core", seconds, out / "sbom-core.cdx.json")
                 parts = write_sbom(whole, "memlab", seconds, out / "sbom.cdx.json")
                 (out / "licences.md").write_text(list_licences(parts), encoding="utf-8")
-                check_hashed_install(python, work / "hashed", environment)
+                check_hashed_install(python, work / "hashed", offline(folder))
             run_demo(whole, work / "empty", environment)
             if tests:
                 run_tests(whole, work / "tests", environment)
