@@ -1133,7 +1133,8 @@ class Lab(Displayed):
         -------
         Lab
             A lab without writes. In the past, the pack that was active then decides and the clock
-            stands still; for a viewer alone, the lab follows this one.
+            stands still. With ``viewer`` alone, the lab shows every later change of this one: its
+            memories, pack and clock.
 
         Raises
         ------

@@ -333,8 +333,8 @@ class Records:
     """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``. If two processes write the same new path at once, both memories stay. The newer one counts, and the
-    next change of the path deletes the other.
+    ``lock``. If two processes write the same new path at once, both memories stay. The newer memory
+    counts, and the next change of the path deletes the older one.
     """
 
     def __init__(
@@ -493,7 +493,8 @@ class Records:
                     write.searched,
                 ):
                     self._check_personal(write)
-                    # without a source, so that it counts as a user's edit, which may edit a version of another process
+                    # the edit has no source, so it counts as a user's edit, which may also change a
+                    # version of another process
                     fields = {
                         name: value
                         for name, value in self._build_fields(write).items()

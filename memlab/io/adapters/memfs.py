@@ -247,7 +247,8 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
             skipped.append((label, "the name is not valid on every system"))
             continue
         file = root.joinpath(*path)
-        # before the file, because the process may be killed in between
+        # the export is registered before the file is written, because the process may be killed in
+        # between
         copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_write_page(root, path, content)].append(label)

@@ -183,7 +183,8 @@ def build_bundle(
 ) -> Bundle:
     """Collect the memories that ``where``, ``project`` and ``ids`` select, and their edges.
 
-    An edge is included if both of its ends are. The bundle is complete if none of the three is given.
+    An edge is included if both nodes that it joins are. The bundle is complete if ``where``,
+    ``project`` and ``ids`` are all None.
     """
     frame, visible = state.memories(), visible_rows(state)
     selected = _select_memories(frame, where, project)
@@ -270,7 +271,7 @@ def _build_edges(
 
     A partial bundle has only the nodes that its edges use.
     """
-    # an edge is included if both ends are: nodes other than memories always are
+    # an edge is included if both of its nodes are; nodes other than memories always are
     edges = state.edges
     alive = np.flatnonzero(edges.alive)
     ends = {"source": edges.source[alive], "target": edges.target[alive]}

@@ -117,7 +117,7 @@ def _fill_from_mem0(row: _Row) -> None:
                 row.set("tags", rest.pop(name), f"metadata.{name}")
         row.set_kind(rest)
         row.leave_out(rest, "metadata.")
-    row.take("hash", "score")  # values of their index, which mean nothing elsewhere
+    row.take("hash", "score")  # values of mem0's own index, which mean nothing in a lab
     row.leave_out(row.entry)
 
 

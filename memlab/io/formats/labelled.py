@@ -180,8 +180,8 @@ def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
 def digest(path: str | Path) -> str:
     """Compute the SHA-256 of a file or of a folder's data files.
 
-    For a folder it is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints,
-    with paths sorted by bytes and without "./".
+    For a folder, it is the digest that ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs
+    sha256sum | sha256sum`` prints, with paths sorted by bytes and without "./".
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def check_digest(path: str | Path, expected: str) -> str:
 def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
     """Return a JSON value; DatasetError with line and column of a fault.
 
-    ``line`` is the number of the line for JSON Lines.
+    For JSON Lines, ``line`` is the number of the line in the file, for error messages.
     """
     try:
         return json.loads(text)
@@ -264,7 +264,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
         raise DatasetError(
             f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}."
         ) from error
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # Python refuses an integer of thousands of digits
         raise DatasetError(f"{path} is not {kind}: {error}.") from error
     except RecursionError as error:
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
@@ -314,7 +314,7 @@ class Turn:
     caption
         Description of a picture in the message.
     role
-        Role in a chat: user, assistant or tool; empty among people.
+        Role in a chat: user, assistant or tool; empty in a conversation between people.
 
     Examples
     --------
@@ -512,7 +512,7 @@ class Question:
     def answerable(self) -> bool:
         """Whether the conversation contains an answer.
 
-        Category 5 of LoCoMo and questions of abstention have none.
+        Questions of LoCoMo's category 5 and questions of abstention have no answer.
 
         >>> Question("When did Ida climb K2?", 5, ("D1:1",)).answerable
         False

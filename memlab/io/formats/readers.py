@@ -479,7 +479,8 @@ def find_reader(
 ) -> Reader | None:
     """Return the reader of the file or folder at ``path``; None if no format matches.
 
-    ``format`` names a reader directly. With ``start``, the beginning of the file, only formats of rows are considered.
+    ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
+    formats that contain rows are considered.
     """
     if format is not None:
         return READERS[format]

@@ -50,7 +50,8 @@ _FIRST, _LAST = (
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
 # Bound of 64-bit integers, the type of ids and instants.
 _INT64 = 2**63
-# Bounds the memory that a hostile file can claim; a lab of a million memories has a quarter of it.
+# Maximum records of a file, which bounds the memory that a hostile file can claim. A lab of a
+# million memories has a quarter of this number.
 MAX_RECORDS = 20_000_000
 
 
@@ -173,7 +174,8 @@ def _round_trip_json(value: Any) -> Any:
 class Wrong(InputError):
     """An invalid value in a record; ``at`` adds the location in the file.
 
-    The caller that knows the location turns it into a DatasetError, by ``at``.
+    A caller that knows the location of the record converts this error into a DatasetError by
+    ``at``.
     """
 
     def __init__(self, problem: str, field: str = "") -> None:
@@ -196,7 +198,7 @@ def _expect(fits: bool, expected: str, value: object, field: str) -> None:
 
 def check_column_value(name: str, value: Any) -> Any:
     """Convert a value to the type of a memory column; raise Wrong if it is invalid."""
-    # id and uses are columns of an export without a declaration in the schema
+    # an export also has the columns id and uses, which the schema does not declare
     if value is None:
         return [] if name in _LISTS else None
     if name == "id":
@@ -378,7 +380,7 @@ class _Records:
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
     """Check records and build a bundle; DatasetError if one is invalid."""
-    # counts and ends of edges are checked last, because an edge may precede its memories
+    # the counts, and the ends of edges, are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):
         try:

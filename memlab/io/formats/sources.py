@@ -91,8 +91,8 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
 def read_folder(folder: Path, options: Options) -> Iterator[Source]:
     """Yield each readable file of a folder by name; a BEAM folder is one source.
 
-    Links are not followed; hidden files and files of secrets are not read. These, and files of unknown format, are counted
-    in the notes of a last source without rows.
+    Links are not followed; hidden files and files of secrets are not read. The notes of a final
+    source without rows count these files and files of unknown format.
     """
     if options.format == "beam" or (options.format is None and is_beam(folder, "")):
         yield read_beam_folder(

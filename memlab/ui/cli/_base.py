@@ -165,6 +165,7 @@ SECTIONS = {
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
+        "audit-log": "show which client of a served lab called what",
         "upkeep": "maintain, consolidate, check, back up, export, join ...",
     },
 }

@@ -175,7 +175,7 @@ class Rows:
             return rows.sort(rank)["row"]
         column, descending = sort or ("created", True)
         if (column, descending) not in self._orders:
-            # Ties are in the order of ids, which follows that of the column.
+            # Rows with equal values are ordered by id, in the same direction as the column.
             by = self.frame.select(
                 pl.arg_sort_by(column, "id", descending=descending, nulls_last=True)
             )
@@ -310,7 +310,7 @@ def columns(state: State, names: Sequence[str]) -> pl.DataFrame:
 
 def values_of(state: State, memory: int) -> dict[str, object]:
     """Return all columns of one memory except its text."""
-    # Only its row is read, because whole columns take seconds.
+    # Only the memory's own row is read, because reading whole columns takes seconds.
     row = memory - 1
     values: dict[str, object] = {}
     for name, column in MEMORY.items():

@@ -1,0 +1,180 @@
+"""Doors of HTTP servers: to one lab, or to the labs of a folder, of which few are open at a time."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from threading import Condition
+
+from memlab.errors import LabBusy, MemlabError
+from memlab.io.serving._connection import Client, Connection, read_clients
+from memlab.io.serving.audit import AuditLog
+from memlab.subjects.lab import Lab
+from memlab.subjects.loopback import is_same_token
+from memlab.subjects.opening import open_lab
+
+__all__ = ["LabDoor", "RootDoor", "default_capacity"]
+
+# Descriptors of an open lab, at most; and those that the server needs besides for its clients.
+_LAB_DESCRIPTORS = 6
+_OTHER_DESCRIPTORS = 96
+# Labs kept open at most by default: each takes some megabytes, and opening one takes 5 ms.
+_MOST_OPEN = 64
+# Seconds that a request waits while all open labs are in use: the default timeout of a client.
+_PATIENCE = 30.0
+
+
+def find_client(clients: Mapping[str, Client], token: str) -> Client | None:
+    """Return the client of a token, or None."""
+    # every token is compared, so that the response time reveals nothing about them
+    matches = [client for valid, client in clients.items() if is_same_token(token, valid)]
+    return matches[0] if matches else None
+
+
+class LabDoor:
+    """The door to one lab, which stays open."""
+
+    def __init__(self, lab: Lab, clients: list[Client], audit: AuditLog | None) -> None:
+        self._clients = {client.token: client for client in clients}
+        self._connections = {
+            client.token: Connection.from_lab(
+                lab,
+                project=client.project,
+                viewer=client.viewer,
+                session=None,
+                role=client.role,
+                audit=audit,
+            )
+            for client in clients
+        }
+        self._audit = audit
+
+    def find_client(self, token: str) -> Client | None:
+        """Return the client of a token, or None."""
+        return find_client(self._clients, token)
+
+    def connect(self, client: Client) -> AbstractContextManager[Connection]:
+        """Give the client's connection."""
+        return nullcontext(self._connections[client.token])
+
+    def refuse(self) -> None:
+        """Log a request without a valid token."""
+        if self._audit is not None:
+            self._audit.refuse_login()
+
+    def close(self) -> None:
+        """Close the audit log; the lab stays open."""
+        if self._audit is not None:
+            self._audit.close()
+
+
+def default_capacity() -> int:
+    """Return the number of labs that the limit of open files permits, at most 64."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(_MOST_OPEN, (files - _OTHER_DESCRIPTORS) // _LAB_DESCRIPTORS))
+
+
+class _Held:
+    """An open lab, its audit log, and the number of requests that use it."""
+
+    def __init__(self, lab: Lab, audit: AuditLog | None) -> None:
+        self.lab, self.audit, self.requests = lab, audit, 0
+
+    def close(self) -> None:
+        """Close the lab and its audit log."""
+        if self.audit is not None:
+            self.audit.close()
+        self.lab.close()
+
+
+class RootDoor:
+    """The door to the labs of a folder.
+
+    A lab is opened by the first request of one of its clients. When ``capacity`` labs are open, the one that was used
+    least recently is closed. The file of clients is read again when it changes.
+    """
+
+    def __init__(self, root: Path, clients: Path, capacity: int, *, audit: bool) -> None:
+        self._root, self._path, self._capacity = root, clients, capacity
+        self._labs: OrderedDict[str, _Held] = OrderedDict()
+        # Held while a lab opens, which takes 5 ms: two threads that opened the same lab would wait for its file lock.
+        self._free = Condition()
+        self._keeps_audit = audit
+        self._audit = AuditLog(root) if audit else None
+        self._stamp = (0, 0)
+        self._fault = ""
+        self._clients: dict[str, Client] = {}
+        self._read_clients()
+
+    def _read_clients(self) -> None:
+        """Read the file of clients if it has changed."""
+        about = self._path.stat()
+        stamp = (about.st_mtime_ns, about.st_size)
+        if stamp != self._stamp:
+            self._clients = {client.token: client for client in read_clients(self._path, labs=True)}
+            self._stamp = stamp
+
+    def find_client(self, token: str) -> Client | None:
+        """Return the client of a token, or None. While the file is invalid, its last valid content counts."""
+        try:
+            self._read_clients()
+        except (MemlabError, OSError) as error:
+            if str(error) != self._fault:  # once for each fault, not at each request
+                print(f"The clients stay as they were: {error}", file=sys.stderr)
+            self._fault = str(error)
+        return find_client(self._clients, token)
+
+    @contextmanager
+    def connect(self, client: Client) -> Iterator[Connection]:
+        """Give a connection to the client's lab, which is opened if necessary."""
+        with self._free:
+            held = self._labs.get(client.lab) or self._open(client.lab)
+            self._labs.move_to_end(client.lab)
+            held.requests += 1
+        try:
+            yield Connection.from_lab(
+                held.lab,
+                project=client.project,
+                viewer=client.viewer,
+                session=None,
+                role=client.role,
+                audit=held.audit,
+            )
+        finally:
+            with self._free:
+                held.requests -= 1
+                self._free.notify_all()
+
+    def _open(self, name: str) -> _Held:
+        """Open a lab, and first close another one if there is no room. The lock is held."""
+        while len(self._labs) >= self._capacity:
+            idle = next((other for other, held in self._labs.items() if not held.requests), None)
+            if idle is not None:
+                self._labs.pop(idle).close()
+            elif not self._free.wait(_PATIENCE):
+                raise LabBusy(
+                    f"All {self._capacity} labs that may be open are in use. Try again later."
+                )
+            if name in self._labs:
+                return self._labs[name]
+        path = self._root / name
+        lab = open_lab(path)
+        held = self._labs[name] = _Held(lab, AuditLog(path) if self._keeps_audit else None)
+        return held
+
+    def refuse(self) -> None:
+        """Log a request without a valid token."""
+        if self._audit is not None:
+            self._audit.refuse_login()
+
+    def close(self) -> None:
+        """Close all labs and audit logs."""
+        with self._free:
+            while self._labs:
+                self._labs.popitem()[1].close()
+        if self._audit is not None:
+            self._audit.close()
