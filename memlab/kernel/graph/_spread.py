@@ -74,7 +74,7 @@ PassOn = Callable[[EdgeBatch], Floats]
 
 @dataclass(frozen=True)
 class Spread:
-    """The seeds and the nodes reached, in ascending order.
+    """The nodes that activation reached, including the seeds, in ascending order.
 
     Memories come first, then tags, clusters and entities.
 
@@ -221,7 +221,7 @@ def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
 
 
 def unique_places(places: Ints, size: int) -> Ints:
-    """Return the distinct values of ``places``, ascending.
+    """Return the distinct positions in ``places``, ascending.
 
     The values are in ``0..size - 1``.
     """

@@ -156,7 +156,7 @@ def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedLab(
-            f"The body of event {seq} is not what was written ({error}). {RESTORE}"
+            f"The body of event {seq} was changed since it was written ({error}). {RESTORE}"
         ) from None
 
 

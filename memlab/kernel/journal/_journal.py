@@ -59,7 +59,7 @@ _LAST = (
 
 
 _NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
-"""A context that does nothing.
+"""A context that does nothing, for journals on a disk.
 
 On a disk, readers have a connection of their own and see only committed rows.
 """
@@ -644,5 +644,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return the smaller of ``upto`` and the last event of the view."""
+        """Return ``upto``, or the last event of the view if that is smaller."""
         return self.head if upto is None else min(upto, self.head)

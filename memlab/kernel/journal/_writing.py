@@ -241,7 +241,7 @@ class Transaction:
 
     @property
     def last(self) -> tuple[int, bytes]:
-        """The last event once this write is applied, with its chain value."""
+        """The last event and the chain value of the journal after this write."""
         return self._next - 1, self._chain
 
     def preview(self) -> Reading:
@@ -252,7 +252,7 @@ class Transaction:
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
-        """Return the texts that this write stores for ``ids``.
+        """Return the texts that this write stores for the memories ``ids``.
 
         Returns None if the write does not store all of them.
         """
@@ -307,7 +307,7 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each id.
+        """Store a text for each new id of a memory.
 
         Ids must be new, and the texts must have passed the screening for secrets.
         """
@@ -387,7 +387,7 @@ class Transaction:
         self._scrubs.append(scrub)
 
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        """Queue rows for an SQL statement of the next commit."""
+        """Queue the rows of an SQL statement until the write is applied."""
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
 

@@ -172,7 +172,7 @@ class Dag:
 
 
 def _is(node: Node, value: Value) -> bool:
-    """Return True if a node is this constant."""
+    """Return True if a node is the constant ``value``, which is not null."""
     return node.op == "const" and node.value == value and node.value is not None
 
 

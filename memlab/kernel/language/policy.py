@@ -613,7 +613,7 @@ def _compile(
 
 
 def _inputs(root: Node) -> tuple[str, ...]:
-    """Return the names of the inputs of a graph, sorted."""
+    """Return the sorted names of the inputs that a graph reads."""
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 

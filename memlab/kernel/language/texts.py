@@ -133,7 +133,7 @@ def _emit_quoted(form: Form, out: list[bytes]) -> None:
 
 
 def _next(scope: Scope) -> int:
-    """Return the first position that no bound name has."""
+    """Return the first position that no bound name in ``scope`` has."""
     return 1 + max(scope.values(), default=-1)
 
 
@@ -361,7 +361,7 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 
 def symbols_of(source: str) -> list[str]:
-    """Return the symbols of a source text in order."""
+    """Return the symbols of a source text, in the order of the text."""
     return [
         item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
     ]

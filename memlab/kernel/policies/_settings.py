@@ -64,7 +64,11 @@ def _describe_setting_fault(setting: Setting) -> str | None:
 
     A setting of an extension needs a default, because existing packs do not assign it.
     """
-    return f"The setting {setting.name} has no default." if setting.default is None else None
+    return (
+        f"The setting {setting.name} has no default: give default=."
+        if setting.default is None
+        else None
+    )
 
 
 SETTINGS: Registry[Setting] = Registry(

@@ -187,7 +187,7 @@ def _measure_pairs(
 def _measure_all_pairs(
     vectors: NDArray[np.int8], wanted: NDArray[np.bool_], closeness: Callable[[Scores], Scores]
 ) -> NDArray[np.float64]:
-    """Return f64[rows, rows]: the closeness of the wanted pairs, -1 for all others."""
+    """Return f64[rows, rows]: closeness of the pairs in ``wanted``, -1 for all others."""
     matrix = vectors.astype(np.float32)
     dots = products(matrix, matrix).astype(np.float64)
     lengths = np.sqrt(np.maximum(dots.diagonal(), 1.0))
@@ -229,7 +229,7 @@ class Candidates(Moment):
         self._forms: tuple[Rows, Values, Rows] | None = None
 
     def select(self, positions: Rows) -> Candidates:
-        """Return the candidates at ascending positions.
+        """Return the candidates at the given positions, which must ascend.
 
         Features that do not depend on other candidates are kept.
         """

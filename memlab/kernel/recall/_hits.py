@@ -44,7 +44,7 @@ class Recalled(NamedTuple):
 
 
 def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
-    """Return the fields of these memories that hits show.
+    """Return the fields of the memories ``ids`` that hits show.
 
     Reading column by column costs a fifth of reading whole memories.
     """
@@ -253,7 +253,7 @@ class Hit(Displayed):
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """The start and end of the passage in the text."""
+        """The start and end of the passage in the text, or None."""
         return _find_passage(
             self.text, self._hits.slate.query, str(self._hits.pack.settings["language"])
         )
@@ -369,7 +369,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @cached_property
     def _position(self) -> dict[int, int]:
-        """The index of each candidate in the slate, by memory id."""
+        """The index of each candidate in the slate, keyed by memory id."""
         return {memory: index for index, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
@@ -599,7 +599,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _unscored(self) -> str:
-        """A note on candidates without a finite score."""
+        """A note on candidates that cannot be shown, because their score is not finite."""
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} without a finite score cannot be shown" if count else ""
 

@@ -196,7 +196,7 @@ def _have_expired(run: Run, pool: Candidates) -> Flags:
 
 
 def scores_of(slot: str, pool: Candidates, pack: Pack | None = None) -> Scores:
-    """Score each candidate with a slot of ``pack``, by default the pool's pack.
+    """Score each candidate by the policy of a slot, by default of the pool's pack.
 
     NaN and null become -inf, so that they sort last.
     """
@@ -223,7 +223,7 @@ def spread_activation(run: Run) -> None:
 
 
 def _spread(run: Run) -> Reached:
-    """Return the candidates that spreading from seeds and entities reaches."""
+    """Return the candidates that activation reaches from seeds and entities."""
     plan, direct, values, about = run.plan.spread, run.direct, run.seeds, run.about
     # Activation starts at the best candidates, in ascending order of rows.
     order = (
@@ -313,7 +313,7 @@ def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
 # The relations of a state seldom change, and a policy needs their codes at every step.
 @lru_cache(maxsize=64)
 def _index_relations(relations: tuple[str, ...]) -> Mapping[str, int]:
-    """Return a mapping from each relation to its code."""
+    """Return the code of each relation, by name."""
     return {name: code for code, name in enumerate(relations)}
 
 

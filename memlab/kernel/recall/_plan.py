@@ -199,7 +199,7 @@ def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
 
 
 def _status_index(status: str) -> int:
-    """Return the index of a status in ``STATUSES``.
+    """Return the index of a status in ``STATUSES``; refuse unknown words.
 
     Raises UnknownName for another word.
     """
@@ -289,14 +289,14 @@ class Stages(Registry[Stage]):
         if own is None:
             return f"There is no stage {item.name}. An extension replaces one of {', '.join(self._builtin)}."
         if missing := [name for name in own.gives if name not in item.gives]:
-            return f"The stage {item.name} gives {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
+            return f"The stage {item.name} must give {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
         present = self._items[item.name]
         if (
             present.owner
             and item.owner
             and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]
         ):
-            return f"The stage {item.name} is replaced by the extension {present.owner} already."
+            return f"The stage {item.name} is replaced by the extension {present.owner} already. Remove it first."
         return None
 
     def remove(self, extension: str) -> None:
@@ -368,7 +368,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
-    """Return what the stage left unset or set wrongly in the run, or None."""
+    """Return the fault of a stage that left the run incomplete or wrong, or None."""
     for name in stage.gives:
         if not hasattr(run, name):
             return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
@@ -440,7 +440,7 @@ class Showing:
 
 @dataclass(frozen=True)
 class Logging:
-    """The parts that all slates of a pack share, and the features that they store."""
+    """The constant parts of a pack's slates, and the names of the logged features."""
 
     policies: dict[str, str]
     fingerprints: dict[str, str]
@@ -456,7 +456,7 @@ class Logging:
 
 @dataclass(frozen=True)
 class Plan:
-    """The compiled settings, stages and log parts of one pack."""
+    """The compiled form of one pack: settings, stages, and parts of its slates."""
 
     pack: Pack
     find: Finding
@@ -641,7 +641,7 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
 
 
 def _replaced() -> dict[str, str]:
-    """Return the stages that extensions replace, as fingerprints of a slate."""
+    """Return the extension of each replaced stage, as fingerprints of a slate."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 

@@ -416,7 +416,7 @@ class Filters:
     without: tuple[str | None, ...] | None = ()
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of ``Filters.of`` that give these filters."""
+        """Return the arguments with which ``Filters.of`` would build these filters."""
         arguments = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -507,7 +507,7 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"Its filter is an expression of which the log has only the text: {logged['where-text']}"
+                f"The filter of the recall is an expression of which the log has only the text: {logged['where-text']}"
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")
@@ -795,7 +795,7 @@ def apply_filters(
 def _extend_population(
     state: State, fresh: Mask, key: Hashable, valid_at: int | None, cached: _CachedPopulation | None
 ) -> _CachedPopulation:
-    """Return the cached population extended by the ``fresh`` memories."""
+    """Return the cached population extended by the memories of the mask ``fresh``."""
     start = state.rows - len(fresh)
     rows = Grown(np.empty(0, dtype=np.int64)) if cached is None else cached.rows
     mask = Grown(np.empty(0, dtype=np.bool_)) if cached is None else cached.mask

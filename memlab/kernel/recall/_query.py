@@ -71,7 +71,7 @@ class _Table:
         self.known = np.zeros(size, dtype=np.bool_)
 
     def extend(self, size: int) -> _Table:
-        """Return a copy with room for ``size`` forms."""
+        """Return a copy of the table with room for ``size`` word forms."""
         table = _Table(size)
         count = len(self.known)
         table.vectors[:count], table.norms[:count], table.known[:count] = (
@@ -170,7 +170,7 @@ class Content(NamedTuple):
     """
 
     words: list[tuple[str, int]]
-    """The words, each with the id of its stem; -1 if no text contains the stem."""
+    """The words, each with the id of its stem, which is -1 if no text contains it."""
     terms: Rows
     """The indices of these words among the terms of the query."""
     weight: Scores
@@ -212,7 +212,7 @@ class SpeakerNames:
         self._known = 0
 
     def _learn(self, vocabulary: list[str]) -> None:
-        """Index the words of the names of new speakers."""
+        """Index the words in the names of speakers that are new in ``vocabulary``."""
         for code in range(self._known, len(vocabulary)):
             for word in _WORD.findall(vocabulary[code].lower()):
                 self._codes.setdefault(word, set()).add(code)
@@ -492,9 +492,9 @@ class _CachedNames:
     vectors: Vectors
     size: int = 0
     rows: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """The row of each name, by its pieces."""
+    """The row of each name in ``vectors``, keyed by the pieces of the name."""
     lengths: dict[str, set[int]] = field(default_factory=dict)
-    """The numbers of pieces of the names that begin with a piece."""
+    """For each first piece of a name, the numbers of pieces of such names."""
     version: int = -1
     roots: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
     """The entity of each name, after merges."""

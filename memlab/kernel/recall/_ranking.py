@@ -320,7 +320,7 @@ class _Selection:
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
-        """Return how many selected candidates share the code of each waiting one.
+        """Return how many selected candidates have the code of each waiting candidate.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
         """
@@ -422,7 +422,7 @@ def chance_of(seed: int, state: int) -> np.random.Generator:
 
 
 def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
-    """Set the generator to the beginning of the stream of one recall."""
+    """Reset a generator to the start of the random numbers of one recall."""
     chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {
@@ -536,7 +536,7 @@ def _probe_probabilities(
             )
     except PolicyError as error:
         # A policy over lists can fail on the data. The recall must still answer, without exploration.
-        warn_caller(f"No probe was drawn. {error}")
+        warn_caller(f"No exploration item was drawn for this recall. {error}")
         return None
     is_positive = np.isfinite(weights) & (weights > 0)
     if nulls is not None:
@@ -716,7 +716,7 @@ def _draw_lot(
 
 
 def inclusion(weights: Scores, draws: int) -> Scores:
-    """Return inclusion probabilities proportional to positive weights.
+    """Return inclusion probabilities proportional to positive weights, at most 1.
 
     The probabilities are at most 1 and sum to ``draws``.
 
@@ -784,7 +784,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choice of a selection, as positions in the pool.
+    """The choice of a selection (context or session), as positions in the pool.
 
     ``first`` is shown with certainty, before all others. Of ``ranked``, best first, the ``limit`` best are shown. Other
     candidates have probability 0.
@@ -821,7 +821,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Selected:
-    """The decision of the stage ``select``.
+    """The order and the limits that the stage ``select`` has decided.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ _MODULES = (
     "memlab.kernel.verbs.registers",
     *(f"memlab.kernel.verbs.{name}.declared" for name in ("recalling", "remembering")),
 )
-"""The declaring modules. Hooks are called in this order."""
+"""The modules with declarations, in the order in which their hooks are called."""
 
 # Read at import: events must be declared before a journal is folded.
 _DECLARED: tuple[Declared, ...] = tuple(import_module(name).DECLARED for name in _MODULES)

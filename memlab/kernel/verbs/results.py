@@ -138,7 +138,7 @@ class Memory(Displayed):
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
-        """Return the memory in a row of a state.
+        """Return the memory that a row of a state holds.
 
         Parameters
         ----------
@@ -260,8 +260,8 @@ def note_redactions(memory: M, findings: Sequence[Finding]) -> M:
     kinds = tuple(dict.fromkeys(finding.type for finding in findings))
     if kinds:
         warn_caller(
-            f"Memory {memory.id} was stored without an apparent secret: {', '.join(kinds)}. A mark "
-            "in the text replaces it. If it was no secret, rephrase the text with lab.edit.",
+            f"An apparent secret was removed from memory {memory.id}: {', '.join(kinds)}. A "
+            "placeholder in the text replaces it. If it is no secret, rephrase the text with lab.edit.",
             RedactionWarning,
         )
     return replace(memory, redacted=kinds) if kinds else memory
@@ -572,5 +572,7 @@ def render_overview(title: str, memories: pl.DataFrame) -> str:
         title,
         columns,
         rows,
-        notes=["the newest; lab.memories has all, with every column"] if rows else [],
+        notes=["the newest memories; lab.memories has all of them, with every column"]
+        if rows
+        else [],
     )

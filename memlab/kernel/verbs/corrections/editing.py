@@ -289,7 +289,7 @@ def restore_statuses(
 
 
 def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
-    """Return the numeric values that a change would overwrite, in its own form.
+    """Return the numeric values that a change would overwrite, as parts of a change.
 
     Fields with times or words are left out.
     """
@@ -311,7 +311,7 @@ def read_overwritten(state: State, change: Change) -> list[dict[str, Any]]:
 
 
 def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int]) -> Change:
-    """Return the change that restores numbers from before the last deprecation.
+    """Return the change that restores numeric fields from before a deprecation.
 
     A number that was changed after the deprecation keeps its current value.
     """
@@ -334,7 +334,7 @@ def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int])
 
 
 def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
-    """Return the values that the parts of an event set for one memory."""
+    """Return the values of one memory among the parts of an event, by field."""
     result: dict[str, Any] = {}
     for part in parts:
         if id in part["ids"]:

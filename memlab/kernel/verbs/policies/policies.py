@@ -404,7 +404,7 @@ class LabPolicies(Displayed):
             for other in versions.challenges:
                 if other.name == loaded.name:
                     raise InputError(
-                        f"{loaded.name} is a challenger already. End that first: "
+                        f"{loaded.name} is a challenger already. End that challenge first: "
                         f'lab.policies.end_challenge("{loaded.name}").'
                     )
                 if other.design != design:
@@ -842,7 +842,7 @@ class LabPolicies(Displayed):
 
     @contextmanager
     def reading(self) -> Iterator[VersionLog]:
-        """Lock the policy versions against changes within the block."""
+        """Lock the policy versions against changes within the block, and yield them."""
         with self._store.reading():
             yield self._store.versions
 
@@ -916,7 +916,7 @@ def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str)
 
 
 def _needs_field(needs: dict[str, str]) -> dict[str, Any]:
-    """Return the event field of required extensions, or no field without any."""
+    """Return the event field "needs", or no field if no extension is required."""
     return {"needs": needs} if needs else {}
 
 

@@ -74,7 +74,7 @@ class NewToSession:
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return no rows, because a recall has no required memories."""
+        """Return no rows, because this recall requires no particular memories."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -243,7 +243,7 @@ class Past:
 
 
 _RECALLED = {"outcome": "recalled", "rating": None}
-"""The inputs of the slot ``reinforce`` for a memory that was shown."""
+"""The inputs of a ``reinforce`` policy for a memory that a recall showed."""
 
 
 class Use(Protocol):
@@ -449,7 +449,7 @@ class Questions:
             return self._past.recall(number, pack).frame if self._past.repeats(number) else None
 
     def _restrict_to_viewer(self, filters: Filters) -> Filters:
-        """Return the filters with the viewer of this lab."""
+        """Return the filters limited to this lab's viewer; refuse another viewer."""
         if self._viewer is None:
             return filters
         if filters.viewer not in (None, self._viewer):
