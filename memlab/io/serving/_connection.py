@@ -214,6 +214,7 @@ def read_clients(path: Path, *, labs: bool = False) -> list[Client]:
     return clients
 
 
+# Complex because each key of a table has its own fault.
 def _parse_client(where: str, name: str, table: Any, *, labs: bool) -> Client:
     """Parse one client's table; ``where`` is the prefix of error messages."""
     if not isinstance(table, Mapping):

@@ -78,7 +78,7 @@ def default_capacity() -> int:
     return max(1, min(_MOST_OPEN, (files - _OTHER_DESCRIPTORS) // _LAB_DESCRIPTORS))
 
 
-class _Held:
+class _OpenLab:
     """An open lab, its audit log, and the number of requests that use it."""
 
     def __init__(self, lab: Lab, audit: AuditLog | None) -> None:
@@ -100,7 +100,7 @@ class RootDoor:
 
     def __init__(self, root: Path, clients: Path, capacity: int, *, audit: bool) -> None:
         self._root, self._path, self._capacity = root, clients, capacity
-        self._labs: OrderedDict[str, _Held] = OrderedDict()
+        self._labs: OrderedDict[str, _OpenLab] = OrderedDict()
         # Held while a lab opens, which takes 5 ms: two threads that opened the same lab would wait for its file lock.
         self._free = Condition()
         self._keeps_audit = audit
@@ -132,27 +132,29 @@ class RootDoor:
     def connect(self, client: Client) -> Iterator[Connection]:
         """Give a connection to the client's lab, which is opened if necessary."""
         with self._free:
-            held = self._labs.get(client.lab) or self._open(client.lab)
+            opened = self._labs.get(client.lab) or self._open(client.lab)
             self._labs.move_to_end(client.lab)
-            held.requests += 1
+            opened.requests += 1
         try:
             yield Connection.from_lab(
-                held.lab,
+                opened.lab,
                 project=client.project,
                 viewer=client.viewer,
                 session=None,
                 role=client.role,
-                audit=held.audit,
+                audit=opened.audit,
             )
         finally:
             with self._free:
-                held.requests -= 1
+                opened.requests -= 1
                 self._free.notify_all()
 
-    def _open(self, name: str) -> _Held:
-        """Open a lab, and first close another one if there is no room. The lock is held."""
+    def _open(self, name: str) -> _OpenLab:
+        """Open a lab, and first close another one if there is no room. The lock is opened."""
         while len(self._labs) >= self._capacity:
-            idle = next((other for other, held in self._labs.items() if not held.requests), None)
+            idle = next(
+                (other for other, opened in self._labs.items() if not opened.requests), None
+            )
             if idle is not None:
                 self._labs.pop(idle).close()
             elif not self._free.wait(_PATIENCE):
@@ -163,8 +165,8 @@ class RootDoor:
                 return self._labs[name]
         path = self._root / name
         lab = open_lab(path)
-        held = self._labs[name] = _Held(lab, AuditLog(path) if self._keeps_audit else None)
-        return held
+        opened = self._labs[name] = _OpenLab(lab, AuditLog(path) if self._keeps_audit else None)
+        return opened
 
     def refuse(self) -> None:
         """Log a request without a valid token."""
