@@ -23,6 +23,7 @@ from memlab.errors import (
 )
 from memlab.io.serving.audit import AuditLog
 from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.disk import open_regular
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
@@ -189,7 +190,7 @@ def read_clients(path: Path, *, labs: bool = False) -> list[Client]:
     the same token.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             # the permissions of the open file: the path could lead to another file a moment later
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise InputError(

@@ -235,6 +235,9 @@ def lab_exists(folder: Path) -> bool:
     except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
+        if (folder / FILE).exists() and not (folder / FILE).is_file():
+            # SQLite would wait for the writer of a pipe
+            raise NotALab(f"{folder / FILE} is not a regular file. Give another path.")
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:

@@ -23,6 +23,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, describe_value
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import describe_missing, load_installed
@@ -473,7 +474,7 @@ def load_pack(spec: PackLike) -> Pack:
     if text.endswith(".hy"):
         path = Path(spec).expanduser()
         try:
-            source = path.read_text(encoding="utf-8")
+            source = read_source(path)
         except OSError as error:
             raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
         except UnicodeDecodeError as error:
