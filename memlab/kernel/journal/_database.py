@@ -235,6 +235,9 @@ def lab_exists(folder: Path) -> bool:
     except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
+        if (folder / FILE).exists() and not (folder / FILE).is_file():
+            # SQLite would wait for the writer of a pipe
+            raise NotALab(f"{folder / FILE} is not a regular file. Give another path.")
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
@@ -327,7 +330,7 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
         return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # A missing table, or text that is not UTF-8.
+        # The cause is a missing table, or text that is not UTF-8.
         return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(

@@ -23,6 +23,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, describe_value
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import describe_missing, load_installed
@@ -368,7 +369,7 @@ class Pack(Displayed):
         is_name = isinstance(setting, str)
         value = self.settings.get(setting) if is_name else None
         if value is None and is_name and setting in SETTINGS:
-            # The setting of an extension that was registered after the pack was read.
+            # The setting may belong to an extension that was registered after the pack was read.
             value = SETTINGS[setting].default
         if value is None:
             name = str.__str__(setting) if is_name else describe_value(setting)
@@ -473,7 +474,7 @@ def load_pack(spec: PackLike) -> Pack:
     if text.endswith(".hy"):
         path = Path(spec).expanduser()
         try:
-            source = path.read_text(encoding="utf-8")
+            source = read_source(path)
         except OSError as error:
             raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
         except UnicodeDecodeError as error:
@@ -931,7 +932,7 @@ class Challenge(Displayed):
 def same_candidates(live: Pack, other: Pack) -> bool:
     """Return True if two packs differ at most in the order of candidates.
 
-    They score the same candidates with the same features.
+    Such packs score the same candidates with the same features.
     """
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False
