@@ -283,7 +283,7 @@ class Lab(Displayed):
     @checked
     def remember(
         self,
-        text: str | pl.DataFrame | Iterable[Any],
+        text: str | pl.DataFrame | Iterable[Mapping[Any, Any] | str],
         *,
         at: When | None = None,
         chain: bool = False,
@@ -641,7 +641,7 @@ class Lab(Displayed):
     @checked
     def feedback(
         self,
-        hit: MemoryLike | pl.DataFrame | Iterable[Any],
+        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any]],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,

@@ -40,7 +40,7 @@ def ask(door, name, run=len):
 
 def test_few_labs_are_open_and_the_least_recent_is_closed(door, tmp_path):
     for name in ("ada", "bob"):
-        ask(door, name, lambda lab: lab.remember("a text of somebody"))
+        ask(door, name, lambda lab: lab.remember("The door is blue"))
     ask(door, "ada")
     ask(door, "eve", lambda lab: lab.remember("a text of Eve"))
     assert list(door._labs) == ["ada", "eve"]

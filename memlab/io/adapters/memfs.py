@@ -30,7 +30,7 @@ from memlab.io.adapters._records import (
 )
 from memlab.io.formats import build_file_name
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.disk import translate_error
+from memlab.kernel.base.disk import open_regular, translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import MAX_TEXT_BYTES, is_blank
@@ -285,7 +285,7 @@ def _list_files(
 def _read_content(file: Path, label: str) -> str:
     """Return the content of a file; DatasetError if it is unreadable."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)
         if len(content) > 2 * MAX_TEXT_BYTES:
             raise DatasetError(

@@ -10,7 +10,7 @@ import msgspec
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.schema import ROLES as WORDS
 from memlab.kernel.schema import infer_role
 
@@ -292,11 +292,10 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
         raise InputError(
             f"Messages must be a text, or a list of texts and dicts with role and content, not {describe_value(messages)}."
         )
-    items = Called(list, "messages")(messages)
     notes = Notes("messages")
     return [
         message
-        for index, item in enumerate(items)
+        for index, item in enumerate(iterate(messages, "messages"))
         for message in _parse_message(item, index, role, notes)
     ]
 

@@ -215,7 +215,7 @@ def serve_root(
     audit: bool = True,
     tell: Callable[[str], object] = print,
 ) -> None:
-    """Serve all labs of a folder over HTTP on this machine, each with tokens of its own.
+    """Serve the labs of a folder over HTTP on this machine, with tokens for each.
 
     The token of a request decides which lab answers. A lab is opened, and created if it does not exist, by the first
     request for it. Few labs are open at a time.
@@ -262,8 +262,9 @@ def serve_root(
             f"{folder} is no folder. Create it, with a file clients.toml that lists the clients."
         )
     path = folder / "clients.toml" if clients is None else Path(clients)
-    most = default_capacity() if capacity is None else capacity
-    run_http(RootDoor(folder, path, most, audit=audit), host=host, port=port, tell=tell)
+    if capacity is None:
+        capacity = default_capacity()
+    run_http(RootDoor(folder, path, capacity, audit=audit), host=host, port=port, tell=tell)
 
 
 @checked

@@ -100,7 +100,7 @@ class ManualClock:
         self.now = to_micros(start)
 
     def __call__(self) -> Micros:
-        """Return the time that was set."""
+        """Return the current time of the clock in microseconds."""
         return self.now
 
     @checked
@@ -162,7 +162,7 @@ class _Checked:
 
 
 def _clock(clock: Any) -> Clock:
-    """Wrap a user-supplied clock so that its faults become memlab errors."""
+    """Return a caller's clock wrapped so that its faults become memlab errors."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
         trusted: Clock = clock
         return trusted
@@ -174,7 +174,7 @@ def _clock(clock: Any) -> Clock:
 
 
 def to_micros(when: When) -> Micros:
-    """Return an instant in microseconds since 1970-01-01 UTC."""
+    """Convert an instant to microseconds since 1970-01-01 UTC."""
     if isinstance(when, bool):
         raise InputError(
             f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}."

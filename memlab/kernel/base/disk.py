@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
+from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
 __all__ = [
+    "MAX_SOURCE",
+    "check_regular",
     "checksum_of",
     "is_url",
+    "open_regular",
     "open_source",
     "read_sealed",
+    "read_source",
     "replacing",
     "sync",
     "sync_open",
@@ -30,7 +36,10 @@ __all__ = [
 # Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9
-"""Length of a seal: eight digits of the checksum of the content that follows, and a line break."""
+"""Length in bytes of a seal: eight digits of a checksum, and a line break."""
+
+MAX_SOURCE = 4 << 20
+"""Maximum characters of a file with policies or operations; the longest pack of memlab has 11,000."""
 
 # A scheme of two letters or more, so that a Windows drive does not count as one.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
@@ -70,6 +79,36 @@ def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
     with draft.open("wb") as file:
         yield file
     draft.replace(path)
+
+
+def check_regular(path: Path) -> int:
+    """Return the size of a file in bytes, without opening it.
+
+    Raises InputError for a pipe, a socket or a device, because opening or reading one may never end. A folder passes, so
+    that the system reports it.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise InputError(
+            f"{path} is not a regular file but a pipe, a socket or a device. Copy its content to a file first."
+        )
+    return status.st_size
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a regular file for reading in binary mode; see `check_regular`."""
+    check_regular(path)
+    # O_NONBLOCK: the path may have become a pipe since the check, and opening must not wait for its writer.
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a file with policies or operations; InputError if it is too large."""
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+        text = file.read(MAX_SOURCE + 1)
+    if len(text) > MAX_SOURCE:
+        raise InputError(f"{path} has more than {MAX_SOURCE:,} characters. Split it.")
+    return text
 
 
 def checksum_of(path: Path) -> int:
@@ -113,7 +152,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # Some of these are OSErrors as well.
+    except MemlabError:  # Some errors of memlab are OSErrors as well.
         raise
     except refused as error:
         raise translate_error(what, error) from error

@@ -150,8 +150,8 @@ class Report(Displayed):
 def render_html(parts: object) -> Markup:
     """Return display parts as HTML, escaping everything that is not `Markup`.
 
-    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
-    such as a frame. None shows nothing.
+    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value
+    that notebooks can show, such as a frame. A part that is None shows nothing.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def render_text(parts: object, width: int | None = None) -> str:
 
 
 def _block(part: object, width: int | None) -> list[str]:
-    """Return the text lines of one display part."""
+    """Return one display part as lines of text."""
     if isinstance(part, Table):
         rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
@@ -231,7 +231,7 @@ def _block(part: object, width: int | None) -> list[str]:
 
 
 def _plain(cell: object) -> str:
-    """Return the plain text of a table cell."""
+    """Return a table cell as plain text; None becomes empty."""
     return "" if cell is None else str(cell)
 
 
@@ -265,7 +265,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
-    """Return the cell of a row by a template or function."""
+    """Return the cell of a row, from a template or a function."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
@@ -318,7 +318,7 @@ def table(
     *,
     notes: Iterable[str] = (),
 ) -> Markup:
-    """Return the HTML of a `Table`.
+    """Return a table as HTML; see `Table`.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ class Model:
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
-        """Return the loaded model."""
+        """Return the loaded model, reading it at the first call."""
         if self._static is None:
             with self._lock:
                 if self._static is None:
@@ -122,7 +122,7 @@ class Model:
         return self._static
 
     def _read(self) -> Any:
-        """Read the model of the folder."""
+        """Read the model from its folder."""
         with require_extra("models", "An embedder of another model"):
             from model2vec import StaticModel
             from safetensors import SafetensorError
@@ -137,7 +137,7 @@ class Model:
 
 
 class ShippedModel(Model):
-    """The model that ships with memlab, which is read without model2vec.
+    """The model that ships with memlab. It is read without model2vec.
 
     Its vectors are equal to those of model2vec: sums of whole numbers are exact in any order.
     """
@@ -150,7 +150,7 @@ class ShippedModel(Model):
         """Return the mean token vector of each text as a row."""
         pieces, table = self._load()
         vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
-        # The tokeniser caches words, so threads take turns.
+        # The tokeniser changes its cache of words, so only one thread may use it at a time.
         with self._lock:
             tokens = [pieces.read(text) for text in texts]
         positions = [position for position, own in enumerate(tokens) if own]
@@ -158,7 +158,9 @@ class ShippedModel(Model):
             part = positions[start : start + _TEXTS]
             own = [tokens[position] for position in part]
             rows = table.take(list(chain.from_iterable(own)), axis=0)
-            if len(part) == 1:  # One query, for which the general case takes 4 us more.
+            if (
+                len(part) == 1
+            ):  # A single text is the usual query. The general case takes 4 us more.
                 vectors[part[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / len(own[0])
                 continue
             counts = [len(row) for row in own]
@@ -219,7 +221,7 @@ def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files that decide the vectors, in a fixed order."""
+    """Return the files of a model that decide its vectors, in a fixed order."""
     wanted = [
         *folder.rglob("*.safetensors"),
         *folder.rglob("tokenizer.json"),
@@ -333,7 +335,7 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 # Every recall interpolates with the same knots.
 @cache
 def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the two coordinates of the knots as contiguous arrays."""
+    """Return the cosines and the levels of the knots as two arrays."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 
@@ -381,7 +383,7 @@ def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> 
 
 
 _RULE = b"largest component 127, rounded half to even: 1"
-"""Part of every fingerprint.
+"""The rounding rule of vectors, a part of every fingerprint.
 
 Vectors of another rounding rule count as vectors of another embedder.
 """
@@ -434,7 +436,7 @@ class Embedder:
 
     @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
-        """Return the vectors of texts.
+        """Return the vector of each text as a row of an int8 matrix.
 
         A model reads the first ``max_length`` tokens of a text (512 for the shipped one, about 400 words), so a long text costs
         no more than a page.
@@ -462,7 +464,7 @@ class Embedder:
         return self.embed(list(texts))
 
     def embed(self, texts: list[str]) -> NDArray[np.int8]:
-        """Return the vectors of texts that are already checked.
+        """Return the vector of each text, without checking the texts.
 
         Parameters
         ----------
@@ -545,7 +547,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. It is corrected for the length only for the shipped model, because no other was measured.
+            The closeness. The length is corrected only for the shipped model, because no other
+            model was measured.
 
         Examples
         --------
@@ -740,7 +743,7 @@ def _checked_vectors(
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Raise an InputError that names the first malformed vector."""
+    """Raise InputError for the first text whose vector is malformed."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

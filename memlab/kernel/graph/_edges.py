@@ -195,7 +195,7 @@ class Edges:
         _check(sources, targets, columns, nodes)
         if self._size + count > _MAX_EDGES:
             raise InputError(
-                f"A graph holds {_MAX_EDGES:,} edges; {self._size:,} and {count:,} are more."
+                f"A graph holds at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
             )
         if max_degree is not None and max_degree < 1:
             raise InputError(f"max_degree is at least 1, not {max_degree}.")
@@ -375,7 +375,7 @@ class Edges:
 
     @property
     def _ends(self) -> NDArray[np.uint32]:
-        """The source and target nodes of all edges, as two rows."""
+        """The source and target nodes of all edges, u32[2, edges]."""
         return self._columns["ends"][:, : self._size]
 
     def _view(self, name: str) -> NDArray[Any]:
@@ -422,7 +422,7 @@ class Edges:
         np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
-        """Return the current edges incident to each node."""
+        """Return the edges incident to each node, without removed ones."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
@@ -498,7 +498,7 @@ def _check(
 
 
 def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
-    """Return a mask of the nodes that do not exist."""
+    """Return a mask of the nodes beyond the number of nodes of their kind."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT
@@ -509,7 +509,7 @@ def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Broadcast an edge attribute to all edges, or raise InputError."""
+    """Return an attribute as one value per edge; refuse another number of values."""
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
     return values if values.ndim else np.full(count, values)

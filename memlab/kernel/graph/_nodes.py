@@ -251,7 +251,7 @@ class Layout:
         return np.where(inside, codes + self._shift[kind], self.size)
 
     def code(self, positions: Ints) -> Ints:
-        """Return the node at each position."""
+        """Return the code of the node at each position."""
         if self._rows_only:
             return positions
         kind = np.searchsorted(np.cumsum(self.room), positions, side="right")
@@ -375,7 +375,7 @@ class _Run:
     keys: Ints
 
     def span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the start and stop index of each node's keys."""
+        """Return the start and stop index of each node's keys in the run."""
         first = nodes << _WORD
         return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
 
@@ -458,7 +458,7 @@ class Adjacency:
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the keys of the ranges ``start..stop - 1`` of ``met``.
+    """Return the incident edges of each node as sorted keys, from index ranges.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """
@@ -478,7 +478,7 @@ def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: I
 
 
 def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
-    """Return the target and the source of each edge, one after the other."""
+    """Return the target and the source of each edge, interleaved in one array."""
     nodes = np.empty(2 * (stop - start), dtype=np.int64)
     nodes[0::2], nodes[1::2] = ends[1, start:stop], ends[0, start:stop]
     return nodes

@@ -179,7 +179,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which wanted nodes have a community, and their community labels."""
+    """Return a mask of the nodes that have a community, and their communities."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -236,7 +236,7 @@ def communities(
 ) -> Communities:
     """Find node communities by maximising modularity (Louvain method).
 
-    The method is that of Blondel and others (2008).
+    The Louvain method is described by Blondel and others (2008).
 
     Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the
     edges to use. A ``resolution`` above 1 gives more and smaller communities. The same edges and
@@ -336,7 +336,7 @@ def _modularity(matrix: Any, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """Renumber groups from the largest, which is 0; break ties by smallest member."""
+    """Renumber groups by falling size; of equal ones the smallest member is first."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

@@ -155,7 +155,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """Return the combined digest of each event's texts, by event number."""
+    """Return the digest over all texts of each event, by event number."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
@@ -198,7 +198,8 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
             else:
                 yield Fault("segment", (upto, name), f"the part {name!r} {_CHANGED}")
         if digest_parts(sound) != digest:
-            # Keyed by the part "" that all segments have, so that every part is taken from a backup that has it.
+            # The fault has the key of the part "", which all segments have, so that every part is
+            # taken from a backup.
             yield Fault("segment", (upto, ""), "differs from its digest in the chain")
 
 
@@ -231,7 +232,7 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield a fault for each changed row in the tables with row checksums."""
+    """Yield a fault for each changed row of the tables whose rows have checksums."""
     for embedder, *values in connection.execute(
         "SELECT embedder, first_id, count, dim, data, sum FROM vector"
     ):
@@ -341,7 +342,7 @@ def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
-    """Return the record of the last event of a journal."""
+    """Return the number and chain value of a journal's last event, as a ``Head``."""
     values = dict(
         connection.execute(
             "SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)
@@ -392,7 +393,7 @@ def read_head(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    """Check all rows of a journal and return the record of its last event."""
+    """Check all rows of a journal and return its last event as a ``Head``."""
     connection.execute("BEGIN")  # the check and the result see the same moment
     try:
         _check(connection, folder)

@@ -293,6 +293,9 @@ def lab_exists(folder: Path) -> bool:
     except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
+        if (folder / FILE).exists() and not (folder / FILE).is_file():
+            # SQLite would wait for the writer of a pipe
+            raise NotALab(f"{folder / FILE} is not a regular file. Give another path.")
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
@@ -377,7 +380,7 @@ def translate_error(error: Exception, folder: Path | None) -> LabError | InputEr
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
         return DamagedLab(f"{where}: {file} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # A missing table, or text that is not UTF-8.
+        # The cause is a missing table, or text that is not UTF-8.
         return DamagedLab(f"{where}: {file} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(
@@ -482,7 +485,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
-            f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}"
+            f"{path} has the format number 1, but not the tables of format 1. {RESTORE}"
         )
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -549,7 +552,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the gaps (first, count) between runs of ids, counting from id 1."""
+    """Return the gaps between runs of ids as (first, count), from id 1 on."""
     following, gaps = 1, []
     for first, count in runs:
         if first > following:

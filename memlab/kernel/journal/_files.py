@@ -19,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from memlab.errors import DamagedLab, LabBusy, LabError, LabUnavailable, ReadOnlyLab
-from memlab.kernel.base.disk import sync, sync_open
+from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, ReadOnlyLab
+from memlab.kernel.base.disk import open_regular, sync, sync_open
 from memlab.kernel.base.threads import ThreadLock
 
 __all__ = ["RESTORED", "Head", "HeadFile", "WriterLock"]
@@ -182,7 +182,7 @@ def _is_here(holder: str) -> bool:
 _BYTES = 512
 """The length of the record in bytes.
 
-It is one disk block, so that a record is never half written.
+The record is one disk block, so that it is never half written.
 """
 
 
@@ -191,7 +191,7 @@ RESTORED = "restored"
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last event of a journal.
+    """The record of a journal's last event in the file ``head``.
 
     ``lost`` describes missing events, until ``memlab upkeep restore`` accepts the loss.
     """
@@ -222,11 +222,14 @@ class HeadFile:
         """
         for attempt in range(3):  # another process may be writing the file at this moment
             try:
-                data = self.path.read_bytes()
+                with open_regular(self.path) as file:
+                    data = file.read(_BYTES + 1)
             except FileNotFoundError:
                 return None
             except OSError as error:
                 raise DamagedLab(f"{self.path} cannot be read: {error.strerror}.") from None
+            except InputError as error:
+                raise DamagedLab(str(error)) from None
             if not data:
                 return None  # created, and not written yet
             if len(data) == _BYTES and data[:8] == b"%08x" % zlib.crc32(data[8:]):

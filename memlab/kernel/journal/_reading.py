@@ -180,7 +180,7 @@ class Reading:
                 self._verified = max(self._verified, after)
 
     def count(self, kind: str) -> int:
-        """Return the number of events of this kind."""
+        """Return the number of events of a kind."""
         head = self.head
         self.verify_events(head)
         return int(
@@ -422,7 +422,7 @@ class Reading:
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain value of the unchanged event after ``after``, or None."""
+    """Return the chain value of ``row`` if it is the unchanged next event, or None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None
@@ -476,7 +476,7 @@ def row_is_sound(sum: Any, *values: Any) -> bool:
 
 
 def _marks(values: Sequence[object]) -> str:
-    """Return one SQL placeholder per value."""
+    """Return SQL placeholders, one for each value."""
     return ",".join("?" * len(values))
 
 

@@ -74,7 +74,8 @@ class Scrub:
         The events that follow are chained again as another generation of the journal. So files that
         were derived from the former generation, such as snapshots, are no longer accepted.
         """
-        # Freed bytes are zeroed immediately: if the disk is too full for a new database, the old one holds little.
+        # Freed bytes are zeroed immediately, so that little content stays if the disk is too full
+        # for a new database.
         connection.execute("PRAGMA secure_delete=ON")
         bodies = [(encode_body("rewritten", body), seq) for seq, body in self.bodies.items()]
         connection.executemany("UPDATE event SET body = ? WHERE seq = ?", bodies)
@@ -241,7 +242,7 @@ class Transaction:
 
     @property
     def last(self) -> tuple[int, bytes]:
-        """The last event once this write is applied, with its chain value."""
+        """The last event and the chain value of the journal after this write."""
         return self._next - 1, self._chain
 
     def preview(self) -> Reading:
@@ -252,7 +253,7 @@ class Transaction:
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
-        """Return the texts that this write stores for ``ids``.
+        """Return the texts that this write stores for the memories ``ids``.
 
         Returns None if the write does not store all of them.
         """
@@ -268,7 +269,7 @@ class Transaction:
         """
         blocks, expected = [], first_id
         for first, embedder, matrix in self._vectors:
-            # Vectors before ``first_id`` were settled and read already.
+            # Vectors before ``first_id`` were applied and read already.
             if embedder == fingerprint and first + len(matrix) > first_id:
                 if first != expected:
                     return None
@@ -307,7 +308,7 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each id.
+        """Store a text for each new id of a memory.
 
         Ids must be new, and the texts must have passed the screening for secrets.
         """
@@ -387,7 +388,7 @@ class Transaction:
         self._scrubs.append(scrub)
 
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        """Queue rows for an SQL statement of the next commit."""
+        """Queue the rows of an SQL statement until the write is applied."""
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
 

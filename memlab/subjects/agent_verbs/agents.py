@@ -162,7 +162,7 @@ class Agent(Displayed):
     @checked
     def remember(
         self,
-        text: str | pl.DataFrame | Iterable[Any],
+        text: str | pl.DataFrame | Iterable[Mapping[Any, Any] | str],
         *,
         at: When | None = None,
         linking: str | None = None,

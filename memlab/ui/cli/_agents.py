@@ -452,9 +452,9 @@ def serve(
     "member". Only its owner may be able to read the file. A table may also set viewer (default: agent:coder) and
     project.
 
-    With --root FOLDER in place of LAB, FOLDER/clients.toml lists the clients, and the token decides which lab answers:
-    the folder that the table sets as lab, by default that of its name. Few labs are open at a time. `memlab audit-log`
-    shows the calls.
+    With --root FOLDER in place of LAB, FOLDER/clients.toml lists the clients, and the token decides which lab answers.
+    A table may set lab, the name of a folder in FOLDER; by default it is the table's name. `memlab audit-log` shows
+    the calls.
 
     Example: memlab serve my.memlab --viewer agent:coder --role member
     """
@@ -514,9 +514,9 @@ def serve(
 @LAB
 @click.option("--client", help="Only calls of this client.")
 @click.option(
-    "--most", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
+    "--most", "limit", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
 )
-def audit_log(lab: Path, client: str | None, most: int) -> Report:
+def audit_log(lab: Path, client: str | None, limit: int) -> Report:
     """Show which client called what in LAB, or in a folder of labs.
 
     `memlab serve --http` writes the log: time, client, call, ids of the memories that were returned or changed, outcome,
@@ -529,7 +529,7 @@ def audit_log(lab: Path, client: str | None, most: int) -> Report:
     frame = read_audit_log(lab)
     if client is not None:
         frame = frame.filter(frame["client"] == client)
-    rows = frame.tail(most).to_dicts()
+    rows = frame.tail(limit).to_dicts()
     lines = [
         f"{row['at']:%Y-%m-%d %H:%M:%S}  {row['client'] or '-'}  {row['call']}  {row['outcome']}"
         + (f" x{row['count']}" if row["count"] > 1 else "")

@@ -37,6 +37,7 @@ from memlab.kernel.base.arguments._rules import (
     Within,
     describe_value,
     get_item,
+    iterate,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "describe_parameters",
     "describe_value",
     "get_item",
+    "iterate",
     "renamed",
     "warn_caller",
 ]

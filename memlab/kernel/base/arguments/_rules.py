@@ -9,7 +9,7 @@ import numbers
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
@@ -32,6 +32,7 @@ __all__ = [
     "describe_error",
     "describe_value",
     "get_item",
+    "iterate",
     "rule_of",
 ]
 
@@ -39,7 +40,7 @@ __all__ = [
 def describe_value(value: object, limit: int = 60) -> str:
     """Return a short representation of a value for an error message.
 
-    It has at most `limit` characters, even if ``__repr__`` raises.
+    The text has at most `limit` characters. A text is returned even if ``__repr__`` raises.
     """
     try:
         text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)
@@ -106,8 +107,19 @@ class Called:
         return repr(self.function)
 
 
+def iterate(items: Iterable[Any], where: str) -> Iterator[Any]:
+    """Yield the items of a caller's iterable; its exceptions become an InputError."""
+    iterator = Called(iter, where)(items)
+    while (item := Called(next, where)(iterator, _END)) is not _END:
+        yield item
+
+
+# Marks the end of an iterator: an item may be None.
+_END = object()
+
+
 def describe_error(error: Exception) -> str:
-    """Return type and message of an error, even if its ``__str__`` raises."""
+    """Return the type and the message of an error, even if ``__str__`` raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - formatting an error must never raise another one
@@ -246,7 +258,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule with another description."""
+    """Return a rule that describes the expected value in other words."""
     assert rule is not None
     original = rule.take
 
@@ -552,20 +564,25 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         ):
             near = f". Did you mean [{describe_value(value)}]?" if isinstance(value, str) else ""
             return Misfit(expected, describe_value(value) + near)
-        items = list(value)
-        if rule is not None:
-            take_item = rule.take
-            for number, member in enumerate(items):
-                converted = take_item(member)
-                if converted is not member:
-                    if type(converted) is Misfit:
-                        return converted._replace(position=f"[{number}]{converted.position}")
-                    items[number] = converted
+        if isinstance(value, collections.abc.Sized) and len(value) > _MAX_ITEMS:
+            raise InputError(_TOO_MANY)
+        items, take_item = [], rule.take if rule else None
+        # Items are checked and counted as they are read, because an iterator may have no end.
+        for number, member in enumerate(value):
+            converted = take_item(member) if take_item else member
+            if type(converted) is Misfit:
+                return converted._replace(position=f"[{number}]{converted.position}")
+            if number >= _MAX_ITEMS:
+                raise InputError(_TOO_MANY)
+            items.append(converted)
         return items if container is list else container(items)
 
     return Rule(expected, take)
 
 
+# Items of an argument: a lab is made for a million memories, and an iterator may have no end.
+_MAX_ITEMS = 2_000_000
+_TOO_MANY = f"The list has more than {_MAX_ITEMS:,} items. Pass it in parts."
 # Abstract types whose values are read once into a list.
 _ITERABLES = (
     collections.abc.Iterable,
