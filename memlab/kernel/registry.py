@@ -51,7 +51,7 @@ REGISTRIES: dict[str, Registry[Any]] = {}
 
 
 class Registry(Mapping[str, D], Displayed):
-    """Declarations by name, read-only.
+    """A read-only mapping from names to declarations.
 
     Parameters
     ----------

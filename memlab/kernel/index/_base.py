@@ -241,7 +241,7 @@ class Projection:
 
     @classmethod
     def of(cls, vectors: Vectors) -> Projection:
-        """Compute the projection of vectors.
+        """Compute the projection whose directions preserve most of the vectors' variance.
 
         It has the smallest number of directions, a multiple of 32, that preserve 97% of the sum of squares. The sample
         has up to 65,536 evenly spaced rows.
@@ -463,7 +463,7 @@ def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _project_blocks(vectors: Vectors, projection: Projection) -> Iterator[NDArray[np.float32]]:
-    """Yield the projected vectors in blocks."""
+    """Yield blocks of vectors, projected to the dimensions of the index."""
     for start in range(0, len(vectors), _BLOCK):
         yield projection(vectors.take(np.arange(start, min(len(vectors), start + _BLOCK))))
 

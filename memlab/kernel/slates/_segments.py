@@ -315,7 +315,7 @@ def _read_numbers(slate: Slate, name: str) -> Floats:
 
 
 def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
-    """Return a string feature of a slate.
+    """Return a string feature of a slate, or None for each candidate if unavailable.
 
     All values are None if the slate lacks the feature or has words outside memlab's vocabularies.
     """

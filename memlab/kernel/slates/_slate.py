@@ -633,7 +633,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @classmethod
     def decoded(cls, blob: bytes, decision: int) -> Question:
-        """Decode a query from its bytes.
+        """Decode the query of a recall from the bytes that ``encoded`` returned.
 
         Parameters
         ----------

@@ -143,7 +143,7 @@ class Projection(ABC):
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Restore the table from a dump.
+        """Restore the table of the projection from a dump.
 
         Parameters
         ----------
@@ -548,7 +548,7 @@ class Entities(Projection):
         return owner
 
     def _added(self, entry: Entry) -> int:
-        """Add an entity and return its number."""
+        """Append an entity to the table and return its number."""
         self.entries.append(entry)
         self._give(entry.name, len(self.entries) - 1)
         return len(self.entries) - 1

@@ -23,7 +23,7 @@ __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
 @dataclass(frozen=True)
 class Backup(Displayed):
-    """One backup of a lab.
+    """One backup of a lab, as ``lab.io.backup`` returns it.
 
     Attributes
     ----------

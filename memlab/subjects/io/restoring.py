@@ -54,7 +54,7 @@ __all__ = ["Restored", "restore"]
 
 @dataclass(frozen=True)
 class Restored(Displayed):
-    """The result of ``restore``.
+    """The result of ``memlab.restore``.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Restored(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: path, backup, event, replaced."""
+        """A frame with one row: path, backup, event, replaced."""
         return pl.DataFrame(
             {
                 "path": [str(self.path)],
@@ -169,7 +169,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the last event of the journal's own or recorded state, after more purges.
+    """Return the later of two records of a journal's last event, by number of purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.

@@ -56,7 +56,7 @@ class Fuel:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation that was run.
+    """One operation that was run, with its result.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Ran(Sequence[Step], Displayed):
         )
 
     def json(self) -> str:
-        """Return the run as JSON.
+        """Return the run as JSON text.
 
         Returns
         -------
