@@ -81,7 +81,7 @@ class Kind:
     Parameters
     ----------
     name
-        The name of the kind, as ``memlab.open(index=...)`` takes it.
+        The name of the kind, which ``memlab.open(index=...)`` takes.
     settings
         A function that returns the settings of an index file for a number of rows.
     build
@@ -91,12 +91,12 @@ class Kind:
     doc
         One sentence that describes the kind.
     owner
-        The extension that declares the kind, with its version. memlab sets it.
+        The name and version of the extension that declares the kind. memlab sets this field.
 
     Notes
     -----
     A separate process builds the index. An extension that declares a kind must therefore be an installed package with
-    an entry point; that process does not know a kind that only a notebook registers.
+    an entry point. The process does not know a kind that only a notebook registers.
     """
 
     name: str
@@ -135,8 +135,8 @@ processor time:
     1,000,000    120,000        .917    14-15
     1,000,000    200,000        .939    28
 
-With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
-50 trees there give .863 at 50,000 and .907 at 80,000, for half as much file again and twice the time.
+With the questions of ``experiments/scale.py``, a ``search_k`` of 80,000 finds .848 among 1,000,000 rows. With 50 trees
+it finds .863 at 50,000 and .907 at 80,000. The file is then 1.5 times as large, and the build takes twice the time.
 """
 
 

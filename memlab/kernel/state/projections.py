@@ -159,7 +159,7 @@ class Projection(ABC):
         kind
             The kind of the event.
         body
-            The body of the event, without what is hidden from the viewer.
+            The body of the event, without the parts that are hidden from the viewer.
         viewer
             The name of the user or agent whose view is computed.
         seen

@@ -28,15 +28,14 @@ class Backup(Displayed):
     Attributes
     ----------
     path
-        The folder of the backup; ``memlab.open(path)`` opens it as a lab.
+        The folder of the backup, which ``memlab.open(path)`` opens as a lab.
     at
         The time of the backup, in UTC.
     event
         The number of the last event in the backup.
     size
-        The size in bytes.
-    frame
-        One row for each backup in the same folder, oldest first: path, at, event, size.
+        The size of the backup in bytes. frame One row for each backup in the same folder, oldest first, with the
+        columns path, at, event and size.
 
     Examples
     --------

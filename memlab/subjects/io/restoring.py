@@ -61,11 +61,11 @@ class Restored(Displayed):
     path
         The folder of the lab.
     backup
-        The backup that was restored; None if the lab's own journal was kept.
+        The backup that was restored, or None if the lab's own journal was kept.
     event
         The number of the last event of the restored lab.
     replaced
-        The folder with the former files; None if nothing was replaced.
+        The folder with the former files, or None if no file was replaced.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class Step:
     source
         The text of the operation.
     result
-        The result in one line.
+        The result of the operation in one line.
     touched
         The number of memories that the operation touched.
     rows
