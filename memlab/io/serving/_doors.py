@@ -1,4 +1,7 @@
-"""Doors of HTTP servers: to one lab, or to the labs of a folder, of which few are open at a time."""
+"""The labs that an HTTP server serves: one lab, or the labs of a folder.
+
+The token of a request decides which client sent it, and with a folder also which lab answers.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +22,24 @@ from memlab.subjects.opening import open_lab
 
 __all__ = ["LabDoor", "RootDoor", "default_capacity"]
 
-# Descriptors of an open lab, at most; and those that the server needs besides for its clients.
+# Maximum file descriptors of one open lab, and the descriptors that the server reserves for its clients.
 _LAB_DESCRIPTORS = 6
 _OTHER_DESCRIPTORS = 96
-# Labs kept open at most by default: each takes some megabytes, and opening one takes 5 ms.
+# Default maximum of open labs: each takes some megabytes, and opening a lab takes 5 ms.
 _MOST_OPEN = 64
 # Seconds that a request waits while all open labs are in use: the default timeout of a client.
 _PATIENCE = 30.0
 
 
 def find_client(clients: Mapping[str, Client], token: str) -> Client | None:
-    """Return the client of a token, or None."""
+    """Return the client that has a token; None if no client has it."""
     # every token is compared, so that the response time reveals nothing about them
     matches = [client for valid, client in clients.items() if is_same_token(token, valid)]
     return matches[0] if matches else None
 
 
 class LabDoor:
-    """The door to one lab, which stays open."""
+    """The single lab of an HTTP server, which stays open, and the clients of the lab."""
 
     def __init__(self, lab: Lab, clients: list[Client], audit: AuditLog | None) -> None:
         self._clients = {client.token: client for client in clients}
@@ -54,15 +57,15 @@ class LabDoor:
         self._audit = audit
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client of a token, or None."""
+        """Return the client that has a token; None if no client has it."""
         return find_client(self._clients, token)
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
-        """Give the client's connection."""
+        """Return a context manager that gives the connection of a client."""
         return nullcontext(self._connections[client.token])
 
     def refuse(self) -> None:
-        """Log a request without a valid token."""
+        """Count a request without a valid token in the audit log."""
         if self._audit is not None:
             self._audit.refuse_login()
 
@@ -92,7 +95,7 @@ class _OpenLab:
 
 
 class RootDoor:
-    """The door to the labs of a folder.
+    """The labs of a folder that an HTTP server serves, and the clients of each lab.
 
     A lab is opened by the first request of one of its clients. When ``capacity`` labs are open, the one that was used
     least recently is closed. The file of clients is read again when it changes.
@@ -119,18 +122,21 @@ class RootDoor:
             self._stamp = stamp
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client of a token, or None. While the file is invalid, its last valid content counts."""
+        """Return the client that has a token; None if no client has it.
+
+        While the file of clients is invalid, its last valid content is used.
+        """
         try:
             self._read_clients()
         except (MemlabError, OSError) as error:
-            if str(error) != self._fault:  # once for each fault, not at each request
+            if str(error) != self._fault:  # each fault is printed once, not at each request
                 print(f"The clients stay as they were: {error}", file=sys.stderr)
             self._fault = str(error)
         return find_client(self._clients, token)
 
     @contextmanager
     def connect(self, client: Client) -> Iterator[Connection]:
-        """Give a connection to the client's lab, which is opened if necessary."""
+        """Give a connection to the lab of a client; open the lab if it is closed."""
         with self._free:
             opened = self._labs.get(client.lab) or self._open(client.lab)
             self._labs.move_to_end(client.lab)
@@ -150,7 +156,10 @@ class RootDoor:
                 self._free.notify_all()
 
     def _open(self, name: str) -> _OpenLab:
-        """Open a lab, and first close another one if there is no room. The lock is opened."""
+        """Open a lab; first close an idle lab if ``capacity`` labs are open.
+
+        The caller holds the lock.
+        """
         while len(self._labs) >= self._capacity:
             idle = next(
                 (other for other, opened in self._labs.items() if not opened.requests), None
@@ -159,7 +168,7 @@ class RootDoor:
                 self._labs.pop(idle).close()
             elif not self._free.wait(_PATIENCE):
                 raise LabBusy(
-                    f"All {self._capacity} labs that may be open are in use. Try again later."
+                    f"{self._capacity} labs are open, which is the maximum, and all are in use. Try again later."
                 )
             if name in self._labs:
                 return self._labs[name]
@@ -169,7 +178,7 @@ class RootDoor:
         return opened
 
     def refuse(self) -> None:
-        """Log a request without a valid token."""
+        """Count a request without a valid token in the audit log."""
         if self._audit is not None:
             self._audit.refuse_login()
 

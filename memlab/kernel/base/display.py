@@ -150,8 +150,8 @@ class Report(Displayed):
 def render_html(parts: object) -> Markup:
     """Return display parts as HTML, escaping everything that is not `Markup`.
 
-    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
-    such as a frame. None shows nothing.
+    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value
+    that notebooks can show, such as a frame. A part that is None shows nothing.
 
     Parameters
     ----------

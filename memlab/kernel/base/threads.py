@@ -66,7 +66,7 @@ class ThreadLock:
     """
 
     def __init__(self) -> None:
-        # Reentrant, because public calls of a lab call each other.
+        # The lock is reentrant, because public calls of a lab call each other.
         self._lock = threading.RLock()
         self._freed = 0
         watch_interrupts(self)
@@ -135,8 +135,8 @@ class Worker:
     name
         Name of the thread after "memlab".
     step
-        Function that does one piece of work. It returns the seconds until the next call, or None to wait for `wake`, and
-        raises `Finished` to end the thread.
+        Function that does one piece of work. The function returns the seconds until the next call,
+        or None to wait for `wake`. It raises `Finished` to end the thread.
     delay
         Seconds before the first step.
     after_error

@@ -547,7 +547,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. It is corrected for the length only for the shipped model, because no other was measured.
+            The closeness. The length is corrected only for the shipped model, because no other
+            model was measured.
 
         Examples
         --------

@@ -236,7 +236,7 @@ def communities(
 ) -> Communities:
     """Find node communities by maximising modularity (Louvain method).
 
-    The method is that of Blondel and others (2008).
+    The Louvain method is described by Blondel and others (2008).
 
     Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the
     edges to use. A ``resolution`` above 1 gives more and smaller communities. The same edges and
