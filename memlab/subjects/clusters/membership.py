@@ -68,7 +68,9 @@ class Clustering:
     Attributes
     ----------
     body
-        The fields of the event. change The changes of edges that the event contains.
+        The fields of the event.
+    change
+        The changes of edges that the event contains.
     frame
         One row per cluster with the columns cluster, name, members, what (new, kept, moved, merged
         or gone) and into.

@@ -34,8 +34,10 @@ class Backup(Displayed):
     event
         The number of the last event in the backup.
     size
-        The size of the backup in bytes. frame One row for each backup in the same folder, oldest first, with the
-        columns path, at, event and size.
+        The size of the backup in bytes.
+    frame
+        One row for each backup in the same folder, oldest first, with the columns path, at, event and
+        size.
 
     Examples
     --------
