@@ -237,10 +237,10 @@ def _parse_client(where: str, name: str, table: Any, *, labs: bool) -> Client:
     check_token(table["token"], where)
     lab = table.get("lab", name) if labs else ""
     if "lab" in table and not labs:
-        raise InputError(f"{where}: lab is for several labs: memlab serve --root FOLDER.")
+        raise InputError(f"{where}: the key lab is allowed only with memlab serve --root FOLDER.")
     if labs and _LAB_NAME.fullmatch(lab) is None:
         raise InputError(
-            f"{where}: {describe_value(lab)} is no name of a lab. Use letters, digits, spaces, dots and hyphens."
+            f"{where}: {describe_value(lab)} is not the name of a lab's folder. Use letters, digits, spaces, dots, hyphens."
         )
     viewer = table.get("viewer", None if labs else f"agent:{name}")
     return Client(table["token"], table["role"], viewer, table.get("project"), lab)

@@ -38,7 +38,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Segment:
-    """Postings sorted by term and row.
+    """The postings of some rows, sorted by term and row.
 
     Term ``terms[i]`` has the postings ``starts[i]:starts[i + 1]`` of ``rows`` and ``tf``; terms and rows ascend.
     """
@@ -179,7 +179,7 @@ class Passages:
 
     @property
     def of(self) -> NDArray[np.int64]:
-        """The row of each passage, ascending."""
+        """The row that each passage belongs to, in ascending order."""
         return self._of.column(0)
 
     def append(
@@ -324,7 +324,7 @@ class Words:
             )
 
     def query(self, text: str) -> Query:
-        """Parse a query into index terms.
+        """Split the text of a query into words and look up their terms.
 
         Each stem occurs once. Stems that no text contains are counted in ``unknown``.
         """
@@ -446,7 +446,7 @@ class Words:
 
     @classmethod
     def load(cls, source: str | Path | BinaryIO) -> Words:
-        """Read a file that ``save`` wrote, by its path or open.
+        """Read a word index that ``save`` wrote, from a path or an open file.
 
         Raises
         ------
@@ -561,7 +561,7 @@ class Words:
         self._size = needed
 
     def seal(self) -> None:
-        """Sort the pending postings into a segment."""
+        """Sort the postings that wait in the buffer into a segment."""
         if self._waiting:
             pending = self._pending[:, : self._waiting]
             self._waiting = self._indexed = 0

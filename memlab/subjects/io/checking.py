@@ -68,10 +68,10 @@ class Checked(Displayed):
     Attributes
     ----------
     path
-        The folder of the lab; None for a lab in memory.
+        The folder of the lab, or None for a lab in memory.
     frame
-        One row for each part of the lab: file, part, state, detail. ``state`` is "sound", "repaired", "damaged" (no
-        copy can repair the part) or "lost" (acknowledged events are missing).
+        One row for each part of the lab, with the columns file, part, state and detail. ``state`` is "sound",
+        "repaired", "damaged" (no copy can repair the part) or "lost" (acknowledged events are missing).
 
     Examples
     --------
@@ -108,7 +108,7 @@ def check(path: str | Path, *, repair: bool = True, key: KeySource | None = None
     path
         The folder of the lab.
     repair
-        Whether to repair damaged parts; otherwise the damage is only reported.
+        Whether to repair damaged parts. With False, damage is only reported.
     key
         The key of an encrypted lab that is not open, as for ``memlab.open``.
 
