@@ -145,7 +145,7 @@ BESIDE = {
     "upkeep decrypt",
     "upkeep rekey",
 }
-"""They show no lab of the caller's, or show it to programs (tests/serving), or need the extra secure (test_encryption.py)."""
+"""They show no lab of the caller's, or show it to programs: tests/serving; or need the extra secure: test_encryption."""
 
 
 def commands(group=main, path=""):
