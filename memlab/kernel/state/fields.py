@@ -250,7 +250,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:
-    """Return a value as a float.
+    """Return a value as a float after checking it against the column's bounds.
 
     Raises InputError if it is not a finite number within the column's bounds.
     """

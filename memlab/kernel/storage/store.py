@@ -300,7 +300,7 @@ class Store:
 
     @property
     def where(self) -> str:
-        """The name of the lab, for messages."""
+        """The name of the lab, for error messages."""
         if isinstance(self.journal, JournalView):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
@@ -564,7 +564,7 @@ class Store:
         return snapshot.state, versions
 
     def _remove(self, snapshot: Path) -> None:
-        """Remove a snapshot that cannot be used.
+        """Remove the folder of a snapshot that cannot be used.
 
         If the removal fails, the next process that opens the lab warns again.
         """
@@ -797,7 +797,7 @@ class Store:
             )
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
-        """Return the body of an embedder event.
+        """Return the body of an event that records the embedder.
 
         ``waiting`` is the number of memories, from the first, that have no vector yet.
         """

@@ -43,7 +43,7 @@ _CENTRAL = 3
 
 @dataclass(frozen=True)
 class Topology:
-    """Frames that describe a graph.
+    """Frames that describe the structure of a graph.
 
     ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for other kinds),
     degree, community (null without one) and bridge (whether an edge leads into another community).

@@ -64,10 +64,10 @@ class Checked(Displayed):
     Attributes
     ----------
     path
-        The folder of the lab; None for a lab in memory.
+        The folder of the lab, or None for a lab in memory.
     frame
-        One row for each part of the lab: file, part, state, detail. ``state`` is "sound", "repaired", "damaged" (no
-        copy can repair the part) or "lost" (acknowledged events are missing).
+        One row for each part of the lab, with the columns file, part, state and detail. ``state`` is "sound",
+        "repaired", "damaged" (no copy can repair the part) or "lost" (acknowledged events are missing).
 
     Examples
     --------
@@ -104,7 +104,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     path
         The folder of the lab.
     repair
-        Whether to repair damaged parts; otherwise the damage is only reported.
+        Whether to repair damaged parts. With False, damage is only reported.
 
     Returns
     -------

@@ -54,18 +54,18 @@ __all__ = ["Restored", "restore"]
 
 @dataclass(frozen=True)
 class Restored(Displayed):
-    """The result of ``restore``.
+    """The result of ``memlab.restore``.
 
     Attributes
     ----------
     path
         The folder of the lab.
     backup
-        The backup that was restored; None if the lab's own journal was kept.
+        The backup that was restored, or None if the lab's own journal was kept.
     event
         The number of the last event of the restored lab.
     replaced
-        The folder with the former files; None if nothing was replaced.
+        The folder with the former files, or None if no file was replaced.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Restored(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: path, backup, event, replaced."""
+        """A frame with one row: path, backup, event, replaced."""
         return pl.DataFrame(
             {
                 "path": [str(self.path)],
@@ -169,7 +169,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the last event of the journal's own or recorded state, after more purges.
+    """Return the later of two records of a journal's last event, by number of purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.

@@ -81,7 +81,7 @@ class Attribution(Report):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on how to read the numbers."""
+        """Sentences that explain how to read the frame."""
         probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
         notes = [
             "Observational: each version had its own queries. memlab.evaluate compares on equal terms."

@@ -56,7 +56,7 @@ class Fuel:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation that was run.
+    """One operation that was run, with its result.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Step:
     source
         The text of the operation.
     result
-        The result in one line.
+        The result of the operation in one line.
     touched
         The number of memories that the operation touched.
     rows
@@ -167,7 +167,7 @@ class Ran(Sequence[Step], Displayed):
         )
 
     def json(self) -> str:
-        """Return the run as JSON.
+        """Return the run as JSON text.
 
         Returns
         -------

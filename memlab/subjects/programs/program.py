@@ -202,7 +202,7 @@ def _activate(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one short line."""
+    """Return a text on one line of at most 60 characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
 
