@@ -6,8 +6,9 @@ A base consists of two files: the index, and a JSON header that is renamed into 
 does not count as present. Damage is detected in three steps:
 
 - Opening takes a few milliseconds. It detects a changed header, and an index of another format, kind, size or of other
-vectors. It also detects damage in 64 evenly spaced pieces of 4 KB. - Then the checksum of the whole file is compared in
-the background, at 0.4 seconds per gigabyte. Searches are exact until the file is verified.
+  vectors. It also detects damage in 64 evenly spaced pieces of 4 KB.
+- Then the checksum of the whole file is compared in the background, at 0.4 seconds per gigabyte. Searches are exact
+  until the file is verified.
 - ``verify`` compares the whole file and the digests of the vectors.
 """
 

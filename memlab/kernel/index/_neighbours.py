@@ -301,7 +301,7 @@ class Neighbours:
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers whole blocks of {BLOCK:,} rows, and there are only {len(self._vectors):,} rows."
+                f"An index covers whole blocks of {BLOCK:,} rows, but there are {len(self._vectors):,}. Add memories."
             )
         while True:
             with self._mutex:

@@ -853,7 +853,7 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
         index = bisect_left(ends, decision)
         if index == len(ends):
             raise DamagedLab(
-                f"The slate of decision {decision} was sealed, but no segment contains it."
+                f"The slate of decision {decision} was sealed, but no segment contains it. Restore the lab from a backup."
             )
         end = ends[index]
         waiting[decision] = blob

@@ -305,7 +305,7 @@ def layer_expression(now: When) -> pl.Expr:
 
     - emerging: created less than 7 days ago and used less than twice
     - else active: used within 7 days
-    - else stable: used 5 times
+    - else stable: used at least 5 times
     - else decaying
 
     The first matching line decides. The ``label`` policy of the pack ``associative`` gives the same labels.

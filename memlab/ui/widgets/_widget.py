@@ -77,7 +77,7 @@ def _read_hints(cls: type) -> dict[str, str]:
 
 
 class Widget(anywidget.AnyWidget):
-    """The base class of widgets.
+    """The base class of all widgets of memlab.
 
     A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
     A widget of an extension has its own script, a text or the path of a file:

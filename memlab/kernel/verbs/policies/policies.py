@@ -50,7 +50,7 @@ class LabPolicies(Displayed):
     """The policies of one lab.
 
     Every change is an event with hashes and takes effect at the next recall. The accessor may be
-    stored and called from any thread; each call sees the changes of other threads and processes.
+    stored and called from any thread. Each call sees the changes of other threads and processes.
     ``lab.policies["recall-score"]`` is the active policy of a slot.
 
     Examples
