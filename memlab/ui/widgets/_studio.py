@@ -216,7 +216,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_install(self, reason: str) -> None:
-        """Install the draft."""
+        """Make the draft the policy of this slot from the next recall on."""
         self._refuse_broken()
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
@@ -225,7 +225,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_rollback(self, reason: str) -> None:
-        """Restore the slot's previous policy."""
+        """Restore the policy that this slot had before."""
         follows = self.policy == self.lab.policies[self.slot]
         version = self.lab.policies.rollback(self.slot, reason=reason)
         if follows:
@@ -234,7 +234,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_challenge(self, reason: str) -> None:
-        """Challenge the active pack with the draft from the next recall on."""
+        """Compare the draft with the active pack: recalls return one extra memory."""
         self._refuse_broken()
         pack = draft_pack(
             self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}"
@@ -246,7 +246,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_save(self, name: str) -> None:
-        """Save the draft in the notebook's folder, under a name without folders."""
+        """Save the text in the notebook's folder."""
         if not _NAME.fullmatch(name):
             raise InputError(
                 "A file name contains letters, digits, - and _, and no folder. Elsewhere, use studio.save(path)."
