@@ -527,7 +527,7 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness.
+            The closeness of each cosine.
         """
         return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
@@ -624,7 +624,7 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     Returns
     -------
     Embedder
-        The embedder.
+        The embedder that the specification describes.
 
     Raises
     ------
