@@ -168,6 +168,9 @@ _PAUSE = 0.05
 _AT_ONCE = 1 << 26
 """The size in bytes up to which an index is compared with its checksum during a search, which takes 25 ms."""
 
+_MEMORY = Path("/dev/shm")
+"""A folder in memory, which Linux has and macOS has not."""
+
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
@@ -176,9 +179,10 @@ class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
-    object. ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the number of nodes that a
-    search inspects, for more recall and more time. A base is rebuilt when the rows added after it exceed ``share`` of
-    its rows. With ``background=False``, only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
+    object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. ``kind`` is a kind of index,
+    such as "annoy". The factor ``effort`` multiplies the number of nodes that a search inspects, for more recall and
+    more time. A base is rebuilt when the rows added after it exceed ``share`` of its rows. With ``background=False``,
+    only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
 
     Call ``refresh`` before a search:
 
@@ -198,6 +202,7 @@ class Neighbours:
         share: float = 0.1,
         background: bool = True,
         writable: bool = True,
+        secret: bool = False,
     ) -> None:
         if kind == "graph":
             raise InputError(
@@ -210,7 +215,10 @@ class Neighbours:
                 f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
+        # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.
+        writable = writable and (not secret or _MEMORY.is_dir())
         self.background, self.writable = background and writable, writable
+        self._parent = _MEMORY if secret else None
         self.failure: str | None = None
         """The reason why the last base was refused or not built, or None."""
         self._folder = None if folder is None else Path(folder)
@@ -504,7 +512,7 @@ class Neighbours:
     def _start(self) -> None:
         """Start a build of an index over all whole blocks of rows."""
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
+            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
         rows = len(self._vectors) // BLOCK * BLOCK
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
