@@ -189,7 +189,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_words(self) -> dict[str, Any]:
-        """Return the features, forms and helpers of this slot, as ``name, kind, shape, doc``."""
+        """Return name, kind, shape and text of each word that the slot may use."""
         signature = get_slot(self.slot).signature
         features = [
             [feature.name, f"{feature.type} feature", feature.name, feature.doc]
@@ -207,7 +207,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_text(self, of: Literal["live", "sliders"]) -> None:
-        """Load the active policy, or the draft with its numbers as parameters, into the editor."""
+        """Load the active policy, or the draft with parameters, into the editor."""
         if of == "live":
             self.source = text_of(self.lab.policies[self.slot])
         else:
