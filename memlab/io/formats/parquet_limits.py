@@ -22,8 +22,16 @@ __all__ = ["UNREADABLE", "scan_parquet"]
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
 
-# Errors of a footer with other types, or with an end before that of its values.
-_MALFORMED = (IndexError, KeyError, TypeError, AttributeError, RecursionError, MemoryError)
+# Errors of a footer with fields of other types, without a field, or with an end before that of its values.
+_MALFORMED = (
+    IndexError,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 # Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
 # Polars takes a second for each 4,000 columns.
