@@ -167,15 +167,15 @@ def make_environment(python: Path, folder: Path) -> Path:
 
 
 def measure(python: Path) -> tuple[int, float]:
-    """Return how many packages an environment has, without pip, and their MB without compiled files."""
+    """Return how many packages an environment has, without pip, and their MiB without compiled files."""
     code = "import sysconfig; print(sysconfig.get_path('purelib'))"
     site = Path(run([python, "-c", code]).strip())
-    own = re.compile(r"(pip|setuptools)(-[\d.]+\.dist-info)?$")
+    own = re.compile(r"(pip|setuptools|pkg_resources|_distutils_hack|distutils-precedence)(\W.*)?$")
     files = [path for path in site.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     size = sum(
         path.stat().st_size for path in files if not own.match(path.relative_to(site).parts[0])
     )
-    return len(json.loads(run([python, "-c", _INSTALLED]))), size / 1e6
+    return len(json.loads(run([python, "-c", _INSTALLED]))), size / 2**20
 
 
 # The folder of wheels
@@ -424,16 +424,16 @@ def release(folder: Path, out: Path, tests: bool) -> None:
             work.mkdir()
             name = run([python, "-c", "import platform; print(platform.python_version())"]).strip()
             core = install(python, work / "core", [f"memlab-core=={version()}"], environment)
-            say(f"Python {name}, memlab-core: {'{} packages, {:.0f} MB'.format(*measure(core))}")
+            say(f"Python {name}, memlab-core: {'{} packages, {:.0f} MiB'.format(*measure(core))}")
             run([core, "-c", _CORE], cwd=work, env=environment)
             run([core.with_name("memlab"), "--help"], cwd=work, env=environment)
             whole = install(python, work / "whole", [f"memlab=={version()}"], environment)
-            say(f"Python {name}, memlab: {'{} packages, {:.0f} MB'.format(*measure(whole))}")
+            say(f"Python {name}, memlab: {'{} packages, {:.0f} MiB'.format(*measure(whole))}")
             if not number:
                 write_sbom(core, "memlab-core", seconds, out / "sbom-core.cdx.json")
                 parts = write_sbom(whole, "memlab", seconds, out / "sbom.cdx.json")
                 (out / "licences.md").write_text(list_licences(parts), encoding="utf-8")
-                check_hashed_install(python, work / "hashed", environment)
+                check_hashed_install(python, work / "hashed", offline(folder))
             run_demo(whole, work / "empty", environment)
             if tests:
                 run_tests(whole, work / "tests", environment)
@@ -559,30 +559,41 @@ def audit(folder: Path | None) -> int:
         python = make_environment(find_pythons()[0], Path(scratch) / "environment")
         environment = offline(folder, folder / "built") if folder else None
         run([python, "-m", "pip", "install", "--quiet", "pip-audit"], env=environment)
-        command = [
-            python,
-            "-m",
-            "pip_audit",
-            "--disable-pip",
-            "--no-deps",
-            "--progress-spinner",
-            "off",
-        ]
-        command += ["--cache-dir", Path(scratch) / "cache", "-r", ROOT / "constraints.txt"]
-        done = subprocess.run(
-            [str(word) for word in command], capture_output=True, text=True, check=False
+        command = [python, "-m", "pip_audit", "--disable-pip", "--no-deps", "--format", "json"]
+        command += ["--progress-spinner", "off", "--cache-dir", Path(scratch) / "cache"]
+        command += ["-r", ROOT / "constraints.txt"]
+        words = [str(word) for word in command]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    line, status = judge_audit(done.stdout, done.stderr)
+    print(line)
+    return status
+
+
+def judge_audit(answer: str, errors: str) -> tuple[str, int]:
+    """Return what an answer of pip-audit means and the exit status: 0 only if each package was looked up."""
+    try:
+        rows = json.loads(answer)["dependencies"]
+    except ValueError:
+        reason = (errors.strip().splitlines() or ["no answer"])[-1][:200]
+        return (
+            f"Not audited: the service cannot be reached ({reason}). Run it again with a network.",
+            2,
         )
-    said = done.stdout + done.stderr
-    if done.returncode == 0:
-        print("No known vulnerability.")
-    elif re.search(r"^Found \d+ known vulnerabilit", said, re.MULTILINE):
-        print(said)
-    else:
-        reason = (said.strip().splitlines() or ["no output"])[-1]
-        print(
-            f"Not audited: the service of pip-audit cannot be reached ({reason[:200]}). Run it again with a network."
+    bad = [
+        f"{row['name']} {row['version']}: {', '.join(vuln['id'] for vuln in row['vulns'])}"
+        for row in rows
+        if row.get("vulns")
+    ]
+    skipped = sum("skip_reason" in row for row in rows)
+    if bad:
+        return "\n".join(["Known vulnerabilities:", *bad]), 1
+    if skipped:
+        reason = "a mirror answered" if skipped == len(rows) else "they are not on its index"
+        return (
+            f"Not audited: the service does not know {skipped} of {len(rows)} packages ({reason}).",
+            2,
         )
-    return done.returncode
+    return f"No known vulnerability in {len(rows)} packages.", 0
 
 
 def build_annoy(out: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -143,3 +144,19 @@ def test_hashes_are_of_every_file_of_a_pinned_version(release, tmp_path):
 def test_no_registry_stands_in_the_files_of_versions():
     for name in ("constraints.txt", "constraints-hashes.txt"):
         assert "://" not in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "words"),
+    [
+        ([{"name": "hy", "version": "1", "vulns": []}], 0, "No known vulnerability in 1 packages."),
+        ([{"name": "hy", "version": "1", "vulns": [{"id": "CVE-1"}]}], 1, "hy 1: CVE-1"),
+        ([{"name": "hy", "skip_reason": "not found"}], 2, "does not know 1 of 1 packages"),
+        (None, 2, "cannot be reached (ConnectionError: no route)"),
+    ],
+)
+def test_an_audit_that_looked_nothing_up_finds_no_package_safe(release, rows, status, words):
+    answer = "" if rows is None else json.dumps({"dependencies": rows, "fixes": []})
+    line, code = release.judge_audit(answer, "Traceback\nConnectionError: no route\n")
+    assert words in line
+    assert code == status

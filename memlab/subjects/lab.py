@@ -733,7 +733,7 @@ class Lab(Displayed):
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
     ) -> Edited | tuple[Edited, ...]:
-        """Correct a memory, or write the changed values of a frame back.
+        """Correct a memory, or store the changed values of a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
         ``ref`` makes a new memory, which has the other fields of the old one and supersedes it.

@@ -131,7 +131,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # Some of these are OSErrors as well.
+    except MemlabError:  # Some errors of memlab are OSErrors as well.
         raise
     except refused as error:
         raise translate_error(what, error) from error

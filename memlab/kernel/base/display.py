@@ -1,6 +1,6 @@
 """Display of results: one description of a result yields its text in a terminal and its HTML in a notebook.
 
-A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows
+A class that inherits `Displayed` returns the displayed parts from ``_display``. A `Report` shows
 the same parts as text. Only this module turns text into HTML, and it escapes the text.
 """
 
@@ -150,8 +150,8 @@ class Report(Displayed):
 def render_html(parts: object) -> Markup:
     """Return display parts as HTML, escaping everything that is not `Markup`.
 
-    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
-    such as a frame. None shows nothing.
+    A part is a text (shown as a paragraph), a list of texts, a `Table`, `Markup`, or a value that
+    notebooks can show, such as a frame. A part that is None shows nothing.
 
     Parameters
     ----------

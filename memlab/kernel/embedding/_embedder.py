@@ -438,8 +438,8 @@ class Embedder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """Return the vector of each text as a row of an int8 matrix.
 
-        A model reads the first ``max_length`` tokens of a text (512 for the shipped one, about 400 words), so a long text costs
-        no more than a page.
+        A model reads the first ``max_length`` tokens of a text. The shipped model reads 512, about
+        400 words, so a long text costs no more than a page.
 
         Parameters
         ----------
@@ -547,7 +547,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. It is corrected for the length only for the shipped model, because no other was measured.
+            The closeness. The length is corrected only for the shipped model, because no other
+            model was measured.
 
         Examples
         --------
@@ -606,9 +607,10 @@ EmbedderSpec = Annotated[
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
     """Return the embedder for a specification.
 
-    Callables and objects are fingerprinted by their name, the dimension, and the largest components of the vectors of a few
-    fixed texts. Rounding noise of a remote service does not change these; another model does. An attribute ``remote``, such
-    as "api.example.com", states that texts are sent there: ``repr(lab)`` and packs that need consent disclose it.
+    Callables and objects are fingerprinted by their name, the dimension, and the largest components
+    of the vectors of a few fixed texts. Rounding noise of a remote service does not change these
+    components, but another model does. An attribute ``remote``, such as "api.example.com", states
+    that texts are sent there: ``repr(lab)`` and packs that need consent disclose it.
 
     Parameters
     ----------

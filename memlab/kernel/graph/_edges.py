@@ -170,9 +170,9 @@ class Edges:
 
         If InputError is raised, no edge is added.
 
-        ``nodes`` is the number of memories, or the nodes of all kinds; edges may join only these.
-        Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements``
-        and ``created`` may be one value for all edges.
+        ``nodes`` is the number of memories, or the nodes of all kinds. Edges may join only these
+        nodes. Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``,
+        ``reinforcements`` and ``created`` may be one value for all edges.
 
         ``max_degree`` is the maximum number of edges of one relation at a node, in both directions
         together. If a new edge exceeds it, the strongest edges are kept, and of equally strong ones

@@ -144,7 +144,7 @@ class Build:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment variables of the builder.
+    """Return the environment variables of the builder process.
 
     They put this copy of memlab first on the path and limit OpenBLAS to one thread.
     """
@@ -259,7 +259,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The base in use, or None."""
+        """The index file in use, or None."""
         return self._base
 
     @property
@@ -301,7 +301,7 @@ class Neighbours:
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers whole blocks of {BLOCK:,} rows, and there are only {len(self._vectors):,} rows."
+                f"An index covers whole blocks of {BLOCK:,} rows, but there are {len(self._vectors):,}. Add memories."
             )
         while True:
             with self._mutex:
@@ -368,7 +368,7 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Release the index file.
+        """Release the index file and stop watching the folder.
 
         A running build continues, and its result is used when the lab is opened again. With ``stop``, the build ends. A
         temporary folder is removed after its build was stopped.
@@ -602,7 +602,7 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
 
 
 def _remove_replaced(published: Path, kind: Kind, rows: int) -> None:
-    """Remove this kind's indexes that a newer one replaces, or without a header.
+    """Remove indexes of a kind that have no header or that a newer index replaces.
 
     An index with more rows stays, because another builder has published it.
     """

@@ -37,7 +37,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Segment:
-    """Postings sorted by term and row.
+    """The postings of some rows, sorted by term and row.
 
     Term ``terms[i]`` has the postings ``starts[i]:starts[i + 1]`` of ``rows`` and ``tf``; terms and rows ascend.
     """
@@ -178,7 +178,7 @@ class Passages:
 
     @property
     def of(self) -> NDArray[np.int64]:
-        """The row of each passage, ascending."""
+        """The row that each passage belongs to, in ascending order."""
         return self._of.column(0)
 
     def append(
@@ -323,7 +323,7 @@ class Words:
             )
 
     def query(self, text: str) -> Query:
-        """Parse a query into index terms.
+        """Split the text of a query into words and look up their terms.
 
         Each stem occurs once. Stems that no text contains are counted in ``unknown``.
         """
@@ -448,7 +448,7 @@ class Words:
 
     @classmethod
     def load(cls, path: str | Path) -> Words:
-        """Read a file that ``save`` wrote.
+        """Read a word index from a file that ``save`` wrote.
 
         Raises
         ------
@@ -563,7 +563,7 @@ class Words:
         self._size = needed
 
     def seal(self) -> None:
-        """Sort the pending postings into a segment."""
+        """Sort the postings that wait in the buffer into a segment."""
         if self._waiting:
             pending = self._pending[:, : self._waiting]
             self._waiting = self._indexed = 0

@@ -196,7 +196,8 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
             else:
                 yield Fault("segment", (upto, name), f"the part {name!r} {_CHANGED}")
         if digest_parts(sound) != digest:
-            # Keyed by the part "" that all segments have, so that every part is taken from a backup that has it.
+            # The fault has the key of the part "", which all segments have, so that every part is
+            # taken from a backup.
             yield Fault("segment", (upto, ""), "differs from its digest in the chain")
 
 

@@ -330,7 +330,7 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
         return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # A missing table, or text that is not UTF-8.
+        # The cause is a missing table, or text that is not UTF-8.
         return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(

@@ -305,9 +305,9 @@ class Journal(Reading):
         Nothing is written if the block raises.
 
         A durable write is on the disk when the block has ended. A write with ``durable=False`` is
-        held by the operating system: it survives the death of this process. It reaches the disk no
-        later than the next durable write, in order. Raises LabBusy after ``timeout`` seconds,
-        ReadOnlyLab, and LabError if the disk is full.
+        held by the operating system: it survives the death of this process. Such a write reaches
+        the disk no later than the next durable write, in order. Raises LabBusy after ``timeout``
+        seconds, ReadOnlyLab, and LabError if the disk is full.
         """
         self._check_open()
         writer = self._writer
@@ -637,7 +637,7 @@ class JournalView:
         raise ReadOnlyLab(
             f"This is the lab as it was after event {self.head:,}: the past cannot be written."
         )
-        yield  # what makes it a context manager
+        yield  # the statement that makes this method a context manager
 
     def close(self) -> None:
         """Close the view; the journal stays open."""

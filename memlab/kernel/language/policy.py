@@ -158,7 +158,7 @@ class Policy(Displayed):
     def field(self, name: str) -> Policy:
         """Return the policy of one field of a record.
 
-        It returns a scalar, so it can be explained and drawn.
+        The policy of a field returns a scalar, so it can be explained and drawn.
 
         Parameters
         ----------

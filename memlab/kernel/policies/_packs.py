@@ -369,7 +369,7 @@ class Pack(Displayed):
         is_name = isinstance(setting, str)
         value = self.settings.get(setting) if is_name else None
         if value is None and is_name and setting in SETTINGS:
-            # The setting of an extension that was registered after the pack was read.
+            # The setting may belong to an extension that was registered after the pack was read.
             value = SETTINGS[setting].default
         if value is None:
             name = str.__str__(setting) if is_name else describe_value(setting)
@@ -932,7 +932,7 @@ class Challenge(Displayed):
 def same_candidates(live: Pack, other: Pack) -> bool:
     """Return True if two packs differ at most in the order of candidates.
 
-    They score the same candidates with the same features.
+    Such packs score the same candidates with the same features.
     """
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False

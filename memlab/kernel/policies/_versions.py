@@ -42,8 +42,8 @@ from memlab.kernel.version import __version__
 POLICY_FORMAT = 2
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
-Version 1 is that of events without a number. Version 2 added the slot ``select`` with its inputs ``tokens`` and
-``budget``.
+Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
+``tokens`` and ``budget``.
 """
 
 VOCABULARY = "vocabulary"

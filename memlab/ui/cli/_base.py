@@ -39,7 +39,13 @@ _MAX_TEXT_BYTES = 64 << 20
 """Maximum bytes of a text from standard input: more than the largest memory, and little for any machine."""
 
 
-class Text(click.ParamType[str]):
+if TYPE_CHECKING:
+    TextType = click.ParamType[str]
+else:
+    TextType = click.ParamType  # generic since click 8.4
+
+
+class Text(TextType):
     """A text argument; ``-`` reads standard input, without its final line ends."""
 
     name = "text"

@@ -333,7 +333,7 @@ def name_of(policy: str | Pack) -> str:
 
 
 def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
-    """Return the top five of one of two policies, each with its rank under the other."""
+    """Return the top five memories of one policy, with their ranks under the other."""
     own = sorted(
         (
             (rank, item)

@@ -271,7 +271,7 @@ class PolicyStudio(Widget, bundle="studio"):
             self._check()
 
     def _check(self) -> None:
-        """Compile the draft and rank with it, keeping the last ranks on an error."""
+        """Compile the draft and rank the queries with it; keep the last ranks on an error."""
         self._followed = self.slot, self.source, self.questions
         draft = read_draft(self.source, self.slot)
         self.policy = draft.policy or self.policy

@@ -63,7 +63,7 @@ def synced(default: Any, **limits: Any) -> Any:
 
 
 class Widget(anywidget.AnyWidget):
-    """The base class of widgets.
+    """The base class of all widgets of memlab.
 
     A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
     A widget of an extension has its own script, a text or the path of a file:

@@ -312,8 +312,8 @@ def renamed(
     name
         The former name.
     table
-        Replacement by former name. It is the path of an attribute, or a pair of the call to write and a function that
-        returns a callable for the owner.
+        Replacement by former name. A replacement is the path of an attribute, or a pair of the call
+        to write and a function that returns a callable for the owner.
 
     Returns
     -------

@@ -40,7 +40,7 @@ __all__ = [
 def describe_value(value: object, limit: int = 60) -> str:
     """Return a short representation of a value for an error message.
 
-    It has at most `limit` characters, even if ``__repr__`` raises.
+    The text has at most `limit` characters. A text is returned even if ``__repr__`` raises.
     """
     try:
         text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)

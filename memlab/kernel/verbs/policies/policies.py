@@ -50,7 +50,7 @@ class LabPolicies(Displayed):
     """The policies of one lab.
 
     Every change is an event with hashes and takes effect at the next recall. The accessor may be
-    stored and called from any thread; each call sees the changes of other threads and processes.
+    stored and called from any thread. Each call sees the changes of other threads and processes.
     ``lab.policies["recall-score"]`` is the active policy of a slot.
 
     Examples
@@ -360,8 +360,8 @@ class LabPolicies(Displayed):
         design
             "extra" shows all results of the active pack, and in addition, at a random rank,
             ``extra`` items that only a challenger would show. "lot" shows the results that all
-            packs share, and draws the rest, so that no recall is longer. "ab" shows all results of
-            one pack.
+            packs share, and draws the other positions, so that no recall is longer. "ab" shows all
+            results of one pack.
         extra
             The number of added items per recall, 1 to 20.
         rate
@@ -382,8 +382,8 @@ class LabPolicies(Displayed):
 
         Notes
         -----
-        "ab" needs the most recalls. It is the only valid design if items make one another redundant
-        or if positions matter. In a challenged recall, challengers replace the pack's own
+        "ab" needs the most recalls. "ab" is the only valid design if items make one another
+        redundant or if positions matter. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
         do not appear.
 
