@@ -30,7 +30,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 
 
 class Served:
-    """A server over HTTP, and what is asked of it."""
+    """A server over HTTP, and requests to it."""
 
     def __init__(self, process: Any) -> None:
         self.process = process

@@ -26,7 +26,7 @@ UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _MALFORMED = (
     IndexError,
     KeyError,
-    ValueError,
+    UnicodeDecodeError,
     TypeError,
     AttributeError,
     RecursionError,
@@ -117,7 +117,7 @@ def _count_values(file: BinaryIO, size: int) -> int:
     for group in footer.get(_ROW_GROUPS, ()):
         for column in group.get(_COLUMNS, ()):
             metadata = column[_METADATA]
-            start = min(metadata[name] for name in _OFFSETS if name in metadata)
+            start = min((metadata[name] for name in _OFFSETS if name in metadata), default=-1)
             # Polars panics, with a backtrace on stderr
             if not 0 <= start <= start + metadata[_COMPRESSED] <= size:
                 raise DatasetError(f"{file.name} is damaged: a column lies beyond its end.")

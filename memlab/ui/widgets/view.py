@@ -194,7 +194,12 @@ class _PageComm(BaseComm):
     ) -> None:
         if msg_type == "comm_msg":
             frame = _frame(data, buffers or [])
-            self._loop.add_callback(lambda: [page.send(frame) for page in list(self.open_pages)])
+            self._loop.add_callback(self._send, frame)
+
+    def _send(self, frame: bytes) -> None:
+        """Send a frame to every open page."""
+        for page in list(self.open_pages):
+            page.send(frame)
 
 
 class _LocalHandler(RequestHandler):
@@ -258,8 +263,8 @@ class _Live(_Handler, WebSocketHandler):
         except MemlabError as error:
             return self.close(1008, str(error).encode()[:120].decode(errors="ignore"))
         state, paths, buffers = self.widget.plain_state()
-        if self.ws_connection is not None:
-            _PAGES.add(self.ws_connection.stream)
+        if (stream := getattr(self.ws_connection, "stream", None)) is not None:
+            _PAGES.add(stream)
         self.send(_frame({"method": "update", "state": state, "buffer_paths": paths}, buffers))
         self.widget.comm.open_pages.add(self)
         return None
