@@ -748,7 +748,10 @@ def test_a_write_that_an_extension_may_not_make_is_refused(kind, body, error):
             {"events": (EventType("pin", "A note."),)},
             "begin with the name of its extension: worse/pin",
         ),
-        ({"events": (EventType("worse/add", "Memories.", adds=True),)}, "only memlab's own events may"),
+        (
+            {"events": (EventType("worse/add", "Memories.", adds=True),)},
+            "only memlab's own events may",
+        ),
         (
             {
                 "events": (

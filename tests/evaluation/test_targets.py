@@ -331,9 +331,7 @@ def test_scores_that_are_no_numbers_are_reported_and_never_shown():
 
 
 def test_words_are_no_scores():
-    with pytest.raises(
-        InputError, match="Column kind of the candidates has the type String"
-    ):
+    with pytest.raises(InputError, match="Column kind of the candidates has the type String"):
         evaluate(slates(kind=["fact"] * 96), ["kind"])
     with pytest.raises(InputError, match="gives values of type String"):
         evaluate(slates(kind=["fact"] * 96), [pl.col("kind").str.to_uppercase()])

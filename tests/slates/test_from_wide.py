@@ -260,7 +260,8 @@ class TestColumns:
         assert table["limit"].to_list() == [1, 1]
         assert table["at"].dt.day().to_list() == [1, 2]
         with pytest.raises(
-            DatasetError, match=r"frame, row 4 .*user is 'w', which differs from the first row of the decision"
+            DatasetError,
+            match=r"frame, row 4 .*user is 'w', which differs from the first row of the decision",
         ):
             read(frame.with_columns(user=pl.Series(list("uuuvwv"))), cluster="user")
 

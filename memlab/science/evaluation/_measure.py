@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.base.special import normal_quantile
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
@@ -986,7 +986,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 
