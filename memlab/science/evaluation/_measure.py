@@ -12,6 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.base.regression import fit_logistic, fit_ridge, predict_chance
 from memlab.kernel.base.special import normal_quantile
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
@@ -638,13 +639,9 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
     if np.ptp(reward) == 0:
         return np.full(len(points), reward[0])
     if binary:
-        from sklearn.linear_model import LogisticRegression
-
-        model = LogisticRegression(max_iter=1000).fit(features, reward)
-        return np.asarray(model.predict_proba(points)[:, 1])
-    from sklearn.linear_model import Ridge
-
-    return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(points))
+        return predict_chance(points, fit_logistic(features, reward > 0))
+    weights = fit_ridge(features, reward)
+    return points @ weights[:-1] + weights[-1]
 
 
 # Policies are compared on feedback by values, differences, gates and the number of recalls needed.
