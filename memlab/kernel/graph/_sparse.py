@@ -21,8 +21,8 @@ def order_by_number(numbers: NDArray[np.integer]) -> NDArray[np.uint32]:
 def sort_by_number(numbers: NDArray[np.integer], values: NDArray[np.integer]) -> NDArray[np.uint32]:
     """Return values below 2**32 in the order of numbers below 2**31, with ties by value.
 
-    A sort of both as one integer takes a tenth of the time of a stable ``argsort``, because NumPy sorts integers with vector
-    instructions.
+    A sort of both as one integer takes a tenth of the time of a stable ``argsort``, because NumPy sorts integers with
+    vector instructions.
     """
     keys = numbers.astype(np.int64)
     keys <<= 32
