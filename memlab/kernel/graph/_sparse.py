@@ -54,14 +54,14 @@ class SparseMatrix:
 
     def sums(self) -> Floats:
         """Return the sum of each row."""
-        return np.bincount(self.rows(), self.data, self.size)
+        return np.bincount(self.rows(), self.data, self.size).astype(np.float64, copy=False)
 
     def columns_of(self, rows: Ints) -> Ints:
         """Return the columns of the entries of some rows, row by row."""
         start, count = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
         ends = count.cumsum()
-        index = np.arange(ends[-1] if len(ends) else 0)
-        return self.columns[index + (start - ends + count).repeat(count)]
+        index = np.arange(int(count.sum()))
+        return np.asarray(self.columns[index + (start - ends + count).repeat(count)])
 
 
 def build_matrix(rows: Ints, columns: Ints, data: Floats, size: int) -> SparseMatrix:
@@ -86,7 +86,7 @@ def build_matrix(rows: Ints, columns: Ints, data: Floats, size: int) -> SparseMa
     if not first.all():
         first = np.append(True, first)
         rows, columns = rows[first], columns[first]
-        data = np.bincount(np.cumsum(first) - 1, data)
+        data = np.bincount(np.cumsum(first) - 1, data).astype(np.float64, copy=False)
     starts = np.zeros(size + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
     return SparseMatrix(starts, columns, data)

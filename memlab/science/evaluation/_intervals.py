@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AnyNumber, checked
-from memlab.kernel.base.special import log_beta, t_cdf, t_quantile
+from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
 __all__ = [
     "FEW",

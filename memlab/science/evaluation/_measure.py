@@ -12,8 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.base.regression import fit_logistic, fit_ridge, predict_chance
-from memlab.kernel.base.special import normal_quantile
+from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
@@ -37,6 +36,7 @@ from memlab.science.evaluation._tests import (
     position_p,
     redundancy_p,
 )
+from memlab.science.regression import fit_logistic, fit_ridge, predict_chance
 
 __all__ = [
     "ARM",
@@ -641,7 +641,7 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
     if binary:
         return predict_chance(points, fit_logistic(features, reward > 0))
     weights = fit_ridge(features, reward)
-    return points @ weights[:-1] + weights[-1]
+    return np.asarray(points @ weights[:-1] + weights[-1])
 
 
 # Policies are compared on feedback by values, differences, gates and the number of recalls needed.

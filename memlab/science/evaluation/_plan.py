@@ -25,8 +25,8 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.base.special import normal_quantile
 from memlab.kernel.slates import Slates
+from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duels import comparisons_begun
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing

@@ -13,7 +13,6 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.regression import fit_isotonic, fit_logistic, predict_chance
 from memlab.kernel.journal import Event
 from memlab.kernel.slates import ATTRIBUTED
 from memlab.kernel.state import (
@@ -27,6 +26,7 @@ from memlab.kernel.state import (
     list_field,
     mapping_field,
 )
+from memlab.science.regression import fit_isotonic, fit_logistic, predict_chance
 
 __all__ = [
     "MIN_PAIRS",

@@ -275,13 +275,13 @@ def _count_components(graph: SimpleGraph) -> tuple[int, int]:
     if not len(graph.nodes):
         return 0, 0
     rows, columns = graph.matrix.rows(), graph.matrix.columns
-    label, before = np.arange(len(graph.nodes)), np.empty(0)
-    # Each component has the number of its smallest node when a round changes nothing.
-    while not np.array_equal(label, before):
+    label: Ints = np.arange(len(graph.nodes))
+    # Each component has the number of its smallest node when both ends of each edge have one number.
+    while (label[rows] != label[columns]).any():
         before = label.copy()
         np.minimum.at(label, before[rows], before[columns])
-        while not np.array_equal(label, label[label]):
-            label = label[label]
+        while not np.array_equal(label, following := label[label]):
+            label = following
     sizes = np.bincount(label)
     return int(np.count_nonzero(sizes)), int(sizes.max())
 

@@ -11,10 +11,10 @@ import polars as pl
 
 from memlab.kernel.base.display import Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.base.special import beta_quantile
 from memlab.kernel.policies import Version
 from memlab.kernel.slates import read_slates
 from memlab.kernel.storage.store import Store
+from memlab.science.distributions import beta_quantile
 
 # The level of the credible intervals, the usual one.
 LEVEL = 0.95

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from memlab.kernel.base.regression import fit_isotonic, fit_logistic, fit_ridge, predict_chance
+from memlab.science.regression import fit_isotonic, fit_logistic, fit_ridge, predict_chance
 
 linear_model = pytest.importorskip("sklearn.linear_model")
 isotonic = pytest.importorskip("sklearn.isotonic")

@@ -24,6 +24,7 @@ _STIRLING = 10.0
 _TINY = 1e-300
 """Replaces a denominator of 0 in the continued fraction (Lentz's method)."""
 _EPSILON = 2.0**-53
+"""Half the distance from 1 to the next double: the relative rounding error of one operation."""
 _STEPS = 100_000
 """Maximum number of steps, which parameters of 10**9 do not reach."""
 

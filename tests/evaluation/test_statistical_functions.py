@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from memlab.kernel.base.special import (
+from memlab.science.distributions import (
     beta_quantile,
     f_tail,
     log_beta,

@@ -96,7 +96,7 @@ def predict_chance(features: Floats, weights: Floats) -> Floats:
     ndarray
         The probabilities.
     """
-    return np.exp(-np.logaddexp(0.0, -(features @ weights[:-1] + weights[-1])))
+    return np.asarray(np.exp(-np.logaddexp(0.0, -(features @ weights[:-1] + weights[-1]))))
 
 
 def fit_isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
