@@ -1,5 +1,8 @@
 """Two distributions, memlab and memlab-core, hold one package of one version."""
 
+import hashlib
+import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -109,3 +112,51 @@ def test_every_extra_that_a_message_names_exists():
     }
     named |= {name for text in texts for name in re.findall(r'require_extra\(\s*"([\w-]+)"', text)}
     assert {"mcp", "plots", "science"} <= named <= set(CORE["optional-dependencies"])
+
+
+@pytest.fixture(scope="module")
+def release():
+    spec = importlib.util.spec_from_file_location("release", ROOT / ".ci" / "release.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_descriptions_of_the_release_are_current(release):
+    for name, text in release.descriptions().items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, "run .ci/release.py --describe"
+    release.check_notice()
+    release.check_hashes()
+
+
+def test_hashes_are_of_every_file_of_a_pinned_version(release, tmp_path):
+    files = [f"hy-{PINNED['hy']}.tar.gz", f"hy-{PINNED['hy']}-py3-none-any.whl", "hy-0.1.tar.gz"]
+    for name in files:
+        (tmp_path / name).write_text(name)
+    digests = [hashlib.sha256(name.encode()).hexdigest() for name in files]
+    line = release.list_hashes(tmp_path, ["hy"]).splitlines()[-1]
+    assert line.startswith(f"hy=={PINNED['hy']} --hash=sha256:")
+    assert [digest in line for digest in digests] == [True, True, False]
+    with pytest.raises(release.ReleaseError, match="has no file of polars"):
+        release.list_hashes(tmp_path, ["hy", "polars"])
+
+
+def test_no_registry_stands_in_the_files_of_versions():
+    for name in ("constraints.txt", "constraints-hashes.txt"):
+        assert "://" not in (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rows", "status", "words"),
+    [
+        ([{"name": "hy", "version": "1", "vulns": []}], 0, "No known vulnerability in 1 packages."),
+        ([{"name": "hy", "version": "1", "vulns": [{"id": "CVE-1"}]}], 1, "hy 1: CVE-1"),
+        ([{"name": "hy", "skip_reason": "not found"}], 2, "does not know 1 of 1 packages"),
+        (None, 2, "cannot be reached (ConnectionError: no route)"),
+    ],
+)
+def test_an_audit_that_looked_nothing_up_finds_no_package_safe(release, rows, status, words):
+    answer = "" if rows is None else json.dumps({"dependencies": rows, "fixes": []})
+    line, code = release.judge_audit(answer, "Traceback\nConnectionError: no route\n")
+    assert words in line
+    assert code == status

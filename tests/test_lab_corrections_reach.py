@@ -89,7 +89,7 @@ def test_new_words_are_linked_and_what_a_person_corrected_stays():
     edited = lab.edit(2, text="The build uses make")
     assert [item.status for item in (lab[1], edited)] == ["active", "active"]
     assert lab.edges.filter(relation="similar-to").select("source", "target").rows() == [(3, 1)]
-    assert "says the same" in " ".join(edited.notes)
+    assert "states the same" in " ".join(edited.notes)
 
 
 def test_facts_and_observations_that_were_read_from_it_are_read_again():

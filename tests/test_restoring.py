@@ -162,7 +162,7 @@ def test_a_backup_of_another_lab_is_refused(folder, tmp_path):
         backup = other.io.backup().path
     with pytest.raises(InputError, match="of another lab"):
         memlab.restore(folder, backup)
-    with pytest.raises(InputError, match="is no backup"):
+    with pytest.raises(InputError, match="is not a backup"):
         memlab.restore(folder, tmp_path)
     with pytest.raises(NotALab):
         memlab.restore(tmp_path / "nowhere")

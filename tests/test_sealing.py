@@ -191,12 +191,12 @@ def test_a_damaged_segment_is_told_and_the_lab_still_opens(disk, folder, harm):
         first = next(iter(lab.io.store.journal.segments()))
     change(folder, f"{harm} {'AND' if 'WHERE' in harm else 'WHERE'} upto = {first}")
     with disk() as lab:
-        with pytest.warns(DamageWarning, match="evidence is lost"):
+        with pytest.warns(DamageWarning, match="slates are lost"):
             contents = tables(lab)
         assert contents[0].height == 4
         assert alike(contents, [frame.filter(pl.col("decision") > first) for frame in whole])
         with pytest.warns(DamageWarning):
-            assert "evidence is lost" in repr(lab.slates())
+            assert "slates are lost" in repr(lab.slates())
         assert lab.recall("goat").ids
         assert lab[1].text == SAID[0]
     checked = memlab.check(folder)

@@ -113,9 +113,10 @@ PARTS = {
     "group-terms": "memlab.subjects.lens.labels:group_terms",
     "print-terms": "memlab.subjects.lens.labels:list_lines",
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
+    "select-person": "memlab.subjects.purge.selecting:select_person",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
 }
-"""Functions of memlab's own extensions that the kernel calls by name, so that it need not import them."""
+"""Functions of memlab's own extensions that are called by name, so that their callers need not import them."""
 
 
 def load_part(name: str) -> Callable[..., Any]:

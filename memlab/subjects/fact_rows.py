@@ -1,8 +1,8 @@
 """Facts: memories that state an object (an entity) or a value of a subject and predicate.
 
 A fact has two times. It is *valid* from ``valid_from`` (or its creation) until just before
-until just before ``valid_until``. It is *known* since ``created``. Queries about an instant use the
-validity of all facts that are known now.
+``valid_until``. It is *known* since ``created``. Queries about an instant use the validity of all
+facts that are known now.
 """
 
 from __future__ import annotations

@@ -279,7 +279,7 @@ class Lab(Displayed):
     @checked
     def remember(
         self,
-        text: str | pl.DataFrame | Iterable[Any],
+        text: str | pl.DataFrame | Iterable[Mapping[Any, Any] | str],
         *,
         at: When | None = None,
         chain: bool = False,
@@ -637,7 +637,7 @@ class Lab(Displayed):
     @checked
     def feedback(
         self,
-        hit: MemoryLike | pl.DataFrame | Iterable[Any],
+        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any]],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,
@@ -1133,7 +1133,8 @@ class Lab(Displayed):
         -------
         Lab
             A lab without writes. In the past, the pack that was active then decides and the clock
-            stands still; for a viewer alone, the lab follows this one.
+            stands still. With ``viewer`` alone, the lab shows every later change of this one: its
+            memories, pack and clock.
 
         Raises
         ------

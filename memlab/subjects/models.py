@@ -270,7 +270,7 @@ class Usage:
     Attributes
     ----------
     calls
-        The number of requests to its server.
+        The number of requests to the model's server.
     tokens
         The number of tokens of prompts and answers.
     kept

@@ -239,7 +239,7 @@ def test_an_error_of_the_system_becomes_an_error_of_memlab():
     def read(path: str | Path) -> str:
         return Path(path).read_text()
 
-    with pytest.raises(LabError, match="read: the system refused it") as error:
+    with pytest.raises(LabError, match="read: the operating system reported an error") as error:
         read("nowhere/at/all")
     assert isinstance(error.value.__cause__, FileNotFoundError)
 

@@ -173,7 +173,7 @@ def test_many_links_to_one_node_leave_the_strongest():
 
 
 def test_a_bound_of_none_is_refused():
-    with pytest.raises(InputError, match="at least one edge"):
+    with pytest.raises(InputError, match="max_degree is at least 1"):
         Edges().append([0], [1], 0, 1.0, nodes=2, max_degree=0)
 
 

@@ -75,7 +75,7 @@ def test_a_migration_runs_once_and_in_one_process(folder):
 def test_a_format_that_the_tables_do_not_have_is_damage(folder):
     with closing(sqlite3.connect(folder / "journal.db")) as database:
         database.execute("PRAGMA user_version = 1")
-    with pytest.raises(DamagedLab, match="its tables are not of that format"):
+    with pytest.raises(DamagedLab, match="not the tables of format 1"):
         Journal.open(folder)
 
 

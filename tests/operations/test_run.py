@@ -275,5 +275,5 @@ def test_a_file_of_operations(lab, tmp_path):
         lab.upkeep.operations.run(path)
     path.write_text('(remember "tabs")')
     assert lab.upkeep.operations.run(path)[0].value.text == "tabs"
-    with pytest.raises(memlab.InputError, match="Cannot read"):
+    with pytest.raises(memlab.InputError, match="cannot be read"):
         lab.upkeep.operations.run(tmp_path / "nowhere.hy")

@@ -202,7 +202,7 @@ def test_invalid_trials_are_refused():
         trial(["memlab", "memlab"], WORLD)
     with pytest.raises(InputError, match="A trial simulates a World"):
         trial(["memlab", "words"], [1, 2])
-    with pytest.raises(InputError, match="all seeds must differ"):
+    with pytest.raises(InputError, match="a list of different seeds"):
         trial(["memlab", "workbench"], WORLD, seeds=[1, 1])
     with pytest.raises(UnknownName):
         trial(["memlab", "no such pack"], WORLD)

@@ -187,8 +187,8 @@ def test_every_world_has_a_description(name):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"days": 0}, "at least one day"),
-        ({"aspects": 99}, "aspects a project"),
+        ({"days": 0}, "days of a World must be at least 1"),
+        ({"aspects": 99}, "1 to 16 aspects"),
         ({"synonyms": 1.5}, "synonyms"),
         ({"phases": (Phase(0.7), Phase(0.5))}, "rising"),
         ({"packs": ((3, "memlab"),)}, "day 0"),

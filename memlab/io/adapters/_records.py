@@ -75,14 +75,14 @@ def _check_value(value: Any, where: str, depth: int) -> None:
     """Raise InputError if a value would change in a round trip through JSON."""
     # the exact types of JSON only: json.dumps itself would change keys that are numbers, and accept NaN
     if depth > _MAX_DEPTH:
-        raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels.")
+        raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels. Flatten it.")
     if value is None or isinstance(value, str | int):
         if isinstance(value, str) and _HALVES.search(value):
             raise InputError(
                 f"{where} contains a pair of UTF-16 surrogates. Decode it as UTF-16 first."
             )
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            raise InputError(f"{where} has more than {_MAX_BITS:,} bits.")
+            raise InputError(f"{where} has more than {_MAX_BITS:,} bits. Store it as a text.")
         return
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -333,8 +333,8 @@ class Records:
     """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``. If two processes write the same new path at once, both memories stay. The newer one counts, and the
-    next change of the path deletes the other.
+    ``lock``. If two processes write the same new path at once, both memories stay. The newer memory
+    counts, and the next change of the path deletes the older one.
     """
 
     def __init__(
@@ -493,7 +493,8 @@ class Records:
                     write.searched,
                 ):
                     self._check_personal(write)
-                    # without a source, so that it counts as a user's edit, which may edit a version of another process
+                    # the edit has no source, so it counts as a user's edit, which may also change a
+                    # version of another process
                     fields = {
                         name: value
                         for name, value in self._build_fields(write).items()

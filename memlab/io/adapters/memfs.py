@@ -30,7 +30,7 @@ from memlab.io.adapters._records import (
 )
 from memlab.io.formats import build_file_name
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.disk import translate_error
+from memlab.kernel.base.disk import open_regular, translate_error
 from memlab.kernel.base.printable import printable
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import MAX_TEXT_BYTES, is_blank
@@ -131,7 +131,7 @@ def read_memfs(
     """
     root = Path(folder).expanduser()
     if not root.is_dir() or root.is_symlink():
-        raise InputError(f"{root} is not a folder.")
+        raise InputError(f"{root} is not a folder. Give the folder of the memory files.")
     records = Records(lab, name, project=project)
     with records.lock:
         # at the end, `stored` has the records whose file is missing
@@ -207,7 +207,7 @@ def write_memfs(
     """
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise InputError(f"{root} is not a folder.")
+        raise InputError(f"{root} is a file or a link, not a folder. Give another path.")
     listed = listed_memories(memories)
     return copies.write_without_purge(
         lab.io.store,
@@ -247,7 +247,8 @@ def _write_pages(lab: Lab, root: Path, pages: Mapping[tuple[str, ...], str]) -> 
             skipped.append((label, "the name is not valid on every system"))
             continue
         file = root.joinpath(*path)
-        # before the file, because the process may be killed in between
+        # the export is registered before the file is written, because the process may be killed in
+        # between
         copies.register_copy(lab.io.store.journal, "export", file, begun=True)
         try:
             paths[_write_page(root, path, content)].append(label)
@@ -284,7 +285,7 @@ def _list_files(
 def _read_content(file: Path, label: str) -> str:
     """Return the content of a file; DatasetError if it is unreadable."""
     try:
-        with file.open("rb") as stream:
+        with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)
         if len(content) > 2 * MAX_TEXT_BYTES:
             raise DatasetError(

@@ -23,9 +23,9 @@ from memlab.io.formats.lab_folder import (
     read_lab,
     restore_pack,
 )
-from memlab.io.formats.lines import MAX_LINE_BYTES, MAX_LOCATIONS, Notes, decode_json
+from memlab.io.formats.lines import MAX_LINE_BYTES, MAX_LOCATIONS, Notes, check_table, decode_json
 from memlab.io.formats.messages import Message, parse_messages
-from memlab.io.formats.parquet import UNREADABLE
+from memlab.io.formats.parquet_limits import UNREADABLE, scan_parquet
 from memlab.io.formats.readers import (
     EXPORTS,
     IMPORTS,
@@ -67,6 +67,7 @@ __all__ = [
     "build_bundle_from_frame",
     "build_event_frame",
     "build_file_name",
+    "check_table",
     "compute_lab_id",
     "decode_json",
     "export_memories",
@@ -83,6 +84,7 @@ __all__ = [
     "remove_export",
     "render_memory_page",
     "restore_pack",
+    "scan_parquet",
     "split_node_name",
     "sweep_drafts",
     "write_bundle",

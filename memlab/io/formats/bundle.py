@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,6 +92,8 @@ class Bundle:
         The active pack and its history; informational.
     events
         The journal; informational.
+    queries
+        Logged queries of a person, each with ``decision``, ``at`` and ``query``; informational.
     complete
         Whether the bundle is a whole lab.
     exported
@@ -113,6 +115,7 @@ class Bundle:
     registers: Mapping[str, Any] = field(default_factory=dict)
     policies: Mapping[str, Any] | None = None
     events: pl.DataFrame | None = None
+    queries: Sequence[Mapping[str, Any]] = ()
     complete: bool = False
     exported: int = 0
     source: str = ""
@@ -173,16 +176,21 @@ def build_bundle(
     now: int,
     where: pl.Expr | None = None,
     project: str | None = None,
+    ids: Collection[int] | None = None,
+    queries: Sequence[Mapping[str, Any]] = (),
     policies: Mapping[str, Any] | None = None,
     events: pl.DataFrame | None = None,
 ) -> Bundle:
-    """Collect the memories that ``where`` and ``project`` select, and their edges.
+    """Collect the memories that ``where``, ``project`` and ``ids`` select, and their edges.
 
-    Edges among them are included. The bundle is complete if neither is given.
+    An edge is included if both nodes that it joins are. The bundle is complete if ``where``,
+    ``project`` and ``ids`` are all None.
     """
     frame, visible = state.memories(), visible_rows(state)
     selected = _select_memories(frame, where, project)
-    complete = where is None and project is None
+    if ids is not None:
+        selected = selected & frame["id"].is_in(list(ids))
+    complete = where is None and project is None and ids is None
     rows = np.arange(len(state)) if visible is None else visible
     columns = [
         pl.Series(name, state.numbers[name].values[rows]).replace(NEVER, None)
@@ -212,6 +220,7 @@ def build_bundle(
         registers=registers,
         policies=policies,
         events=events if complete else None,
+        queries=queries,
         complete=complete,
         exported=now,
         source=lab,
@@ -262,7 +271,7 @@ def _build_edges(
 
     A partial bundle has only the nodes that its edges use.
     """
-    # an edge is included if both ends are: nodes other than memories always are
+    # an edge is included if both of its nodes are; nodes other than memories always are
     edges = state.edges
     alive = np.flatnonzero(edges.alive)
     ends = {"source": edges.source[alive], "target": edges.target[alive]}

@@ -239,8 +239,9 @@ def _build_question(
 def read_longmemeval(path: str | Path) -> tuple[LabelledConversation, ...]:
     """Read the instances of a LongMemEval file.
 
-    An instance is a conversation with one question, asked at its date. Evidence are the turns marked ``has_answer``. The
-    category is the question's type, or "abstention". A ref is ``session:number``, with numbers from 1.
+    An instance is a conversation with one question, asked at its date. The evidence is the turns
+    that are marked ``has_answer``. The category is the question's type, or "abstention". A ref is
+    ``session:number``, with numbers from 1.
 
     Parameters
     ----------
@@ -374,7 +375,7 @@ def _parse_time(value: object, field: str, location: Location) -> datetime:
 # The corpus and the candidates are next to the queries or in a folder above. A query's scene is its id, or its id up to
 # the second "_"; without candidates all documents belong to one scene.
 
-# The texts have no time, so that all get the same one.
+# The texts have no time, so all get the same time.
 _AT = datetime(2024, 1, 1, tzinfo=UTC)
 _ABOVE = 2
 """Maximum number of folders between queries and corpus in the published data."""

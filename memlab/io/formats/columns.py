@@ -314,8 +314,8 @@ class Rows:
     def _speaker(self, entry: Mapping[str, Any], role: str | None, fallback: object) -> str | None:
         """Return the name or the role of an entry's speaker, or None.
 
-        Next to a role, only a proper name counts. Without a role, any text in the column of
-        speakers or of roles counts.
+        In an entry with a role, only a proper name counts as the speaker. Without a role, any text
+        in the column of speakers or of roles counts.
         """
         column = self.columns.get("speaker")
         name = entry.get(column) if column is not None else None
@@ -331,7 +331,7 @@ class Rows:
 
     def _guess(self, field: str, values: Mapping[str, list[Any]]) -> str | None:
         """Guess which column provides a field; None if no column fits."""
-        # a name alone is no proof: its values must fit, too
+        # the name of a column alone is no proof: its values must fit, too
         if field == "text":
             return self._guess_text(values)
         used = set(self.columns.values())

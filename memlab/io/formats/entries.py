@@ -96,8 +96,8 @@ def _decode_entries(raws: list[msgspec.Raw], notes: Notes) -> Entries:
 def _read_object(document: dict[str, Any], notes: Notes) -> Entries:
     """Yield the entries in a JSON object.
 
-    A conversation or a message is its own only entry. Otherwise the entries are the items of the
-    list in the object.
+    If the object is a conversation or a message, it is the only entry. Otherwise the entries are
+    the items of the list in the object.
     """
     if find_conversation(document, notes) is None and not is_message(unwrap_message(document)):
         listed = next(
@@ -272,7 +272,8 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     """Yield the rows of a CSV or TSV file; the first line names the columns.
 
     The separator is the most frequent one in the first line. A row with more cells than names, or with a cell of more than
-    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are texts and never formulas.
+    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are read as texts;
+    formulas are never evaluated.
     """
     first = head.partition("\n")[0]
     counts = Counter(letter for letter in first if letter in _DELIMITERS)

@@ -99,7 +99,8 @@ def _list_changed_params(params: Mapping[str, Any]) -> dict[str, float]:
 def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
     """Compile the pack of an export.
 
-    Raises DatasetError if there is none, NewerLab if it needs a later vocabulary.
+    Raises DatasetError if the export has no valid pack, and NewerLab if the pack needs a later
+    version of memlab.
     """
     texts, installed = policies.get("sources"), policies.get("installed", {})
     if not _is_texts(texts) or not texts or not isinstance(installed, dict):
@@ -177,7 +178,8 @@ def compute_lab_id(journal: Chronicle) -> str:
     These events contain the time of creation and the embedder. A fingerprint is computed, so a
     read-only lab has one too. Copies of a lab have the same fingerprint, and so may labs that were
     created at the same instant. An import therefore also compares text and time before it treats
-    two memories as one. Version numbers are excluded, because they distinguish versions of memlab.
+    two memories as one. The fingerprint excludes version numbers, which depend on the version of
+    memlab.
     """
     digest = hashlib.blake2b(digest_size=8)
     for event in journal.events(upto=min(2, journal.head)):

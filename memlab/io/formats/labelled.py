@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
 
 from memlab.errors import DatasetError, did_you_mean
+from memlab.io.formats.lines import check_values
 from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.disk import check_regular, open_regular
 
 __all__ = [
     "Conversation",
@@ -139,7 +142,7 @@ def load_json(path: Path, kind: str) -> object:
     ``kind`` names the expected contents in errors.
     """
     try:
-        size = path.stat().st_size
+        size = check_regular(path)
         if size > LARGEST:
             raise DatasetError(f"{path} has {size:,} bytes; the maximum for {kind} is {LARGEST:,}.")
         text = path.read_text(encoding="utf-8")
@@ -156,7 +159,7 @@ def load_json(path: Path, kind: str) -> object:
 def open_text(path: Path, kind: str) -> Iterator[TextIO]:
     """Open a text file to read line by line; DatasetError if that fails."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             yield file
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
@@ -167,21 +170,29 @@ def open_text(path: Path, kind: str) -> Iterator[TextIO]:
 def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
     """Yield number and value of each line of JSON Lines that is not blank."""
     with open_text(path, kind) as file:
-        for number, line in enumerate(file, 1):
-            if len(line) > LONGEST_LINE:
-                raise DatasetError(
-                    f"{path}, line {number}: {len(line):,} characters; {kind} in JSON Lines has one value per line."
-                )
+        for number, line in enumerate(_read_lines(file, path, kind), 1):
             if line.strip():
                 yield number, parse_json(line, path, kind, line=number)
+
+
+def _read_lines(file: TextIO, path: Path, kind: str) -> Iterator[str]:
+    """Yield the lines of a text file; DatasetError for one that is too long."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise DatasetError(
+                f"{path}, line {number}: more than {LONGEST_LINE:,} characters; {kind} has one value per line."
+            )
+        yield line
 
 
 @checked
 def digest(path: str | Path) -> str:
     """Compute the SHA-256 of a file or of a folder's data files.
 
-    For a folder it is what ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs sha256sum | sha256sum`` prints,
-    with paths sorted by bytes and without "./".
+    For a folder, it is the digest that ``find . -name '*.json*' -o -name '*.tsv' | sort | xargs
+    sha256sum | sha256sum`` prints, with paths sorted by bytes and without "./".
 
     Parameters
     ----------
@@ -208,10 +219,15 @@ def digest(path: str | Path) -> str:
     try:
         if path.is_dir():
             files = (file for file in path.rglob("*") if file.suffix in (".json", ".jsonl", ".tsv"))
-            files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            try:
+                files_by_name = sorted((file.relative_to(path).as_posix(), file) for file in files)
+            except RecursionError:
+                raise DatasetError(
+                    f"{path} has hundreds of levels of folders. Flatten it."
+                ) from None
             listed = "".join(f"{digest(file)}  {name}\n" for name, file in files_by_name)
             return hashlib.sha256(listed.encode()).hexdigest()
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from error
@@ -255,8 +271,9 @@ def check_digest(path: str | Path, expected: str) -> str:
 def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> object:
     """Return a JSON value; DatasetError with line and column of a fault.
 
-    ``line`` is the number of the line for JSON Lines.
+    For JSON Lines, ``line`` is the number of the line in the file, for error messages.
     """
+    check_values(text.count(","), path.name)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -264,7 +281,7 @@ def parse_json(text: str, path: Path, kind: str, *, line: int | None = None) -> 
         raise DatasetError(
             f"{path}, line {at}, column {error.colno}: not JSON: {error.msg}."
         ) from error
-    except ValueError as error:  # an integer of thousands of digits
+    except ValueError as error:  # Python refuses an integer of thousands of digits
         raise DatasetError(f"{path} is not {kind}: {error}.") from error
     except RecursionError as error:
         raise DatasetError(f"{path} is nested too deeply to be {kind}.") from error
@@ -314,7 +331,7 @@ class Turn:
     caption
         Description of a picture in the message.
     role
-        Role in a chat: user, assistant or tool; empty among people.
+        Role in a chat: user, assistant or tool; empty in a conversation between people.
 
     Examples
     --------
@@ -512,7 +529,7 @@ class Question:
     def answerable(self) -> bool:
         """Whether the conversation contains an answer.
 
-        Category 5 of LoCoMo and questions of abstention have none.
+        Questions of LoCoMo's category 5 and questions of abstention have no answer.
 
         >>> Question("When did Ida climb K2?", 5, ("D1:1",)).answerable
         False
@@ -648,7 +665,8 @@ def _read_csv(path: Path) -> Iterator[tuple[int, object]]:
     """Yield the rows of a CSV file with their line numbers."""
     with open_text(path, "a file of questions") as file:
         try:
-            reader = csv.DictReader(file, strict=True)
+            lines = _read_lines(file, path, "a file of questions")
+            reader = csv.DictReader(lines, strict=True)
             for row in reader:
                 if None in row:
                     raise DatasetError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import stat
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from memlab.errors import DatasetError, InputError
+from memlab.kernel.base.disk import open_regular
 
 __all__ = [
     "MAX_DOCUMENT_BYTES",
@@ -20,6 +20,8 @@ __all__ = [
     "MAX_LOCATIONS",
     "Lines",
     "Notes",
+    "check_table",
+    "check_values",
     "decode_json",
     "decode_line",
     "read_document",
@@ -80,8 +82,16 @@ MAX_LINE_BYTES = 16 << 20
 MAX_DOCUMENT_BYTES = 1 << 30
 """Maximum bytes of a JSON document, which is read at once and held in memory."""
 
+MAX_TABLE_BYTES = 1 << 29
+"""Maximum bytes of a log as CSV or JSON Lines, which Polars reads at once; Parquet has no such limit."""
+
+MAX_VALUES = 20_000_000
+"""Maximum commas of a JSON text: a list of so many short values takes more than a gigabyte."""
+
 # Bytes that decide the format of a file: 64 kB contain several messages.
 _HEAD = 1 << 16
+# The first bytes of gzip, zstd and zlib, which Polars decompresses without a limit.
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x78\x01", b"\x78\x9c", b"\x78\xda")
 # Bytes of a long line that are skipped at a time.
 _PIECE = 1 << 20
 # Byte order marks. The mark of UTF-32 begins with that of UTF-16, so that it comes first.
@@ -99,9 +109,7 @@ def read_start(path: Path) -> str:
     Raises InputError if it is not a regular file, DatasetError if it is binary.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # reading a pipe could block
-            raise InputError(f"{path} is not a regular file.")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(_HEAD)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
@@ -123,7 +131,8 @@ def read_document(path: Path) -> bytes:
             f"{path.name} has {size:,} bytes; the maximum for a JSON document is {MAX_DOCUMENT_BYTES:,}. "
             "Convert it to JSON Lines, one value per line, which has no maximum."
         )
-    data = path.read_bytes()
+    with open_regular(path) as file:
+        data = file.read()
     wide = next((name for mark, name in _MARKS if data.startswith(mark)), None)
     if wide is None:
         return data.removeprefix(codecs.BOM_UTF8)
@@ -133,6 +142,20 @@ def read_document(path: Path) -> bytes:
         raise DatasetError(
             f"{path.name} is not {wide.upper()} as its byte order mark says: invalid byte at {error.start}."
         ) from None
+
+
+def check_table(path: Path) -> None:
+    """Raise DatasetError for a text table that Polars would decode to too much, such as a compressed one."""
+    with open_regular(path) as file:
+        head = file.readline(MAX_LINE_BYTES // 16 + 1)
+        size = file.seek(0, 2)
+    if head.startswith(_COMPRESSED):
+        raise DatasetError(f"{path.name} is compressed. Decompress it first.")
+    if size > MAX_TABLE_BYTES or len(head) > MAX_LINE_BYTES // 16:
+        raise DatasetError(
+            f"{path.name} has {size:,} bytes, {len(head):,} of them in its first line; the maximum is "
+            f"{MAX_TABLE_BYTES:,}, and {MAX_LINE_BYTES // 16:,} in the first line. Convert it to Parquet."
+        )
 
 
 def decode_line(line: bytes, notes: Notes) -> str:
@@ -171,7 +194,7 @@ class Lines:
         return self.done
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
-        with self.path.open("rb") as file:
+        with open_regular(self.path) as file:
             mark = file.read(4)
             wide = next((name for bom, name in _MARKS if mark.startswith(bom)), None)
             file.seek(3 if mark.startswith(codecs.BOM_UTF8) else 0)
@@ -238,7 +261,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file that are not blank, with their numbers from 1."""
     _check_size(path, MAX_EXPORT_BYTES)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             number = 0
             while line := file.readline(_MOST_LINE + 1):
                 number += 1
@@ -259,6 +282,7 @@ def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
 
     Raises DatasetError with line and column of the first error. ``type`` is a type of msgspec.
     """
+    check_values(data.count(b","), source)
     try:
         return msgspec.json.decode(data, type=type)
     except msgspec.DecodeError as error:
@@ -280,11 +304,21 @@ def decode_json(data: bytes, source: str, line: int, type: Any = Any) -> Any:
         raise DatasetError(f"{source}, line {line}: The JSON is nested too deeply.") from None
 
 
+def check_values(commas: int, source: str) -> None:
+    """Raise DatasetError if a JSON text has too many commas to be decoded at once."""
+    if commas > MAX_VALUES:
+        raise DatasetError(
+            f"{source} has {commas:,} commas; the maximum of a JSON document is {MAX_VALUES:,}. "
+            "Convert it to JSON Lines, one value per line."
+        )
+
+
 def _read_file(path: Path, max_bytes: int) -> bytes:
     """Return the bytes of a file; DatasetError if it is too large or unreadable."""
     _check_size(path, max_bytes)
     try:
-        return path.read_bytes()
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}.") from None
 

@@ -10,7 +10,7 @@ import msgspec
 
 from memlab.errors import InputError, UnknownName
 from memlab.io.formats.lines import Notes
-from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.schema import ROLES as WORDS
 from memlab.kernel.schema import infer_role
 
@@ -26,7 +26,7 @@ __all__ = [
     "unwrap_message",
 ]
 
-# Words of the protocols for roles: OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
+# The words for roles in the protocols of OpenAI, Anthropic, LangChain, Gemini, ShareGPT.
 _ROLES = {
     "user": "user",
     "human": "user",
@@ -54,7 +54,7 @@ OBJECT = (dict, Mapping)
 _DEEPEST = 8
 _CALLING = frozenset(("tool_calls", "additional_kwargs", "function_call"))
 """Fields with tool calls, next to the content."""
-# Types of parts that are tool calls, and that are thoughts of a model.
+# Types of parts that are calls of tools, and types of parts that are thoughts of a model.
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
 
@@ -102,7 +102,8 @@ def parse_role(value: object) -> str | None:
 def to_mapping(message: object) -> Mapping[str, Any] | None:
     """Convert a message object of a client library to a mapping; None if unknown.
 
-    It has ``model_dump``, or ``content`` with ``type`` or ``role``.
+    A known object has a method ``model_dump``, or the attribute ``content`` with ``type`` or
+    ``role``.
     """
     dump = getattr(message, "model_dump", None)
     if callable(dump):
@@ -230,7 +231,7 @@ def _build_call(call: Mapping[str, Any]) -> Piece:
 
 # -- messages of a caller ----------------------------------------------------------------------------------------------
 
-# For a quick test whether a message has any field of its role.
+# All fields of these roles, for a quick test whether a message has any of them.
 _NAMES = frozenset(ROLES)
 _SILENT = frozenset(("content", "tool_calls", "function_call"))
 """Fields that a message without words may have."""
@@ -259,7 +260,8 @@ class Message:
     speaker
         Name of a person among several; "I" in the text is this person.
     index
-        Index of the caller's message. Several messages may share one, because each result of a tool is a message.
+        Index of the caller's message. Several messages may share an index, because each result of a
+        tool becomes a message of its own.
     """
 
     role: str
@@ -290,11 +292,10 @@ def parse_messages(messages: Any, role: str | None = None) -> list[Message]:
         raise InputError(
             f"Messages must be a text, or a list of texts and dicts with role and content, not {describe_value(messages)}."
         )
-    items = Called(list, "messages")(messages)
     notes = Notes("messages")
     return [
         message
-        for index, item in enumerate(items)
+        for index, item in enumerate(iterate(messages, "messages"))
         for message in _parse_message(item, index, role, notes)
     ]
 

@@ -15,17 +15,18 @@ import polars as pl
 from memlab.errors import DatasetError
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.lines import MAX_EXPORT_BYTES, decode_json
+from memlab.io.formats.parquet_limits import UNREADABLE, scan_parquet
 from memlab.io.formats.records import (
     Record,
     build_bundle_from_records,
     check_fields,
     export_records,
 )
+from memlab.kernel.base.disk import check_regular
 from memlab.kernel.schema import MEMORY
 
 __all__ = [
     "MANIFEST",
-    "UNREADABLE",
     "is_parquet_export",
     "read_parquet",
     "write_parquet_file",
@@ -40,10 +41,6 @@ _KEY = "memlab"
 _TABLES = {"memory": "memories", "edge": "edges", "event": "events"}
 # Other tools show such a column as dates.
 _STAMP = pl.Datetime("us", "UTC")
-UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
-"""Errors of Polars for a damaged file; a panic does not derive from Exception."""
-# Maximum rows of a table, because a small compressed file may claim billions of equal rows.
-_MAX_ROWS = 20_000_000
 
 
 def write_parquet_folder(bundle: Bundle, folder: Path) -> None:
@@ -99,6 +96,7 @@ def is_parquet_export(path: Path, start: str) -> bool:
         return (path / MANIFEST).is_file() and (path / "memories.parquet").is_file()
     if path.suffix.lower() != ".parquet":
         return False
+    check_regular(path)
     try:
         return _KEY in pl.read_parquet_metadata(path)
     except (*UNREADABLE, UnicodeDecodeError) as error:
@@ -131,11 +129,7 @@ def _read_table(path: Path) -> pl.DataFrame:
         raise DatasetError(
             f"{path.name} has {path.stat().st_size:,} bytes; the maximum is {MAX_EXPORT_BYTES:,}."
         )
-    scan = pl.scan_parquet(path, glob=False)
-    rows = int(scan.select(pl.len()).collect().item())
-    if rows > _MAX_ROWS:
-        raise DatasetError(f"{path.name} has {rows:,} rows; the maximum is {_MAX_ROWS:,}.")
-    return scan.collect()
+    return scan_parquet(path).collect()
 
 
 def _select_table(frame: pl.DataFrame, kind: str, source: str) -> pl.DataFrame:
@@ -157,7 +151,7 @@ def _read_manifest(path: Path, source: str) -> list[Any]:
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
         raise DatasetError(
-            f'{source}: Its metadata has no "{_KEY}", so it is not an export of a lab.'
+            f'{source}: The metadata of the file has no "{_KEY}", so it is not an export of a lab.'
         )
     about = decode_json(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-import polars as pl
 
 from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
 from memlab.io.formats.bundle import Bundle
@@ -28,6 +27,7 @@ from memlab.io.formats.labelled import LabelledConversation
 from memlab.io.formats.lines import Lines, Notes, read_start
 from memlab.io.formats.locomo import read_locomo
 from memlab.io.formats.parquet import is_parquet_export, read_parquet, write_parquet_file
+from memlab.io.formats.parquet_limits import scan_parquet
 from memlab.io.formats.prose import find_speakers, parse_log, parse_notes
 from memlab.io.formats.text_formats import (
     is_jsonl_export,
@@ -306,7 +306,7 @@ def _read_entries(file: File, options: Options) -> Source:
     """
     notes, suffix = file.notes, file.suffix
     if suffix == ".parquet":
-        frame = pl.scan_parquet(file.path, glob=False)
+        frame = scan_parquet(file.path)
         return build_source(notes, read_frame(frame), options, file.default_session, unit="row")
     if suffix in _SHEETS:
         return _read_sheet(file, options)
@@ -479,7 +479,8 @@ def find_reader(
 ) -> Reader | None:
     """Return the reader of the file or folder at ``path``; None if no format matches.
 
-    ``format`` names a reader directly. With ``start``, the beginning of the file, only formats of rows are considered.
+    ``format`` names a reader directly. If ``start``, the beginning of the file, is given, only
+    formats that contain rows are considered.
     """
     if format is not None:
         return READERS[format]

@@ -50,7 +50,8 @@ _FIRST, _LAST = (
 _MICROS = re.compile(r"-?[0-9]{1,19}us")
 # Bound of 64-bit integers, the type of ids and instants.
 _INT64 = 2**63
-# Bounds the memory that a hostile file can claim; a lab of a million memories has a quarter of it.
+# Maximum records of a file, which bounds the memory that a hostile file can claim. A lab of a
+# million memories has a quarter of this number.
 MAX_RECORDS = 20_000_000
 
 
@@ -87,7 +88,7 @@ def parse_time(value: object) -> int:
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
     if not -_INT64 < micros < _INT64:
-        raise InputError(f"{value} exceeds 64 bits of microseconds.")
+        raise InputError(f"The instant {value} exceeds 64 bits of microseconds.")
     return micros
 
 
@@ -112,7 +113,8 @@ def export_memories(memories: pl.DataFrame) -> Iterator[dict[str, Any]]:
 def export_records(bundle: Bundle) -> Iterator[Record]:
     """Yield the records of a bundle in the order of an export.
 
-    Their order is header, memories, nodes, edges, registers, policies: a reader knows a node before an edge names it.
+    Their order is header, memories, nodes, edges, registers, queries, policies: a reader knows a node before an edge
+    names it.
     """
     yield Record(
         "memlab",
@@ -143,6 +145,8 @@ def export_records(bundle: Bundle) -> Iterator[Record]:
         )
     for name, dumped in bundle.registers.items():
         yield Record("register", {"name": name, **_dump_fields(dumped)})
+    for query in bundle.queries:
+        yield Record("query", {**query, "at": format_time(query["at"])})
     if bundle.policies is not None:
         yield Record("policies", dict(bundle.policies))
 
@@ -170,7 +174,8 @@ def _round_trip_json(value: Any) -> Any:
 class Wrong(InputError):
     """An invalid value in a record; ``at`` adds the location in the file.
 
-    The caller that knows the location turns it into a DatasetError, by ``at``.
+    A caller that knows the location of the record converts this error into a DatasetError by
+    ``at``.
     """
 
     def __init__(self, problem: str, field: str = "") -> None:
@@ -193,7 +198,7 @@ def _expect(fits: bool, expected: str, value: object, field: str) -> None:
 
 def check_column_value(name: str, value: Any) -> Any:
     """Convert a value to the type of a memory column; raise Wrong if it is invalid."""
-    # id and uses are columns of an export without a declaration in the schema
+    # an export also has the columns id and uses, which the schema does not declare
     if value is None:
         return [] if name in _LISTS else None
     if name == "id":
@@ -274,6 +279,7 @@ class _Records:
             "nodes": self._add_nodes,
             "register": self._add_register,
             "policies": self._add_policies,
+            "query": self._skip_query,
         }
         if record.kind not in kinds:
             raise Wrong(f'There is no record "{record.kind}". {did_you_mean(record.kind, kinds)}')
@@ -364,6 +370,9 @@ class _Records:
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
             raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
 
+    def _skip_query(self, fields: dict[str, Any], location: str) -> None:
+        """Skip a logged query, which is exported for the person who asked it."""
+
     def _add_policies(self, fields: dict[str, Any], location: str) -> None:
         """Store the fields of the record of policies."""
         self.policies = fields
@@ -371,12 +380,14 @@ class _Records:
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
     """Check records and build a bundle; DatasetError if one is invalid."""
-    # counts and ends of edges are checked last, because an edge may precede its memories
+    # the counts, and the ends of edges, are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):
         try:
             if number >= MAX_RECORDS:
-                raise Wrong(f"There are more than {MAX_RECORDS:,} records.")
+                raise Wrong(
+                    f"The file has more than {MAX_RECORDS:,} records. Export parts of the lab."
+                )
             rows.add(record)
         except Wrong as problem:
             raise problem.at(source, record.location) from None

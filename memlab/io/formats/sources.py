@@ -41,7 +41,7 @@ from memlab.io.formats.readers import (
     read_entries,
     read_start_of_path,
 )
-from memlab.kernel.base.arguments import Called, describe_value
+from memlab.kernel.base.arguments import Called, describe_value, iterate
 from memlab.kernel.base.disk import sync, translate_error
 from memlab.kernel.privacy import is_sensitive
 
@@ -56,8 +56,13 @@ __all__ = [
     "write_bundle",
 ]
 
-# Marks the end of an iterator: an item may be None.
-_END = object()
+MAX_FILES = 200_000
+"""Maximum files of a folder, readable or not; the largest collection of notes we know has a tenth."""
+
+# Levels of folders; os.walk calls itself for each, up to Python's limit of 1,000.
+_MAX_LEVELS = 64
+# Items in sequence that are no rows, after which an iterable is refused: it may have no end.
+_MAX_UNKNOWN = 1_000
 
 # -- files --------------------------------------------------------------------------------------------------------
 
@@ -91,8 +96,8 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
 def read_folder(folder: Path, options: Options) -> Iterator[Source]:
     """Yield each readable file of a folder by name; a BEAM folder is one source.
 
-    Links are not followed; hidden files and files of secrets are not read. These, and files of unknown format, are counted
-    in the notes of a last source without rows.
+    Links are not followed; hidden files and files of secrets are not read. The notes of a final
+    source without rows count these files and files of unknown format.
     """
     if options.format == "beam" or (options.format is None and is_beam(folder, "")):
         yield read_beam_folder(
@@ -117,8 +122,16 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
 
 def list_files(folder: Path, notes: Notes) -> Iterator[Path]:
     """Yield the regular files below a folder that have a known suffix, sorted."""
-    suffixes = list_suffixes()
+    suffixes, count = list_suffixes(), 0
     for parent, folders, files in os.walk(folder):
+        count += len(files)
+        if count > MAX_FILES:
+            raise DatasetError(
+                f"{folder} has more than {MAX_FILES:,} files. Load its folders one by one."
+            )
+        if len(Path(parent).parts) - len(folder.parts) >= _MAX_LEVELS:
+            notes.left_out[f"folder below {_MAX_LEVELS} others"] += len(folders)
+            folders.clear()
         links = [name for name in folders if Path(parent, name).is_symlink()]
         hidden = [name for name in folders if name.startswith(".")]
         folders[:] = sorted(set(folders).difference(links, hidden))
@@ -162,17 +175,22 @@ def read_object(x: Any, options: Options) -> Source:
 
 def _convert_items(items: Iterable[Any], notes: Notes) -> Entries:
     """Yield the items of an iterable as numbered entries; skip invalid ones."""
-    following = Called(iter, "load")(items)
-    number = 0
-    while (item := Called(next, "load")(following, _END)) is not _END:
-        number += 1
+    unknown = 0
+    for number, item in enumerate(iterate(items, "load"), 1):
         if isinstance(item, str):
             yield number, {"text": item}
             continue
         entry = item if isinstance(item, Mapping) else Called(to_mapping, "load")(item)
         if entry is None:
             notes.skip(number, "neither a message nor a row", describe_value(item))
+            unknown += 1
+            if unknown == _MAX_UNKNOWN:
+                raise InputError(
+                    f"Item {number:,} and the {unknown - 1:,} before it are neither messages nor rows. "
+                    "Pass a list of messages or rows."
+                )
         else:
+            unknown = 0
             yield number, dict(Called(dict, "load")(entry))
 
 

@@ -14,7 +14,8 @@ from memlab.errors import InputError, require_extra
 from memlab.io.serving._connection import SHORTEST_TOKEN, Client, check_token, read_clients
 from memlab.io.serving._connection import describe_error as describe_error  # for tests
 from memlab.io.serving._connection import restore_error as restore_error  # for tests
-from memlab.kernel.base.arguments import Within, checked
+from memlab.io.serving.audit import AuditLog, read_audit_log
+from memlab.kernel.base.arguments import Count, Within, checked
 from memlab.subjects.identity import Role
 from memlab.subjects.lab import Lab
 from memlab.subjects.loopback import HOST, new_token
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
 
     from memlab.io.serving.remote import RemoteLab
 
-__all__ = ["SHORTEST_TOKEN", "connect", "lab_server", "serve_http", "serve_stdio"]
+__all__ = [
+    "SHORTEST_TOKEN",
+    "connect",
+    "lab_server",
+    "read_audit_log",
+    "serve_http",
+    "serve_root",
+    "serve_stdio",
+]
 
 
 @checked
@@ -81,9 +90,10 @@ def lab_server(
         from memlab.io.serving._connection import Connection
         from memlab.io.serving._server import build_server
 
-    return build_server(
-        Connection.from_lab(lab, project=project, viewer=viewer, session=session, role=role)
+    connection = Connection.from_lab(
+        lab, project=project, viewer=viewer, session=session, role=role
     )
+    return build_server(lambda _: connection, can_write=connection.can_write)
 
 
 @checked
@@ -97,7 +107,7 @@ def serve_stdio(
 ) -> None:
     """Serve a lab over standard input and output until the input ends.
 
-    A signal ends the process at once; every acknowledged write is on disk.
+    A signal ends the process at once; every acknowledged write is on disk already.
 
     Parameters
     ----------
@@ -132,6 +142,7 @@ def serve_http(
     viewer: str | None = None,
     role: Role = "owner",
     clients: str | Path | None = None,
+    audit: bool = True,
     tell: Callable[[str, str], object] = print,
 ) -> None:
     """Serve a lab over HTTP on this machine until the process is interrupted.
@@ -153,6 +164,9 @@ def serve_http(
     clients
         Path of a TOML file with a table per client, such as ``[coder]``, which has ``token``, ``role`` and optionally
         ``viewer`` (default: "agent:coder") and ``project``. It replaces the other arguments about clients.
+    audit
+        Whether to log client, call, ids and outcome in the lab's folder; `read_audit_log` reads the log. A lab in memory
+        has none.
     tell
         Function that is called with the address and the common token (empty with ``clients``) before requests are
         accepted.
@@ -180,16 +194,77 @@ def serve_http(
     accepted = (
         [Client(common, role, viewer, project)] if clients is None else read_clients(Path(clients))
     )
-    servers = {
-        client.token: lab_server(
-            lab, project=client.project, viewer=client.viewer, role=client.role
-        )
-        for client in accepted
-    }
-    from memlab.io.serving._server import run_http
+    with require_extra("mcp", "memlab serve"):
+        from memlab.io.serving._doors import LabDoor
+        from memlab.io.serving._server import run_http
 
+    folder = lab.io.path
+    log = AuditLog(folder) if audit and folder is not None else None
     shared = common if clients is None else ""
-    run_http(servers, host=host, port=port, tell=lambda url: tell(url, shared))
+    run_http(LabDoor(lab, accepted, log), host=host, port=port, tell=lambda url: tell(url, shared))
+
+
+@checked
+def serve_root(
+    root: str | Path,
+    *,
+    host: str = HOST,
+    port: int = 0,
+    clients: str | Path | None = None,
+    capacity: Count | None = None,
+    audit: bool = True,
+    tell: Callable[[str], object] = print,
+) -> None:
+    """Serve the labs of a folder over HTTP on this machine, with tokens for each.
+
+    The token of a request decides which lab answers. A lab is opened, and created if it does not exist, by the first
+    request for it. Few labs are open at a time.
+
+    Parameters
+    ----------
+    root
+        The folder of the labs.
+    host
+        Address to listen on; it must be a loopback address.
+    port
+        Port to listen on; 0 lets the system choose one.
+    clients
+        Path of a TOML file with a table per client, such as ``[ada]``, which has ``token`` and ``role``, and optionally
+        ``lab`` (default: the folder "ada" in ``root``), ``viewer`` and ``project``. It is read again when it changes.
+        Default: clients.toml in ``root``.
+    capacity
+        Number of labs that are open at a time. Default: as many as the limit of open files permits, at most 64.
+    audit
+        Whether to log client, call, ids and outcome in the folder of each lab, and refused logins in ``root``.
+    tell
+        Function that is called with the address before requests are accepted.
+
+    Raises
+    ------
+    InputError
+        If ``root`` is no folder, the port is in use, other machines can reach the address, or the file of clients is
+        invalid or readable by other users.
+    MissingExtra
+        If the package ``mcp`` is not installed.
+
+    Examples
+    --------
+    >>> serve_root("labs", port=8765)  # doctest: +SKIP
+    http://127.0.0.1:8765/mcp
+    """
+    with require_extra("mcp", "memlab serve"):
+        from memlab.io.serving._doors import RootDoor, default_capacity
+        from memlab.io.serving._server import run_http
+
+    folder = Path(root)
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is not a folder. Create it, with a file clients.toml that lists the clients."
+        )
+    path = folder / "clients.toml" if clients is None else Path(clients)
+    if capacity is None:
+        capacity = default_capacity()
+    run_http(RootDoor(folder, path, capacity, audit=audit), host=host, port=port, tell=tell)
 
 
 @checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,8 +13,17 @@ from pathlib import Path
 from typing import Any, Self
 
 import memlab.errors
-from memlab.errors import InputError, MemlabError, MissingExtra, UnknownName, did_you_mean
+from memlab.errors import (
+    InputError,
+    LabError,
+    MemlabError,
+    MissingExtra,
+    UnknownName,
+    did_you_mean,
+)
+from memlab.io.serving.audit import AuditLog
 from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.disk import open_regular
 from memlab.kernel.base.printable import printable
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
@@ -49,11 +59,14 @@ class Connection:
         The lab as the viewer sees it; lookups by name or number use it.
     identity
         Viewer, project, session and role of the client.
+    audit
+        The audit log of the server, or None.
     """
 
     lab: Lab
     visible: Lab
     identity: Identity
+    audit: AuditLog | None = None
 
     @classmethod
     def from_lab(
@@ -64,10 +77,21 @@ class Connection:
         viewer: str | None,
         session: str | None,
         role: str = "owner",
+        audit: AuditLog | None = None,
     ) -> Self:
         """Return a connection to ``lab``; InputError for an invalid viewer or role."""
         identity = Identity(viewer, project, session, role)
-        return cls(lab, lab if viewer is None else lab.at(viewer=viewer), identity)
+        return cls(lab, lab if viewer is None else lab.at(viewer=viewer), identity, audit)
+
+    def log(self, call: str, ids: Sequence[int] = (), outcome: str = "ok") -> None:
+        """Add a call to the audit log, if there is one; raise LabError if the write fails."""
+        if self.audit is not None:
+            try:
+                self.audit.record(self.viewer or self.identity.role, call, ids, outcome)
+            except OSError as error:
+                raise LabError(
+                    f"The call cannot be written to the audit log: {error.strerror}."
+                ) from None
 
     @property
     def project(self) -> str | None:
@@ -136,30 +160,37 @@ class Connection:
 SHORTEST_TOKEN = 16
 """Minimum number of characters of a token that a user chooses: 16 random letters have 75 bits."""
 # Keys of a client's table.
-_KEYS = ("token", "role", "viewer", "project")
+_KEYS = ("token", "role", "viewer", "project", "lab")
+# The name of a lab's folder within the folder of labs. Such a name cannot lead to another place.
+_LAB_NAME = re.compile(r"\w[\w. -]{0,100}")
 # A file of clients has about 100 bytes for each; 1 MiB bounds what a wrong path can read.
 _MAX_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Client:
-    """A client that may connect over HTTP: its token, role, viewer and project."""
+    """A client that may connect over HTTP: its token, role, viewer and project.
+
+    ``lab`` is the name of the folder of its lab, if a server serves several labs.
+    """
 
     token: str
     role: Role
     viewer: str | None
     project: str | None
+    lab: str = ""
 
 
-def read_clients(path: Path) -> list[Client]:
+def read_clients(path: Path, *, labs: bool = False) -> list[Client]:
     """Read a TOML file with one table per client: token, role, viewer, project.
 
-    ``viewer`` and ``project`` are optional; the table ``[coder]`` has the viewer "agent:coder" by default. Raises
-    InputError if the file cannot be read or parsed, if other users of the machine can read it, or if two clients have
-    the same token.
+    ``viewer`` and ``project`` are optional; the table ``[coder]`` has the viewer "agent:coder" by default. With
+    ``labs``, a table may also name the folder of its ``lab``, which is the name of the table by default, and the
+    default viewer is None. Raises InputError if the file cannot be read or parsed, if other users of the machine can
+    read it, or if two clients have the same token.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             # the permissions of the open file: the path could lead to another file a moment later
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise InputError(
@@ -172,7 +203,9 @@ def read_clients(path: Path) -> list[Client]:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path} is not valid TOML: {error}") from None
-    clients = [_parse_client(f"{path}, [{name}]", name, table) for name, table in tables.items()]
+    clients = [
+        _parse_client(f"{path}, [{name}]", name, table, labs=labs) for name, table in tables.items()
+    ]
     if not clients:
         raise InputError(
             f'{path} defines no client. Add a table for each, such as [coder] with token = "..." and role.'
@@ -182,7 +215,8 @@ def read_clients(path: Path) -> list[Client]:
     return clients
 
 
-def _parse_client(where: str, name: str, table: Any) -> Client:
+# Complex because each key of a table has its own fault.
+def _parse_client(where: str, name: str, table: Any, *, labs: bool) -> Client:
     """Parse one client's table; ``where`` is the prefix of error messages."""
     if not isinstance(table, Mapping):
         raise InputError(
@@ -201,9 +235,15 @@ def _parse_client(where: str, name: str, table: Any) -> Client:
     if table["role"] not in ROLES:
         raise UnknownName("role", table["role"], ROLES)
     check_token(table["token"], where)
-    return Client(
-        table["token"], table["role"], table.get("viewer", f"agent:{name}"), table.get("project")
-    )
+    lab = table.get("lab", name) if labs else ""
+    if "lab" in table and not labs:
+        raise InputError(f"{where}: the key lab is allowed only with memlab serve --root FOLDER.")
+    if labs and _LAB_NAME.fullmatch(lab) is None:
+        raise InputError(
+            f"{where}: {describe_value(lab)} is not the name of a lab's folder. Use letters, digits, spaces, dots, hyphens."
+        )
+    viewer = table.get("viewer", None if labs else f"agent:{name}")
+    return Client(table["token"], table["role"], viewer, table.get("project"), lab)
 
 
 def check_token(token: str, where: str) -> None:
@@ -269,7 +309,7 @@ _CLASSES: dict[str, type[MemlabError]] = {
     for name in memlab.errors.__all__
     if isinstance(value := getattr(memlab.errors, name), type)
     and issubclass(value, MemlabError)
-    # its constructor takes three names, and its advice concerns the server's machine
+    # MissingExtra takes three names, and its advice concerns the server's machine
     and value is not MissingExtra
 }
 # Characters of a message that a client accepts: three times the longest error, that of a policy with its source.

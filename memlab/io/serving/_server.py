@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -34,17 +39,18 @@ from memlab.errors import (
     UnknownName,
     did_you_mean,
 )
-from memlab.io.serving._connection import NOTE, Connection, describe_error
+from memlab.io.serving._connection import NOTE, Client, Connection, describe_error
 from memlab.io.serving._resources import FIXED, NAMED, read_resource
+from memlab.io.serving.audit import list_ids
 from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faults
 from memlab.io.serving.tools import TOOLS, Reply, Tool
 from memlab.kernel.base.printable import printable
 from memlab.kernel.version import __version__
-from memlab.subjects.loopback import is_same_token, open_socket, own_host_names
+from memlab.subjects.loopback import open_socket, own_host_names
 
-__all__ = ["build_server", "run_http", "run_stdio"]
+__all__ = ["Door", "build_server", "run_http", "run_stdio"]
 
-# Hosts show this to a model at the start of a session: when to call which tool.
+# Instructions that a host shows to a model at the start of a session: when to call which tool.
 _INSTRUCTIONS = (
     "The long-term memory of an agent. Call `context` at the start of a task; `recall` before you answer about the user "
     "or earlier work; `remember` when you learn something lasting or are corrected; `feedback` after an answer that "
@@ -54,13 +60,14 @@ _INSTRUCTIONS = (
 Context = ServerRequestContext[Any]
 
 
-def build_server(connection: Connection) -> Server[Any]:
-    """Create an MCP server for a connection, independent of any transport.
+def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> Server[Any]:
+    """Create an MCP server that is independent of any transport.
 
-    Calls run in threads, so that a long one does not delay the others; the lab's lock orders them.
+    ``find`` returns the connection of a request. Calls run in threads, so that a long call does not
+    delay the others; the lab's lock orders them.
     """
     # A client sees no tool that it may not use, so that a model does not try it.
-    tools = {tool.name: tool for tool in TOOLS if connection.can_write or not tool.writes}
+    tools = {tool.name: tool for tool in TOOLS if can_write or not tool.writes}
     declared = {name: _declare_tool(tool) for name, tool in tools.items()}
 
     async def list_tools(
@@ -73,21 +80,16 @@ def build_server(connection: Connection) -> Server[Any]:
         """Return the input schema of a tool, or None for an unknown tool."""
         return declared[name].input_schema if name in declared else None
 
-    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         """Call a tool; return an error of memlab as a refused result."""
-        if params.name not in tools:
-            return _refuse(_unknown_tool(connection, params.name[:100], list(tools)))
-        tool = tools[params.name]
+        connection = find(context)
         try:
-            arguments = tool.form.model_validate(params.arguments or {})
-        except ValidationError as error:
-            return _refuse(InputError(describe_faults(error, tool.form)), tool.name)
-        try:
-            reply: Reply = await _run_in_thread(tool.run, connection, arguments)
+            answer, text = await _run_in_thread(_call_tool, connection, tools, params)
         except MemlabError as error:
-            return _refuse(error, tool.name)
-        answer = reply.answer.model_dump(mode="json", exclude_defaults=True)
-        return types.CallToolResult(content=[_text(reply.text)], structured_content=answer)
+            return _refuse(error, params.name if params.name in tools else None)
+        return types.CallToolResult(content=[_text(text)], structured_content=answer)
 
     async def list_resources(
         _: Context, __: types.PaginatedRequestParams | None
@@ -122,12 +124,12 @@ def build_server(connection: Connection) -> Server[Any]:
         )
 
     async def answer_read(
-        _: Context, params: types.ReadResourceRequestParams
+        context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """Return the text of a resource, or raise an error of the protocol."""
         uri = str(params.uri)
         try:
-            text, mime = await _run_in_thread(read_resource, connection, uri)
+            text, mime = await _run_in_thread(_read_logged, find(context), uri)
         except MemlabError as error:
             code = types.INVALID_PARAMS if isinstance(error, InputError) else types.INTERNAL_ERROR
             raise MCPError(
@@ -151,6 +153,45 @@ def build_server(connection: Connection) -> Server[Any]:
     )
     server.extensions[EXTENSION_ID] = {}
     return server
+
+
+def _call_tool(
+    connection: Connection, tools: Mapping[str, Tool[Any]], params: types.CallToolRequestParams
+) -> tuple[dict[str, Any], str]:
+    """Carry out a call and log it; return the answer as data and as text."""
+    name = params.name[:100]
+    with _logging_errors(connection, name):
+        if name not in tools:
+            raise _unknown_tool(connection, name, list(tools))
+        tool = tools[name]
+        try:
+            arguments = tool.form.model_validate(params.arguments or {})
+        except ValidationError as error:
+            raise InputError(describe_faults(error, tool.form)) from None
+        reply: Reply = tool.run(connection, arguments)
+    answer = reply.answer.model_dump(mode="json", exclude_defaults=True)
+    connection.log(name, list_ids(answer))
+    return answer, reply.text
+
+
+def _read_logged(connection: Connection, uri: str) -> tuple[str, str]:
+    """Read a resource and log its kind, but not its name, which may be private."""
+    kind, _, name = uri.removeprefix("memlab://").partition("/")
+    call = f"read {kind[:100]}"
+    with _logging_errors(connection, call):
+        content = read_resource(connection, uri)
+    connection.log(call, [int(name)] if kind == "memory" and name.isdecimal() else ())
+    return content
+
+
+@contextmanager
+def _logging_errors(connection: Connection, call: str) -> Iterator[None]:
+    """Log a refused call with the class of its error."""
+    try:
+        yield
+    except MemlabError as error:
+        connection.log(call, outcome=type(error).__name__)
+        raise
 
 
 async def _run_in_thread(run: Callable[..., Any], *arguments: Any) -> Any:
@@ -261,10 +302,24 @@ def _refuse_message(fault: Exception) -> types.JSONRPCError:
     )
 
 
-def run_http(
-    servers: Mapping[str, Server[Any]], *, host: str, port: int, tell: Callable[[str], object]
-) -> None:
-    """Serve over HTTP until SIGINT or SIGTERM, with a separate server per token.
+class Door(Protocol):
+    """The lab or labs of an HTTP server, found by the token of each request."""
+
+    def find_client(self, token: str) -> Client | None:
+        """Return the client that has a token; None if no client has it."""
+
+    def connect(self, client: Client) -> AbstractContextManager[Connection]:
+        """Return a context manager that gives a client's connection for one request."""
+
+    def refuse(self) -> None:
+        """Count a request without a valid token in the audit log."""
+
+    def close(self) -> None:
+        """Close the labs and logs that this object opened."""
+
+
+def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object]) -> None:
+    """Serve over HTTP until SIGINT or SIGTERM.
 
     Requests are independent of one another, without sessions of the protocol. ``tell`` is called with the address.
     """
@@ -274,25 +329,29 @@ def run_http(
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
     )
+    # There are two applications, because clients that may write see more tools. ``_TokenGuard`` stores
+    # the connection in the request.
     apps = {
-        token: server.streamable_http_app(
+        can_write: build_server(_get_connection, can_write=can_write).streamable_http_app(
             json_response=True,
             stateless_http=True,
             max_request_body_size=LONGEST_REQUEST,
             transport_security=security,
         )
-        for token, server in servers.items()
+        for can_write in (False, True)
     }
 
     @asynccontextmanager
     async def run_apps(_: Starlette) -> AsyncIterator[None]:
-        """Run the applications of all tokens as long as the server runs."""
+        """Run both applications as long as the server runs."""
         async with AsyncExitStack() as stack:
+            # closed here, because the signal that ends the server also ends the process once the server returns
+            stack.callback(door.close)
             for app in apps.values():
                 await stack.enter_async_context(app.router.lifespan_context(app))
             yield
 
-    outer = Starlette(routes=[Mount("/", _TokenGuard(apps))], lifespan=run_apps)
+    outer = Starlette(routes=[Mount("/", _TokenGuard(door, apps))], lifespan=run_apps)
     config = uvicorn.Config(
         outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_SHUTDOWN_SECONDS
     )
@@ -301,29 +360,51 @@ def run_http(
     uvicorn.Server(config).run(sockets=[bound])
 
 
-class _TokenGuard:
-    """Application that passes each request to the application of its token."""
+# The key under which the scope of a request contains its connection.
+_CONNECTION = "memlab.connection"
 
-    def __init__(self, apps: Mapping[str, ASGIApp]) -> None:
-        self._apps = apps
+
+def _get_connection(context: Context) -> Connection:
+    """Return the connection that ``_TokenGuard`` stored in a request."""
+    assert context.request is not None
+    connection: Connection = context.request.scope[_CONNECTION]
+    return connection
+
+
+class _TokenGuard:
+    """Application that opens the connection of each request's token and passes the request on."""
+
+    def __init__(self, door: Door, apps: Mapping[bool, ASGIApp]) -> None:
+        self._door, self._apps = door, apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        app = self._find_app(scope)
-        if app is None:
+        client = self._door.find_client(_read_token(scope))
+        if client is None:
+            await _run_in_thread(self._door.refuse)
             message = "Unauthorized. Send the header Authorization: Bearer TOKEN, with the token of memlab serve."
-            refusal = JSONResponse(
-                {"error": message}, status_code=401, headers={"WWW-Authenticate": "Bearer"}
-            )
+            headers = {"WWW-Authenticate": "Bearer"}
+            refusal = JSONResponse({"error": message}, status_code=401, headers=headers)
             await refusal(scope, receive, send)
-        else:
-            await app(scope, receive, send)
+            return
+        opened = self._door.connect(client)
+        try:
+            connection = await _run_in_thread(opened.__enter__)
+        except MemlabError as error:
+            unavailable = JSONResponse({"error": printable(str(error))}, status_code=503)
+            await unavailable(scope, receive, send)
+            return
+        try:
+            await self._apps[connection.can_write](
+                {**scope, _CONNECTION: connection}, receive, send
+            )
+        finally:
+            opened.__exit__(None, None, None)
 
-    def _find_app(self, scope: Scope) -> ASGIApp | None:
-        """Return the application of the token in a request's header."""
-        values = [value for name, value in scope["headers"] if name == b"authorization"]
-        kind, _, token = (
-            values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
-        )
-        # every token is compared, so that the response time reveals nothing about them
-        apps = [app for valid, app in self._apps.items() if is_same_token(token.strip(), valid)]
-        return apps[0] if apps and kind.lower() == "bearer" else None
+
+def _read_token(scope: Scope) -> str:
+    """Return the bearer token in a request's header, or an empty text."""
+    values = [value for name, value in scope["headers"] if name == b"authorization"]
+    kind, _, token = (
+        values[0].decode("latin-1").partition(" ") if len(values) == 1 else ("", "", "")
+    )
+    return token.strip() if kind.lower() == "bearer" else ""

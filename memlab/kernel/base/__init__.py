@@ -1,1 +1,1 @@
-"""What every package may use: checked arguments, clocks, files, locks, text for people."""
+"""Tools for all packages: checked arguments, clocks, files, locks, displayed text."""

@@ -49,7 +49,10 @@ Clock = Annotated[
 ]
 
 Span = Annotated[float, Within(-1e15, 1e15)]
-"""A duration that can be added to an instant without an overflow. The sum is checked against the calendar later."""
+"""A duration that can be added to an instant without an overflow.
+
+The sum is checked against the calendar later.
+"""
 
 # Durations in microseconds.
 HOUR: Micros = 3_600_000_000
@@ -83,7 +86,7 @@ class ManualClock:
     Parameters
     ----------
     start
-        First time of the clock.
+        The initial time of the clock.
 
     Examples
     --------
@@ -97,7 +100,7 @@ class ManualClock:
         self.now = to_micros(start)
 
     def __call__(self) -> Micros:
-        """Return the time that was set."""
+        """Return the current time of the clock in microseconds."""
         return self.now
 
     @checked
@@ -159,7 +162,7 @@ class _Checked:
 
 
 def _clock(clock: Any) -> Clock:
-    """Wrap a user-supplied clock so that its faults become memlab errors."""
+    """Return a caller's clock wrapped so that its faults become memlab errors."""
     if clock is system_clock or isinstance(clock, ManualClock | _Checked):
         trusted: Clock = clock
         return trusted
@@ -171,7 +174,7 @@ def _clock(clock: Any) -> Clock:
 
 
 def to_micros(when: When) -> Micros:
-    """Return an instant in microseconds since 1970-01-01 UTC."""
+    """Convert an instant to microseconds since 1970-01-01 UTC."""
     if isinstance(when, bool):
         raise InputError(
             f"A time must be a datetime, an ISO 8601 string or microseconds, not {when!r}."
@@ -198,11 +201,10 @@ def to_micros(when: When) -> Micros:
 
 
 def check_instant(instant: Micros, name: str) -> Micros:
-    """Return `instant` if a calendar can represent it and the following year.
+    """Return `instant` after checking that it lies in the years 1 to 9998.
 
-    Then it can be written as a date.
-
-    Raises InputError for any other instant.
+    Such an instant, and the same date a year later, can be written as a date. Raises InputError for
+    any other instant.
 
     >>> check_instant(0, "at")
     0

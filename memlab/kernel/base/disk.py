@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import io
 import os
 import re
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memlab.errors import DamagedLab, LabError, MemlabError, ReadOnlyLab
+from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
 __all__ = [
+    "MAX_SOURCE",
+    "check_regular",
     "checksum_of",
     "is_url",
+    "open_regular",
     "read_sealed",
+    "read_source",
     "sync",
     "sync_open",
     "translate_error",
@@ -27,7 +33,10 @@ __all__ = [
 # Bytes read at a time for a checksum: large enough for the speed of the disk, small enough for memory.
 _CHUNK = 1 << 22
 _SEAL = 9
-"""Length of a seal: eight digits of the checksum of the content that follows, and a line break."""
+"""Length in bytes of a seal: eight digits of a checksum, and a line break."""
+
+MAX_SOURCE = 4 << 20
+"""Maximum characters of a file with policies or operations; the longest pack of memlab has 11,000."""
 
 # A scheme of two letters or more, so that a Windows drive does not count as one.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/", re.ASCII)
@@ -51,10 +60,40 @@ def sync_open(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
+def check_regular(path: Path) -> int:
+    """Return the size of a file in bytes, without opening it.
+
+    Raises InputError for a pipe, a socket or a device, because opening or reading one may never end. A folder passes, so
+    that the system reports it.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise InputError(
+            f"{path} is not a regular file but a pipe, a socket or a device. Copy its content to a file first."
+        )
+    return status.st_size
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a regular file for reading in binary mode; see `check_regular`."""
+    check_regular(path)
+    # O_NONBLOCK: the path may have become a pipe since the check, and opening must not wait for its writer.
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a file with policies or operations; InputError if it is too large."""
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+        text = file.read(MAX_SOURCE + 1)
+    if len(text) > MAX_SOURCE:
+        raise InputError(f"{path} has more than {MAX_SOURCE:,} characters. Split it.")
+    return text
+
+
 def checksum_of(path: Path) -> int:
     """Return the CRC-32 of a file's bytes.
 
-    It takes 0.4 seconds per gigabyte.
+    Reading takes 0.4 seconds per gigabyte.
     """
     crc = 0
     with path.open("rb") as file:
@@ -92,7 +131,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # Some of these are OSErrors as well.
+    except MemlabError:  # Some errors of memlab are OSErrors as well.
         raise
     except refused as error:
         raise translate_error(what, error) from error
@@ -115,9 +154,8 @@ def translate_error(what: str, error: Exception) -> LabError:
 def is_url(path: str | Path) -> bool:
     """Return True if a path looks like a URL, such as ``s3://bucket``.
 
-    It has a scheme of two letters or more, ``:`` and ``/``.
-
-    ``Path`` keeps only one of two slashes. A Windows drive has one letter and is not a scheme.
+    A URL has a scheme of two letters or more, ``:`` and ``/``. ``Path`` keeps only one of two
+    slashes. A Windows drive has one letter and is not a scheme.
 
     >>> is_url("postgresql://host/base"), is_url(Path("s3://bucket/key")), is_url("C:/labs/a")
     (True, True, False)

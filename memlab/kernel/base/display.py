@@ -1,7 +1,7 @@
 """Display of results: one description of a result yields its text in a terminal and its HTML in a notebook.
 
-A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows the same parts as text.
-Only this module turns text into HTML, and it escapes it.
+A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows
+the same parts as text. Only this module turns text into HTML, and it escapes the text.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BLUE, RED = "#4c78a8", "#e45756"
 # A cell that is a number, a share, an interval or empty, so that its column is aligned to the right.
 _NUMBER = re.compile(r"[-+]?[\d.,]+%?|-|\[[-\d., ]*\]|")
 _INKED = "print-color-adjust:exact;-webkit-print-color-adjust:exact"
-"""Style without which browsers print no backgrounds."""
+"""CSS that makes browsers print backgrounds."""
 
 _NARROW = 8
 """Minimum number of characters of a clipped cell in a text table."""
@@ -54,7 +54,7 @@ _TALL = 30
 
 
 class Markup(str):
-    """Text that is HTML already, also in templates."""
+    """Text that is HTML already, so that it is not escaped again, in templates either."""
 
     __slots__ = ()
 
@@ -120,13 +120,16 @@ class Displayed:
 
 
 class Report(Displayed):
-    """A result whose text and HTML show the same parts. A class defines ``_display``."""
+    """A result whose text and HTML show the same parts.
+
+    A subclass defines ``_display``.
+    """
 
     __slots__ = ()
 
     @checked
     def text(self, width: Count | None = None) -> str:
-        """Return the finding and its tables as text.
+        """Return the displayed parts of the result as text.
 
         Parameters
         ----------
@@ -147,8 +150,8 @@ class Report(Displayed):
 def render_html(parts: object) -> Markup:
     """Return display parts as HTML, escaping everything that is not `Markup`.
 
-    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
-    such as a frame. None shows nothing.
+    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value
+    that notebooks can show, such as a frame. A part that is None shows nothing.
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ def render_text(parts: object, width: int | None = None) -> str:
 
 
 def _block(part: object, width: int | None) -> list[str]:
-    """Return the text lines of one display part."""
+    """Return one display part as lines of text."""
     if isinstance(part, Table):
         rows = [list(map(_plain, row)) for row in part.rows]
         title = wrap(str(part.title), width) if part.title else []
@@ -228,7 +231,7 @@ def _block(part: object, width: int | None) -> list[str]:
 
 
 def _plain(cell: object) -> str:
-    """Return the plain text of a table cell."""
+    """Return a table cell as plain text; None becomes empty."""
     return "" if cell is None else str(cell)
 
 
@@ -262,7 +265,7 @@ def format_rows(
 
 
 def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], object]) -> object:
-    """Return the cell of a row by a template or function."""
+    """Return the cell of a row, from a template or a function."""
     if not isinstance(how, str):
         return how(row)
     names = [name for _, name, _, _ in Formatter().parse(how) if name]
@@ -296,7 +299,7 @@ def clip(text: str | None, limit: int = 60) -> str:
 
 
 def paragraph(text: object) -> Markup:
-    """Return a paragraph. The angle brackets around a repr are removed."""
+    """Return a text as an HTML paragraph, without the angle brackets around a repr."""
     inside = text if isinstance(text, Markup) else str(text)
     if inside.startswith("<") and inside.endswith(">") and not isinstance(text, Markup):
         inside = inside[1:-1]
@@ -304,7 +307,7 @@ def paragraph(text: object) -> Markup:
 
 
 def code_block(text: object) -> Markup:
-    """Return text unchanged in a monospaced font."""
+    """Return a text as preformatted HTML in a monospaced font."""
     return Markup("<pre dir='auto' style='line-height:1.35;margin:.3em 0 0'>{}</pre>").format(text)
 
 
@@ -315,7 +318,7 @@ def table(
     *,
     notes: Iterable[str] = (),
 ) -> Markup:
-    """Return the HTML of a `Table`.
+    """Return a table as HTML; see `Table`.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class Step(Protocol):
     """A function that advances the progress by `n` units."""
 
     def __call__(self, n: float) -> object:
-        """Advance the bar by `n` items."""
+        """Advance the progress by `n` units."""
 
 
 def in_notebook() -> bool:

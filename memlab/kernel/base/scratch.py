@@ -64,7 +64,7 @@ def zeros(size: int, dtype: type[np.generic]) -> Iterator[NDArray[Any]]:
 def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
     """Return `array` with room for at least `needed` rows.
 
-    The first `size` rows are those of `array`.
+    The first `size` rows are kept.
 
     The result is `array` itself if it is long enough. Otherwise it is a copy of at least twice the length, so that
     appending rows one by one takes amortised constant time.

@@ -28,10 +28,10 @@ __all__ = [
 
 
 class Holder(Protocol):
-    """An owner of a lock that an interrupted thread may still hold."""
+    """An object with locks that an interrupted call must release."""
 
     def free(self) -> None:
-        """Release all locks that this thread holds."""
+        """Release all locks that the current thread holds."""
 
 
 # Holders are registered weakly, so that a closed lab can be collected.
@@ -66,7 +66,7 @@ class ThreadLock:
     """
 
     def __init__(self) -> None:
-        # Reentrant, because public calls of a lab call each other.
+        # The lock is reentrant, because public calls of a lab call each other.
         self._lock = threading.RLock()
         self._freed = 0
         watch_interrupts(self)
@@ -85,7 +85,7 @@ class ThreadLock:
 
     @contextmanager
     def hold(self, timeout: float = -1) -> Iterator[bool]:
-        """Hold the lock for a block. Yield False if acquiring it times out.
+        """Hold the lock within the block. Yield False if acquiring it times out.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class Worker:
     name
         Name of the thread after "memlab".
     step
-        Function that does one piece of work. It returns the seconds until the next call, or None to wait for `wake`, and
-        raises `Finished` to end the thread.
+        Function that does one piece of work. The function returns the seconds until the next call,
+        or None to wait for `wake`. It raises `Finished` to end the thread.
     delay
         Seconds before the first step.
     after_error
@@ -185,12 +185,12 @@ class Worker:
                 self._thread.start()
 
     def wake(self) -> None:
-        """Run the next step now."""
+        """Run the next step now, and start the thread if it was not started before."""
         self._work.set()
         self.start()
 
     def pause(self, seconds: float) -> bool:
-        """Wait within a step and return True if the worker was told to stop.
+        """Wait within a step. Return True if the worker was told to stop.
 
         Parameters
         ----------

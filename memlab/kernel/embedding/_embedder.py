@@ -1,7 +1,8 @@
 """Embedders: a name, a fingerprint, and integer vectors.
 
-A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not depend on the scale, and
-products of integers are exact in any order. A zero vector (an empty text) remains zero.
+A vector is scaled so that its largest component is 127 in magnitude, and rounded. Cosines do not
+depend on the scale, and sums of integer products are exact, whatever the order of addition. A zero
+vector (an empty text) remains zero.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _TEXTS = 256
 
 
 class Model:
-    """A model in a folder of model2vec, which is loaded at the first text."""
+    """A model in a folder of model2vec. It is loaded when the first text is encoded."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +59,7 @@ class Model:
 
     @classmethod
     def of(cls, spec: str | Path) -> Model:
-        """Load the model from a folder or from the model hub.
+        """Return the loaded model of a folder or of the model hub.
 
         Raises InputError if there is none, MissingExtra without model2vec.
         """
@@ -74,7 +75,7 @@ class Model:
         return model
 
     def digest(self) -> str:
-        """Return the SHA-256 of weights, tokeniser and settings."""
+        """Return the SHA-256 of the model's weights, tokeniser and settings."""
         digest = hashlib.sha256()
         for path in _files(self.folder):
             digest.update(path.relative_to(self.folder).as_posix().encode() + b"\0")
@@ -88,18 +89,19 @@ class Model:
     def encode(self, texts: list[str]) -> NDArray[np.float32]:
         """Return the mean token vector of each text as a row.
 
-        It is zero for a text without a known token.
+        The row is zero for a text without a known token.
         """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
-            # The caller scales the vectors; without a normalisation here there is one rounding less that could differ.
+            # The caller scales the vectors. Without a normalisation here, one fewer rounding can
+            # differ.
             vectors: NDArray[Any] = self._load().encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
         return vectors.astype(np.float32, copy=False)
 
     def _load(self) -> Any:
-        """Return the loaded model."""
+        """Return the loaded model, reading it at the first call."""
         if self._static is None:
             with self._lock:
                 if self._static is None:
@@ -112,7 +114,7 @@ class Model:
         return self._static
 
     def _read(self) -> Any:
-        """Read the model of the folder."""
+        """Read the model from its folder."""
         with require_extra("models", "An embedder of another model"):
             from model2vec import StaticModel
             from safetensors import SafetensorError
@@ -127,7 +129,7 @@ class Model:
 
 
 class ShippedModel(Model):
-    """The model that ships with memlab, which is read without model2vec.
+    """The model that ships with memlab. It is read without model2vec.
 
     Its vectors are equal to those of model2vec: sums of whole numbers are exact in any order.
     """
@@ -140,7 +142,7 @@ class ShippedModel(Model):
         """Return the mean token vector of each text as a row."""
         pieces, table = self._load()
         vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
-        # The tokeniser caches words, so threads take turns.
+        # The tokeniser changes its cache of words, so only one thread may use it at a time.
         with self._lock:
             tokens = [pieces.read(text) for text in texts]
         positions = [position for position, own in enumerate(tokens) if own]
@@ -148,7 +150,9 @@ class ShippedModel(Model):
             part = positions[start : start + _TEXTS]
             own = [tokens[position] for position in part]
             rows = table.take(list(chain.from_iterable(own)), axis=0)
-            if len(part) == 1:  # One query, for which the general case takes 4 us more.
+            if (
+                len(part) == 1
+            ):  # A single text is the usual query. The general case takes 4 us more.
                 vectors[part[0]] = np.add.reduce(rows, axis=0, dtype=np.int32) / len(own[0])
                 continue
             counts = [len(row) for row in own]
@@ -168,7 +172,7 @@ class ShippedModel(Model):
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files that decide the vectors, in a fixed order."""
+    """Return the files of a model that decide its vectors, in a fixed order."""
     wanted = [
         *folder.rglob("*.safetensors"),
         *folder.rglob("tokenizer.json"),
@@ -241,7 +245,7 @@ SHIPPED_KNOTS: Knots = (
     ),
     *((0.9107, 0.55), (0.9191, 0.60), (0.9273, 0.65), (0.9354, 0.70), (0.9441, 0.75), (1.0, 1.0)),
 )
-"""Cosine of the shipped model, and cosine of the teacher at the same quantile."""
+"""Cosine of the shipped model, and the teacher's cosine at the same quantile."""
 
 
 # Words of a typical turn without stop words, and the slope in its logarithm, both fitted by experiments/nearness.py.
@@ -253,9 +257,11 @@ def evened(
 ) -> NDArray[Any]:
     """Return the shipped model's closeness, corrected for length and common words.
 
-    Longer texts are nearer to any question. One in ten turns of 4 words is above .20 for a question of another conversation,
-    of 28 words above .43. The correction subtracts 0.126 of the logarithm of the length over that of a typical turn. The
-    length counts words without stop words. The share of the question's rare words in the text is added.
+    Longer texts are nearer to any question. One in ten turns is above a certain closeness to a
+    question of another conversation: .20 for turns of 4 words, .43 for turns of 28 words. The
+    correction subtracts 0.126 times the logarithm of a ratio: the length divided by that of a typical turn.
+    The length counts words without stop words. The share of the question's rare words in the text
+    is added.
 
     Measured on 705 questions of LoCoMo, each among ten turns (its evidence and nine others), and on ten turns of another
     conversation (``experiments/nearness.py``):
@@ -280,7 +286,7 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 # Every recall interpolates with the same knots.
 @cache
 def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the two coordinates of the knots as contiguous arrays."""
+    """Return the cosines and the levels of the knots as two arrays."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 
@@ -299,18 +305,21 @@ PAIR_KNOTS: tuple[tuple[float, tuple[float, ...]], ...] = (
     (1120.0, (0.605, 0.741, 0.822, 0.879, 0.906, 0.914)),
     (2394.0, (0.654, 0.791, 0.896, 0.947, 0.971, 0.978)),
 )
-"""Length of a pair in characters (geometric mean), and the closeness of unrelated pairs of that length at the quantiles
-of ``_PAIR_LEVELS``; fitted by ``experiments/calibrate_pairs.py``."""
+"""Length of a pair in characters, and the closeness of unrelated pairs.
+
+The length is the geometric mean of both texts. The closeness is given at the quantiles of
+``_PAIR_LEVELS``. Fitted by ``experiments/calibrate_pairs.py``.
+"""
 
 
 def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rescale the closeness of text pairs to be independent of text length.
 
-    The scale is that of short statements, by equal quantiles of unrelated pairs.
+    Equal quantiles of unrelated pairs map the closeness to the scale of short statements.
 
-    Long texts are near each other whatever they say. The median closeness of two unrelated messages is .02 at 40 to 60
-    characters and .75 above 1,000. `length` is the geometric mean of the characters of both texts. Up to 55 characters
-    nothing changes, and neither do -1 and 1.
+    Long texts are near each other whatever they say. The median closeness of two unrelated messages
+    is .02 at 40 to 60 characters and .75 above 1,000. `length` is the geometric mean of the
+    characters of both texts. Up to 55 characters nothing changes, and neither do -1 and 1.
     """
     lengths = np.log([knot for knot, _ in PAIR_KNOTS])
     table = np.array([(-1.0, *levels, 1.0) for _, levels in PAIR_KNOTS])
@@ -325,7 +334,10 @@ def even_length(closeness: NDArray[np.float64], length: NDArray[np.float64]) -> 
 
 
 _RULE = b"largest component 127, rounded half to even: 1"
-"""Part of every fingerprint: vectors of another rounding rule count as those of another embedder."""
+"""The rounding rule of vectors, a part of every fingerprint.
+
+Vectors of another rounding rule count as vectors of another embedder.
+"""
 
 # Folder of the shipped model.
 _SHIPPED, _WEIGHTS = Path(__file__).parent / "model", "model.safetensors"
@@ -375,7 +387,7 @@ class Embedder:
 
     @checked
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
-        """Return the vectors of texts.
+        """Return the vector of each text as a row of an int8 matrix.
 
         A model reads the first ``max_length`` tokens of a text (512 for the shipped one, about 400 words), so a long text costs
         no more than a page.
@@ -383,7 +395,7 @@ class Embedder:
         Parameters
         ----------
         texts
-            The texts.
+            The texts to embed.
 
         Returns
         -------
@@ -403,12 +415,12 @@ class Embedder:
         return self.embed(list(texts))
 
     def embed(self, texts: list[str]) -> NDArray[np.int8]:
-        """Return the vectors of texts that are already checked.
+        """Return the vector of each text, without checking the texts.
 
         Parameters
         ----------
         texts
-            Valid texts.
+            Texts that are valid Unicode.
 
         Returns
         -------
@@ -486,7 +498,8 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness. It is corrected for the length only for the shipped model, because no other was measured.
+            The closeness. The length is corrected only for the shipped model, because no other
+            model was measured.
 
         Examples
         --------
@@ -601,7 +614,7 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
 def _remote(spec: object) -> str | None:
     """Return the host to which an embedder declares that it sends texts.
 
-    Raises InputError if that is not a name.
+    Raises InputError if the declared host is not a printable name.
     """
     remote = getattr(spec, "remote", None)
     if remote is None:
@@ -681,7 +694,7 @@ def _checked_vectors(
 
 
 def _ragged(returned: Any, texts: list[str], dim: int | None, name: str) -> NDArray[np.float64]:
-    """Raise an InputError that names the first malformed vector."""
+    """Raise InputError for the first text whose vector is malformed."""
     vectors = list(returned) if hasattr(returned, "__iter__") else []
     for number, vector in enumerate(vectors[: len(texts)]):
         try:

@@ -3,7 +3,7 @@
 A text is split at special tokens such as [PAD]. Accents are removed, letters are lower-cased, and ideographs and
 punctuation become words of one character. A word is cut into the longest pieces that the vocabulary has.
 
-``tokenizers`` classifies characters by Unicode 8, and Python by a later version that depends on its own. The tables of this
+``tokenizers`` classifies characters by Unicode 8, and each Python release by a later version of Unicode. The tables of this
 file are those of ``tokenizers``, so that tokens are equal under every Python.
 """
 
@@ -28,7 +28,8 @@ class WordPiece:
     Parameters
     ----------
     path
-        The file. It describes a WordPiece model with BERT's normaliser, in lower case, and BERT's splitter of words.
+        The file. The file describes a WordPiece model with BERT's normaliser, in lower case, and
+        BERT's splitter of words.
     maximum
         Maximum number of tokens of a text.
     """
@@ -49,7 +50,7 @@ class WordPiece:
         self._length = maximum * ((lengths[middle] + lengths[~middle]) // 2)
 
     def read(self, text: str) -> list[int]:
-        """Return the tokens of a text that the vocabulary has.
+        """Return the ids of a text's tokens, without unknown tokens.
 
         Parameters
         ----------
@@ -62,9 +63,8 @@ class WordPiece:
             At most the maximum number of tokens.
         """
         text, pieces = text[: self._length], self._pieces
-        if (
-            "[" in text
-        ):  # It may start a special token, which is a part of odd index by the pattern's group.
+        # A bracket may start a special token. The split puts special tokens at odd indices.
+        if "[" in text:
             parts = self._special.split(text)
             parted = [
                 [part] if index % 2 else self._words(part) for index, part in enumerate(parts)
@@ -85,14 +85,17 @@ class WordPiece:
 
 
 _ASCII_WORD = re.compile(r"[0-9a-z]+|[!-/:-@\[-`{-~]")
-"""Words of a printable ASCII text in lower case: letters and digits, and every other character alone."""
+"""Words of a printable ASCII text in lower case.
+
+A word is a run of letters and digits, or any other single character.
+"""
 
 _CACHED = 20_000
-"""Maximum number of words whose tokens are cached, and of characters: about 4 MB."""
+"""Maximum number of cached words, and of cached characters: about 4 MB."""
 
 
 class _Pieces(dict[str, list[int]]):
-    """The tokens of words, cached at the first lookup of a word."""
+    """The token ids of words, each computed at the first lookup of its word."""
 
     def __init__(self, model: dict[str, Any]) -> None:
         super().__init__()
@@ -126,7 +129,7 @@ class _Pieces(dict[str, list[int]]):
 
 
 class _Characters(dict[int, str]):
-    """The text that replaces a character after canonical decomposition, cached at the first lookup."""
+    """Replacements of decomposed characters, each computed at its first lookup."""
 
     def __missing__(self, code: int) -> str:
         """Return and cache the replacement of a character; "" if it is removed."""
@@ -192,18 +195,21 @@ fe6a-fe6b ff01-ff03 ff05-ff0a ff0c-ff0f ff1a-ff1b ff1f-ff20 ff3b-ff3d ff3f ff5b 
 _IDEOGRAPHS = (
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b73f 2b740-2b81f 2b920-2ceaf 2f800-2fa1f"
 )
-"""Ideographs that are words of one character. The block after 2b81f begins at 2b820; ``tokenizers`` has 2b920."""
+"""Ideographs that are words of one character.
+
+The block that follows 2b81f begins at 2b820 in Unicode, but at 2b920 in ``tokenizers``.
+"""
 
 
 def _is_in(table: str, code: int) -> bool:
-    """Return True if a table has a code point."""
+    """Return True if a table of ranges contains a code point."""
     return bisect_right(_read_bounds(table), code) % 2 == 1
 
 
 # The three tables are parsed once, at the first text that is not printable ASCII.
 @cache
 def _read_bounds(table: str) -> list[int]:
-    """Return the start of each range of a table, and the code point after its end."""
+    """Return the bounds of a table's ranges: each start, and the code point after it."""
     ranges = [part.partition("-") for part in table.split()]
     return [
         bound for start, _, stop in ranges for bound in (int(start, 16), int(stop or start, 16) + 1)

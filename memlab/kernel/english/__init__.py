@@ -1,7 +1,7 @@
 """English for the kernel: words, tables, numbers and restated statements.
 
-The package knows neither memories nor labs. Its tables are ``english.toml`` and, for signs in queries and statements,
-``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.
+The package is independent of memories and labs. Its tables are in ``english.toml`` and, for signs in queries and
+statements, in ``signs.toml``. ``memlab.subjects.reading`` interprets sentences with the same tables.
 """
 
 from memlab.kernel.english._statements import SAYS, Asked, Restated, Signs, restated, signs_of

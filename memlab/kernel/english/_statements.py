@@ -1,18 +1,19 @@
 """Statements that a later text restates, and the signs in words and queries.
 
-A later text restates a statement with another number, another date or the opposite.
+A later text restates a statement if it gives another number, another date or the opposite.
 
 A long message makes many statements, and one clause may correct one of them. A text is therefore read as *values* and
-*denials*. A value is a number, share, price, time or date with the words around it, whose weight falls with distance. A
-denial says that the speaker never did something. Two texts are compared as follows.
+*denials*. A value is a number, share, price, time or date, with the words around it. The weight of a word falls with
+its distance from the value. A denial says that the speaker never did something. Two texts are compared as follows.
 
-- A value restates the value with the most similar words. Both have one kind, count the same things and differ, and
-  neither text contains the value of the other.
+- A value restates the value of the other text with the most similar words around it. Both values have the same kind,
+count the same things and differ. Neither text contains the value of the other.
 - A denial restates a sentence that contains most of the denied words and denies nothing.
 
-Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations count as no
-one's statements. The words are in ``signs.toml``; in a language without a table, only numbers are read. Reading takes time
-in proportion to a text, and comparing in proportion to the product of the numbers of values, at most 256 each.
+Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations are not
+read. The words are in ``signs.toml``; in a language without a table, only numbers are read. Reading takes time in
+proportion to the length of a text. Comparing takes time in proportion to the product of the numbers of values, at most
+256 in each text.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from memlab.kernel.english._words import word_pattern
 __all__ = ["SAYS", "Asked", "Restated", "Signs", "restated", "signs_of"]
 
 
-# Words that are signs: of a time, a number, a speaker in a text; of what a question asks for. Nothing is learned.
+# Some words are signs of a time, a number or a speaker in a text, or of the subject of a question.
 
 
 SAYS = ("says-when", "says-number", "first-person", "says-change", "says-others")
-"""Features that a word of a text may be a sign of; the first is the lowest bit."""
+"""Features of a text that a word may be a sign of. The first feature has the lowest bit."""
 
 
-# Tables of words in signs.toml that statements and queries are read by.
+# Names of the tables in signs.toml with the words that matter in statements and queries.
 _TABLES = (
     *(
         "numbers",
@@ -61,10 +62,10 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class Signs:
-    """The tables of one language.
+    """The tables and patterns of signs in one language.
 
-    `bits` has the features of `SAYS` for each word, `words` the tables of words by name. The patterns find phrases of
-    queries.
+    `bits` has the features of `SAYS` for each word, and `words` the tables of words by name. The patterns match phrases
+    in queries.
     """
 
     bits: dict[str, int]
@@ -77,7 +78,7 @@ class Signs:
     over_time: re.Pattern[str]
 
     def of(self, word: str) -> int:
-        """Return the sign bits of a lower-case word, such as number or pronoun.
+        """Return the bits of the features of `SAYS` that a lower-case word is a sign of.
 
         >>> [signs_of("english").of(word) for word in ("may", "2023", "3pm", "we", "tabs")]
         [1, 3, 2, 4, 0]
@@ -88,7 +89,7 @@ class Signs:
         return bits
 
     def read_query(self, spoken: str) -> dict[str, bool]:
-        """Return the features of a query.
+        """Return which features a query has, such as "asks-when".
 
         `spoken` has the query's words in lower case, with a space before and after each.
         """
@@ -96,9 +97,9 @@ class Signs:
             "asks-when": self.when.search(spoken) is not None,
             "asks-how-many": self.how_many.search(spoken) is not None,
             "asks-you": self.you.search(spoken) is not None,
-            # A question about the present and not about the past.
+            # The question is about the present and not about the past.
             "asks-now": self.now.search(spoken) is not None and self.past.search(spoken) is None,
-            # Between, more than, originally ...: a comparison of times, or a question about an earlier state.
+            # The question compares times or asks about an earlier state: "between", "more than", "originally" and so on.
             "asks-over-time": self.over_time.search(spoken) is not None,
         }
 
@@ -106,7 +107,7 @@ class Signs:
 # Each language is read from the file once per process.
 @cache
 def signs_of(language: str | None) -> Signs:
-    """Return the word tables of a language. They are empty if it has none."""
+    """Return the signs of a language, which are empty for a language without tables."""
     tables = tomllib.loads((Path(__file__).parent / "signs.toml").read_text(encoding="utf-8")).get(
         language or "", {}
     )
@@ -129,21 +130,22 @@ def signs_of(language: str | None) -> Signs:
 
 
 _LONGEST = 20_000
-"""Maximum number of characters read of a text: a longer one is a document, not a message."""
+"""Maximum number of characters that are read of a text. A longer text is a document, not a message."""
 _HALF = 5
 """Distance in words at which the weight of a word near a value has fallen to one half."""
 # Maximum distance in words, at which the weight is below 4%.
 _REACH = 24
 _OTHER_CLAUSE = 0.6
-"""Factor of the weight of words in another clause of the sentence."""
+"""Factor on the weight of words in another clause of the same sentence."""
 _LEAST = 0.4
-"""Minimum cosine of the words around two values of the same thing."""
+"""Minimum cosine between the words around two values from which they are values of the same thing."""
 _DENIED = 0.7
-"""Minimum share of the denied words that a sentence must contain to be the denied one."""
+"""Minimum share of the denied words that a sentence must contain to count as the denied sentence."""
 _MOST = 256
-"""Maximum number of values and denials per text. A text with more is a table; two of 2,000 numbers took 15 seconds."""
+"""Maximum number of values and of denials per text. A text with more is a table. Comparing two of 2,000 numbers took 15
+s."""
 _SUBJECT = 1 / 3
-"""Maximum share of the words before a value that may be missing where it is restated."""
+"""Maximum share of the words before a value in its clause that the restating text may lack."""
 
 # Code and quotations, words, ends of sentences, currencies, and the forms of dates, times and units.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -161,7 +163,7 @@ _UNIT = re.compile(r"[\d.,:/]+([a-z]{1,3})")
 
 
 class _Word(NamedTuple):
-    """A word in lower case and its offsets; `stem` is None for function words."""
+    """A word in lower case with its offsets. `stem` is None for function words."""
 
     low: str
     capital: bool
@@ -173,7 +175,7 @@ class _Word(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """A value at words `first` to `last` - 1: its kind, and the stems of its unit."""
+    """A value at the words `first` to `last` - 1, with its kind and the stems of its unit."""
 
     kind: str
     value: str
@@ -186,8 +188,8 @@ class _Value(NamedTuple):
 class Restated:
     """A statement of an older text that a later text restates.
 
-    `likeness` (0 to 1) compares the words around both, and `words` has their common stems. `old` and `new` are
-    the start and stop of the two clauses.
+    `likeness` (0 to 1) compares the words around the two statements, and `words` has their common stems. `old` and
+    `new` are the start and stop of their clauses.
     """
 
     likeness: float
@@ -197,7 +199,7 @@ class Restated:
 
 
 def restated(old: str, new: str, language: str = "english") -> list[Restated]:
-    """Return the statements of `old` that `new` restates, the most certain first.
+    """Return the statements of `old` that `new` restates, most certain first.
 
     >>> older = "Hello! The shed has 12 shelves, and 3 of them are full."
     >>> [found] = restated(older, "Some news: my shed has 15 shelves now. What shall I put there?")
@@ -210,7 +212,7 @@ def restated(old: str, new: str, language: str = "english") -> list[Restated]:
 
 
 class Asked:
-    """A question that is compared with restated statements.
+    """A question, to test whether a later text restates the statement that it asks for.
 
     >>> asked = Asked("How many shelves has the shed?")
     >>> older, newer = "The shed has 12 shelves and a door of oak", "The shed has 15 shelves"
@@ -222,11 +224,11 @@ class Asked:
         self._stems, self._language = _read(question, language).stems, language
 
     def __len__(self) -> int:
-        """Return the number of different stems that carry the question's subject."""
+        """Return the number of different stems of the question, without stop words."""
         return len(self._stems)
 
     def outdated(self, old: str, new: str) -> float:
-        """Return the largest fraction of question stems in a restated statement."""
+        """Return the largest share of the question's stems that a restated statement has."""
         statements = _restated(old, new, self._language) if self._stems else ()
         return max(
             (len(statement.words & self._stems) / len(self._stems) for statement in statements),
@@ -235,7 +237,7 @@ class Asked:
 
 
 class _Text:
-    """A text as words, values and denials, each computed at first use."""
+    """A text, with its words, and with values and denials that are computed at first use."""
 
     def __init__(self, text: str, language: str) -> None:
         self._table = signs_of(language).words
@@ -243,7 +245,7 @@ class _Text:
 
     @cached_property
     def stems(self) -> frozenset[str]:
-        """Stems of all words except stop words."""
+        """The stems of all words except stop words."""
         return frozenset(word.stem for word in self.words if word.stem is not None)
 
     @cached_property
@@ -264,22 +266,22 @@ class _Text:
 
     @cached_property
     def value_keys(self) -> frozenset[tuple[str, str]]:
-        """Kind and value of each value of the text."""
+        """The kind and the value of each value of the text."""
         return frozenset((value.kind, value.value) for value in self.values)
 
     @cached_property
     def around(self) -> list[dict[str, float]]:
-        """The weights of the stems around each value."""
+        """For each value, the weights of the stems around it."""
         return [self._weigh_context(value) for value in self.values]
 
     @cached_property
     def squares(self) -> list[float]:
-        """The squared length of the weights around each value."""
+        """For each value, the sum of the squared weights around it."""
         return [sum(weight * weight for weight in around.values()) for around in self.around]
 
     @cached_property
     def denials(self) -> list[tuple[int, list[str]]]:
-        """Positions where a speaker denies having done something, and the denied stems."""
+        """The positions where the speaker denies having done something, each with the denied stems."""
         denials = []
         for position, word in enumerate(self.words):
             if word.low in self._table["never"] and self._of_oneself(position):
@@ -296,7 +298,7 @@ class _Text:
         return [list(words) for _, words in groupby(self.words, key=lambda word: word.sentence)]
 
     def clause(self, position: int) -> list[_Word]:
-        """Return the words of the clause that contains a word."""
+        """Return the words of the clause that contains the word at a position."""
         number = self.words[position].clause
         return [
             word
@@ -305,7 +307,7 @@ class _Text:
         ]
 
     def subject(self, value: _Value) -> list[str]:
-        """Return the stems before a value in its clause, up to a linking verb."""
+        """Return the stems before a value in its clause, up to a verb such as "is"."""
         stems: list[str] = []
         for word in self.clause(value.first):
             if word.start >= self.words[value.first].start or word.low in self._table["links"]:
@@ -315,21 +317,22 @@ class _Text:
         return stems
 
     def speaks_of_others(self, words: list[_Word]) -> bool:
-        """Return True if some words mention another person or thing."""
+        """Return whether any of the words mentions another person or thing."""
         return any(word.low.removesuffix("'s") in self._table["of-others"] for word in words)
 
     def tells_of_oneself(self, words: list[_Word]) -> bool:
-        """Return True if the speaker reports an action of their own."""
+        """Return whether the words report an action of the speaker."""
         done = any(word.low in self._table["done"] or word.low.endswith("ed") for word in words)
         return done and any(word.low.partition("'")[0] in self._table["self"] for word in words)
 
     def denies(self, words: list[_Word]) -> bool:
-        """Return True if some words include a denial."""
+        """Return whether any of the words is a denial."""
         return any(word.low in self._table["denials"] for word in words)
 
     def _value(self, position: int) -> _Value | None:
-        """Return the value that begins with a word, or None."""
-        # Dates first, then years, which count as no value, then shares, times, prices, numbered names and plain numbers.
+        """Return the value that begins at a word, or None."""
+        # Dates are tested first, then years, which are not values. Shares, times, prices, numbered names and plain
+        # numbers follow.
         word, low = self.words[position], self.words[position].low
         after = self._in_sentence(position, position + 1)
         if low in self._table["months"] or low in self._table["days"]:
@@ -392,7 +395,7 @@ class _Text:
         return tuple(stems)
 
     def _in_sentence(self, position: int, other: int) -> _Word | None:
-        """Return the word at `other` if it is in the same sentence, else None."""
+        """Return the word at `other` if it is in the sentence of `position`, else None."""
         if (
             not 0 <= other < len(self.words)
             or self.words[other].sentence != self.words[position].sentence
@@ -401,11 +404,11 @@ class _Text:
         return self.words[other]
 
     def _begins_sentence(self, position: int) -> bool:
-        """Return True if the word at a position begins its sentence."""
+        """Return whether the word at a position is the first of its sentence."""
         return position == 0 or self.words[position - 1].sentence != self.words[position].sentence
 
     def _weigh_context(self, value: _Value) -> dict[str, float]:
-        """Return the weight of each stem around a value."""
+        """Return the weight of each stem in the sentence around a value."""
         weights: dict[str, float] = {}
         sentence, clause = self.words[value.first].sentence, self.words[value.first].clause
         for position in range(
@@ -426,7 +429,7 @@ class _Text:
         return weights
 
     def _of_oneself(self, position: int) -> bool:
-        """Return True if the speaker is the subject of a denial."""
+        """Return whether the speaker is the subject of the denial at a position."""
         before = [word.low for word in self.words[max(position - 4, 0) : position]]
         done = self.words[position].low != "not" or bool({"have", "had", "did"} & set(before[-1:]))
         return done and any(low.partition("'")[0] in self._table["self"] for low in before)
@@ -478,7 +481,7 @@ def _values_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float:
     """Return the cosine of the words around two values.
 
-    It is 0 for values of different kinds or units.
+    The result is 0 for values of different kinds or units.
     """
     before, after = old.values[old_row], new.values[new_row]
     if before.kind != after.kind or not _may_count_same(before.unit, after.unit):
@@ -491,7 +494,7 @@ def _compare_values(old: _Text, old_row: int, new: _Text, new_row: int) -> float
 
 
 def _may_count_same(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
-    """Return True if two numbers may count the same things.
+    """Return whether two numbers may count the same things, given their units.
 
     "12 problems" and "15 hard problems" may; "12 problems" and "15 hard questions" may not.
     """
@@ -500,14 +503,14 @@ def _may_count_same(first: tuple[str, ...], second: tuple[str, ...]) -> bool:
 
 
 def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
-    """Return True if the later text contains most words of the older value's subject."""
+    """Return whether a later text contains most words of the subject of a value."""
     subject = old.subject(value)
     missing = sum(stem not in new.stems for stem in subject)
     return missing < max(_SUBJECT * len(subject), 1e-9) or not subject
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    """Yield the statements that a denial in the other text restates."""
+    """Yield the statements of either text that a denial in the other text contradicts."""
     for position, denied in new.denials:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
@@ -530,7 +533,7 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """Yield clauses that contain the denied words in sentences without denial."""
+    """Yield the clauses that contain the denied words and no denial, by sentence."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
         matches = [words for words in clauses if _share(denied, words)]
@@ -540,19 +543,19 @@ def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]
 
 
 def _share(denied: list[str], words: list[_Word]) -> float:
-    """Return the share of the denied stems that some words contain."""
+    """Return the share of the denied stems that occur among some words."""
     stems = {word.stem for word in words}
     return sum(stem in stems for stem in denied) / len(denied)
 
 
 def _span(text: _Text, position: int) -> tuple[int, int]:
-    """Return the start and stop of the clause that contains a word."""
+    """Return the start and stop of the clause that contains the word at a position."""
     clause = text.clause(position)
     return clause[0].start, clause[-1].stop
 
 
 def _split_words(text: str, language: str) -> Iterator[_Word]:
-    """Yield the words of a text with their sentence and clause numbers."""
+    """Yield the words of a text, with the numbers of their sentences and clauses."""
     table = signs_of(language).words
     turns, unsaid = table["turns"], table["unsaid"]
     sentence = clause = 0
@@ -582,7 +585,7 @@ def _day(number: str) -> str:
     return number if match is None else match[1]
 
 
-# Kept because many queries are compared with the same pair of texts.
+# Results are cached, because many queries are compared with the same pair of texts.
 @lru_cache(maxsize=2048)
 def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
     """Return the statements of `old` that `new` restates, cached."""
@@ -591,29 +594,29 @@ def _restated(old: str, new: str, language: str) -> tuple[Restated, ...]:
     return tuple(sorted(statements, key=lambda each: -each.likeness))
 
 
-# Kept because each text is compared with many others.
+# Texts are cached, because each text is compared with many others.
 @lru_cache(maxsize=1024)
 def _read(text: str, language: str) -> _Text:
     """Return a text with its words, values and denials, cached."""
     return _Text(text, language)
 
 
-# Kept because a few thousand words make up most of a conversation.
+# Stems are cached, because a few thousand words make up most of a conversation.
 @lru_cache(maxsize=8192)
 def _stem(word: str, language: str) -> str | None:
-    """Return the stem of a word; None for a stop word."""
+    """Return the stem of a word, or None for a stop word."""
     bare = word.partition("'")[0]
     return None if bare in _stop_words(language) else _stemmer(language)(bare)
 
 
-# One set per language: looked up for every word.
+# The set of each language is cached, because it is read for every word.
 @cache
 def _stop_words(language: str) -> frozenset[str]:
     """Return the stop words of a language."""
     return frozenset(STOP_WORDS.get(language, ()))
 
 
-# One stemmer per language: it is built in C and keeps its own tables.
+# The stemmer of each language is cached, because building one takes longer than a call.
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
     """Return the stemming function of a language."""

@@ -1,6 +1,6 @@
 """Words of a text with their offsets, tables of English, and number words.
 
-Every shape takes one scan over the text, in time proportional to its length. Callers that look words up in tables use
+Splitting a text takes one scan, in time proportional to its length. Callers that look words up in tables use
 `words_of`. Callers that cite a text use `tokenize`, whose positions are those of the original text.
 """
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 Shape = Literal["word", "spoken", "hyphenated", "joined", "clitic", "value"]
-"""Definition of a word; see `tokenize`."""
+"""The definition of a word, by which a text is split; see `tokenize`."""
 
 # One pattern per shape, compiled once.
 _SHAPES: dict[str, re.Pattern[str]] = {
@@ -52,7 +52,7 @@ _SHAPES: dict[str, re.Pattern[str]] = {
 
 
 class Token(NamedTuple):
-    """A word in lower case and its place: ``text[start:stop]`` is the word as written."""
+    """A word in lower case with its offsets. ``text[start:stop]`` is the word as written."""
 
     low: str
     start: int
@@ -60,7 +60,7 @@ class Token(NamedTuple):
 
 
 def words_of(text: str) -> list[str]:
-    """Return the lower-case words of a text, keeping apostrophes.
+    """Return the words of a text in lower case, with apostrophes kept.
 
     Parameters
     ----------
@@ -90,13 +90,14 @@ def tokenize(
     text
         Any text.
     shape
-        What counts as one word. "word": letters and digits, with the apostrophe within ("don't"). "spoken": all
-        between white space, commas, colons, brackets and dashes ("C++", "St.", "a@b.org"). "hyphenated": "word", with
-        hyphens and underscores. "joined": letters and digits with the hyphens between ("2023-05-07"). "clitic": as
-        "word" with dots, colons, hyphens and underscores within, and "'s" as a word of its own. "value": numbers with
-        their units and separators, words, and the signs that end a sentence or a clause or name a currency.
+        The definition of a word. A "word" has letters and digits, and apostrophes between them ("don't"). "spoken"
+        words are separated by white space, commas, colons, brackets and dashes ("C++", "St.", "a@b.org"). "hyphenated"
+        words may also have hyphens and underscores. "joined" words have letters and digits, and hyphens between them
+        ("2023-05-07"). "clitic" words may also have dots, colons, hyphens and underscores, and "'s" is a separate word.
+        "value" gives numbers with units and separators, words, and signs that end a sentence or clause or name a
+        currency.
     start, stop
-        The part of the text to read; offsets are those of the whole text.
+        The bounds of the part of the text to read. Offsets are those of the whole text.
 
     Yields
     ------
@@ -113,7 +114,7 @@ def tokenize(
 
 
 def word_pattern(shape: Shape) -> re.Pattern[str]:
-    """Compile the regular expression of a word shape.
+    """Return the compiled regular expression of a word shape.
 
     Parameters
     ----------
@@ -133,10 +134,10 @@ def word_pattern(shape: Shape) -> re.Pattern[str]:
     return _SHAPES[shape]
 
 
-# The tables of English, and the look-up of phrases in them.
+# The functions below look up words and phrases in the tables of English.
 #
-# The tables are the file ``english.toml`` beside this module, read at its first use. Nothing in it was fitted to a data
-# set; of a text in another language no table finds anything. A phrase is looked up as it is, at memory speed.
+# The tables are in the file ``english.toml`` next to this module, which is read at first use. The tables were not
+# fitted to a data set. In a text in another language, no phrase matches.
 
 
 # Read from the file once per process; 1,700 lines of TOML take 20 ms.
@@ -164,7 +165,7 @@ def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
     return tables
 
 
-# Built once: the tables never change, and every sentence is looked up in several.
+# Tables are cached, because they never change and every sentence is looked up in several of them.
 @cache
 def table(subject: str, name: str) -> Any:
     """Return one word table of ``english.toml``; lists become frozensets.
@@ -188,7 +189,7 @@ def table(subject: str, name: str) -> Any:
     return frozenset(entries) if isinstance(entries, list) else entries
 
 
-# Built once: padding a table for every sentence would cost more than the look-up.
+# Padded tables are cached, because padding a table for every sentence would take longer than the look-up.
 @cache
 def phrases(subject: str, *names: str) -> tuple[str, ...]:
     """Return the phrases of tables, padded for ``holds`` and ``first_of``.
@@ -213,7 +214,7 @@ def phrases(subject: str, *names: str) -> tuple[str, ...]:
     return tuple(f" {phrase} " for name in names for phrase in lexicon()[subject][name])
 
 
-# Built once: some detectors join several tables for every word.
+# Unions are cached, because some detectors need the union of several tables for every word.
 @cache
 def vocabulary(subject: str, *names: str) -> frozenset[str]:
     """Return the union of several tables of single words.
@@ -262,7 +263,7 @@ def padded(words: Iterable[str]) -> str:
 
 
 def holds(text: str, table: tuple[str, ...]) -> bool:
-    """Return whether a padded text contains any of the phrases.
+    """Return whether a padded text contains at least one of the phrases.
 
     Parameters
     ----------
@@ -274,14 +275,14 @@ def holds(text: str, table: tuple[str, ...]) -> bool:
     Returns
     -------
     bool
-        Whether the text contains one of them.
+        Whether the text contains at least one phrase.
 
     Examples
     --------
     >>> holds(padded(["as", "i", "said"]), (" i said ", " i meant "))
     True
     """
-    for phrase in table:  # noqa: SIM110 - a generator takes twice as long, and this is asked for every sentence
+    for phrase in table:  # noqa: SIM110 - a generator takes twice as long, and this function is called for every sentence
         if phrase in text:
             return True
     return False
@@ -313,7 +314,7 @@ def first_of(text: str, table: tuple[str, ...]) -> str | None:
     return max(openings, key=len)
 
 
-# Number words as numbers: one table for dates, answers, facts and comparisons.
+# Dates, answers, facts and comparisons share one table of number words.
 
 
 # Words that `number_of` and `read_number` combine: units, tens and multipliers.
@@ -338,7 +339,7 @@ _SMALL = (
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _LARGE = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 
-# In lower case, from Monday as datetime.weekday() counts.
+# The names are in lower case and begin with Monday, as in datetime.weekday().
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 NUMBER_WORDS = MappingProxyType(
@@ -347,7 +348,7 @@ NUMBER_WORDS = MappingProxyType(
     | {"dozen": 12}
     | _LARGE
 )
-"""Number that each single word names. `number_of` reads compounds such as "twenty-one"."""
+"""The number that each single word names. `number_of` reads compounds such as "twenty-one"."""
 
 
 def number_of(word: str) -> int | None:
@@ -361,7 +362,7 @@ def number_of(word: str) -> int | None:
     Returns
     -------
     int or None
-        The number; of digits at most 12.
+        The number, or None for a word that spells no number or has more than 12 digits.
 
     Examples
     --------
@@ -380,7 +381,7 @@ def number_of(word: str) -> int | None:
 
 
 def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
-    """Return the number that begins at a word and its count of words, or None.
+    """Return the number that begins at a word and the number of its words, or None.
 
     Parameters
     ----------
@@ -392,7 +393,7 @@ def read_number(words: Sequence[str], position: int) -> tuple[int, int] | None:
     Returns
     -------
     tuple of (int, int) or None
-        The number and the count of words that were read.
+        The number, and how many words it has.
 
     Examples
     --------

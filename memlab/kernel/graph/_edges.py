@@ -1,4 +1,4 @@
-"""Directed, weighted edges in growable columns, with an index by either end."""
+"""Directed, weighted edges in growable columns, indexed by source and target node."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# The largest values that the columns' types hold; a sort key has 31 bits for the edge and one for its direction.
+# The largest values that the columns' types hold. A sort key has 31 bits for the edge and one bit
+# for its direction.
 _MAX_EDGES = 1 << 31
 _MAX_RELATION = 32_767
 _MAX_REINFORCED = 2_147_483_647
@@ -39,11 +40,11 @@ _MAX_REINFORCED = 2_147_483_647
 
 @dataclass(frozen=True)
 class Crossings:
-    """Edges crossed from some nodes.
+    """Edges that are incident to some nodes.
 
-    Entry ``i`` leaves ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
-
-    ``outgoing[i]`` says whether this is the edge's own direction. Entries are ordered by position, then edge.
+    Entry ``i`` leads from ``rows[position[i]]`` over ``edge[i]`` to ``neighbour[i]``.
+    ``outgoing[i]`` is True if the edge points in this direction. Entries are ordered by position,
+    then edge.
     """
 
     position: Ints
@@ -60,11 +61,12 @@ class Edges:
 
     The number of an edge is its position in the order of appending and never changes.
 
-    A removed edge keeps its number and its columns, but no look-up finds it. Parallel edges with the same
-    relation stay separate: ``find`` returns an existing edge, which ``reinforce`` can change instead.
+    A removed edge keeps its number and its columns, but no look-up finds it. Parallel edges with
+    the same relation stay separate. ``find`` returns an existing edge, which ``reinforce`` can
+    change instead.
 
-    Memory: 31 bytes an edge in columns (up to twice that while they grow), 8 in the base, 16 in the delta; 12
-    bytes a node.
+    Memory per edge: 31 bytes in columns (up to twice that while they grow), 8 in the base, 16 in
+    the delta. Memory per node: 12 bytes.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
@@ -87,11 +89,11 @@ class Edges:
         self._adjacency = Adjacency()
         self._removed_since_seal = 0
         self._ordered = -1
-        """The number of edges that the index by either end includes."""
+        """The number of edges that the index by node includes."""
         self._first: dict[tuple[int, bool], tuple[Layout, int, Ints]] = {}
         self._entered: dict[int, tuple[int, Ints]] = {}
         self.relations = list(RELATIONS)
-        """The word of each code in ``relation``; ``codes_of`` with ``grow`` adds words."""
+        """The name of each code in ``relation``; ``codes_of`` with ``grow`` adds names."""
 
     def __len__(self) -> int:
         return self._size
@@ -100,12 +102,12 @@ class Edges:
 
     @property
     def source(self) -> Ints:
-        """The source node of each edge: a copy."""
+        """A copy of the source node of each edge."""
         return np.asarray(self._ends[0], dtype=np.int64)
 
     @property
     def target(self) -> Ints:
-        """The target node of each edge: a copy."""
+        """A copy of the target node of each edge."""
         return np.asarray(self._ends[1], dtype=np.int64)
 
     @property
@@ -136,7 +138,7 @@ class Edges:
     def codes_of(self, words: Sequence[str], *, grow: bool = False) -> Ints:
         """Return the integer codes of relation names, -1 for unknown names.
 
-        With ``grow``, unknown relations get a code.
+        With ``grow``, an unknown name gets a new code.
         """
         codes = {word: code for code, word in enumerate(self.relations)}
         for word in words if grow else ():
@@ -166,17 +168,17 @@ class Edges:
     ) -> Ints:
         """Add edges between existing nodes and return their numbers.
 
-        On InputError none is added.
+        If InputError is raised, no edge is added.
 
-        ``nodes`` says which nodes exist: the number of memories, or nodes of all kinds. Self-loops, missing nodes
-        and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements`` and ``created`` may be
-        one value for all edges.
+        ``nodes`` is the number of memories, or the nodes of all kinds; edges may join only these.
+        Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements``
+        and ``created`` may be one value for all edges.
 
-        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions together. If these
-        edges exceed it, the strongest are kept, and the newer ones of equals. A weaker old edge is removed, and a
-        new edge that is itself too weak is not added and has number -1. Other nodes and relations are not
-        changed. The result depends only on the edges so far and on this call, so a replayed log of calls gives
-        the same edges.
+        ``max_degree`` is the maximum number of edges of one relation at a node, in both directions
+        together. If a new edge exceeds it, the strongest edges are kept, and of equally strong ones
+        the newer. A weaker old edge is removed. A new edge that is itself too weak is not added and
+        has number -1. Other nodes and relations do not change. The result depends only on the edges
+        so far and on this call, so a replayed log of calls gives the same edges.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
@@ -193,10 +195,10 @@ class Edges:
         _check(sources, targets, columns, nodes)
         if self._size + count > _MAX_EDGES:
             raise InputError(
-                f"A graph holds {_MAX_EDGES:,} edges; {self._size:,} and {count:,} are more."
+                f"A graph holds at most {_MAX_EDGES:,} edges; {self._size:,} and {count:,} new ones exceed this."
             )
         if max_degree is not None and max_degree < 1:
-            raise InputError(f"A node may have at least one edge of a relation, not {max_degree}.")
+            raise InputError(f"max_degree is at least 1, not {max_degree}.")
         if max_degree is None or not count:
             return self._add(sources, targets, columns)
         removed, refused = _weakest(
@@ -214,7 +216,7 @@ class Edges:
     def reinforce(self, edges: ArrayLike, weight: ArrayLike) -> None:
         """Set new weights 0-1 and count one reinforcement of each edge.
 
-        On InputError nothing changes.
+        If InputError is raised, nothing changes.
         """
         numbers = self._numbers(edges)
         weights = _filled("weight", np.asarray(weight, dtype=np.float64), numbers.size)
@@ -260,7 +262,7 @@ class Edges:
     def entered(self, relation: int) -> Ints:
         """Return all nodes that were ever the target of a relation, ascending.
 
-        Only new edges are scanned.
+        Only edges added since the last call are scanned.
         """
         start, nodes = self._entered.get(relation, (0, np.empty(0, dtype=np.int64)))
         if start < self._size:
@@ -287,7 +289,7 @@ class Edges:
         return Crossings(met.position, met.edge, self._across(met), met.outgoing)
 
     def step(self, rows: ArrayLike, relation: int, *, outgoing: bool = True) -> Ints:
-        """Return each row's neighbour along its first edge of a relation, else -1."""
+        """Return each row's neighbour along its first edge of a relation, -1 without one."""
         layout, start, first = self._first.get(
             (relation, outgoing), (None, 0, np.empty(0, dtype=np.int64))
         )
@@ -297,7 +299,8 @@ class Edges:
         if start < self._size:
             (fresh,) = (self._columns["relation"][start : self._size] == relation).nonzero()
             fresh = fresh[::-1] + start
-            # In reverse order, because of several values assigned to a position the last one stays.
+            # The order is reversed, because the last of several values assigned to a position
+            # stays.
             numbers = fresh[self._columns["alive"][fresh]]
             positions = layout.positions(self._ends[int(not outgoing), numbers].astype(np.int64))
             free = first[positions] < 0
@@ -312,12 +315,10 @@ class Edges:
     def find(
         self, source: ArrayLike, target: ArrayLike, relation: ArrayLike, *, either: bool = False
     ) -> Ints:
-        """Return the first edge of a relation from each source to its target.
+        """Return the first edge of a relation from each source to its target, by number.
 
-        It is -1 for a pair without an edge.
-
-        With ``either``, an edge from target to source counts too. The cost is proportional to the smaller degree
-        of each pair.
+        The number is -1 for a pair without an edge. With ``either``, an edge from target to source
+        counts too. The cost is proportional to the smaller degree of each pair.
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
@@ -346,9 +347,7 @@ class Edges:
     def save(self, path: str | Path) -> None:
         """Write the edge columns and adjacency index to one file.
 
-        The file has room to grow.
-
-        The file is replaced whole.
+        The file has room for further edges. An existing file is replaced as a whole.
         """
         self._refresh(seal=True)
         write_edges(
@@ -359,11 +358,8 @@ class Edges:
     def load(cls, path: str | Path) -> Edges:
         """Memory-map a file that ``save`` wrote.
 
-        Pages are read only when they are used.
-
-        Raises DamagedLab if the file is not whole.
-
-        Changes stay in memory and are not written to the file.
+        Pages are read only when they are used. Raises DamagedLab if the file is incomplete. Changes
+        stay in memory and are not written to the file.
         """
         edges = cls()
         stored = read_edges(Path(path))
@@ -379,7 +375,7 @@ class Edges:
 
     @property
     def _ends(self) -> NDArray[np.uint32]:
-        """The source and target nodes of all edges, as two rows."""
+        """The source and target nodes of all edges, u32[2, edges]."""
         return self._columns["ends"][:, : self._size]
 
     def _view(self, name: str) -> NDArray[Any]:
@@ -389,7 +385,7 @@ class Edges:
         return values
 
     def _numbers(self, edges: ArrayLike) -> Ints:
-        """Return edge numbers as int64; InputError if one does not exist."""
+        """Return edge numbers as int64. Raises InputError if an edge does not exist."""
         numbers = to_integers("edge", edges)
         if numbers.ndim != 1 or (
             len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
@@ -426,7 +422,7 @@ class Edges:
         np.add.at(self._degree, layout.positions(nodes), np.int32(change))
 
     def _meet(self, nodes: Ints, newest: int | None = None) -> IncidentEdges:
-        """Return the current edges incident to each node."""
+        """Return the edges incident to each node, without removed ones."""
         if self._ordered != self._size or self._removed_since_seal:
             self._refresh()
         wanted = None if newest is None else np.full(len(nodes), newest)
@@ -449,7 +445,7 @@ class Edges:
 
     def _refresh(self, *, seal: bool = False) -> None:
         """Add pending edges to the adjacency index."""
-        # When a quarter of the edges are removed, look-ups read that many entries for nothing.
+        # When a quarter of the edges are removed, look-ups read too many useless entries.
         seal = seal or self._removed_since_seal > max(1024, self.live // 4)
         alive = self._columns["alive"][: self._size]
         if self._adjacency.refresh(self._ends, self.layout, alive, seal=seal):
@@ -502,7 +498,7 @@ def _check(
 
 
 def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
-    """Return a mask of the nodes that do not exist."""
+    """Return a mask of the nodes beyond the number of nodes of their kind."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT
@@ -513,7 +509,7 @@ def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 
 
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
-    """Broadcast an edge attribute to all edges, or raise InputError."""
+    """Return an attribute as one value per edge; refuse another number of values."""
     if values.ndim and values.shape != (count,):
         raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
     return values if values.ndim else np.full(count, values)
@@ -524,8 +520,8 @@ def _weakest(
 ) -> tuple[Ints, Flags]:
     """Select old edges to remove and new edges to refuse at crowded nodes.
 
-    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends; of equals the newer stays.
-    Only nodes and relations of new edges are considered.
+    An edge stays if it is among the ``max_degree`` strongest of its relation at both ends. Of
+    equally strong edges, the newer stays. Only nodes and relations of new edges are considered.
     """
     count, size = len(source), len(edges)
     refused = np.zeros(count, dtype=np.bool_)

@@ -1,6 +1,6 @@
-"""Nodes of four kinds as integers.
+"""Nodes of four kinds as integers, layouts of arrays, and the adjacency index.
 
-The high bits have the kind, the low bits a number within the kind.
+The high bits of a node's code are its kind, and the low bits its number within the kind.
 """
 
 from __future__ import annotations
@@ -41,10 +41,16 @@ __all__ = [
 Ints = NDArray[np.int64]
 
 NODE_KINDS = ("memory", "tag", "cluster", "entity")
-"""The kinds of nodes; the position here is the kind's code. The node of a memory equals its row."""
+"""The kinds of nodes, in the order of their codes.
+
+The code of a memory equals its row.
+"""
 
 SHIFT = 28
-"""Bits of the number within a kind: 268 million nodes of each kind, and every code fits four unsigned bytes."""
+"""Bits of the number within a kind.
+
+This allows 268 million nodes of each kind, and every code fits four unsigned bytes.
+"""
 
 _KIND_SIZE = 1 << SHIFT  # the first number that no node of a kind has
 
@@ -78,7 +84,7 @@ def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
 
 
 def node_numbers(nodes: ArrayLike) -> Ints:
-    """Return the number of each node within its kind; for a memory this is its row.
+    """Return the number of each node within its kind; a memory's number is its row.
 
     >>> node_numbers([7, 268435457]).tolist()
     [7, 1]
@@ -87,11 +93,9 @@ def node_numbers(nodes: ArrayLike) -> Ints:
 
 
 class Nodes:
-    """The nodes of a graph.
+    """The nodes of a graph: numbered memories, and named tags, clusters and entities.
 
-    They are the number of memories, and the names of tags, clusters and entities.
-
-    A node never changes its code. ``vocabularies`` returns everything that a snapshot needs.
+    The code of a node never changes. ``vocabularies`` returns everything that a snapshot needs.
 
     >>> nodes = Nodes(memories=3)
     >>> nodes.intern("tag", ["rust", "style", "rust"]).tolist()
@@ -114,7 +118,7 @@ class Nodes:
             self.intern(kind, names)
 
     def grow(self, memories: int) -> None:
-        """Raise the number of memory nodes. It never decreases."""
+        """Set the number of memory nodes to an equal or larger number."""
         if not self._memories <= memories <= _KIND_SIZE:
             raise InputError(
                 f"Memories grow from {self._memories} to at most {_KIND_SIZE}, not to {memories}."
@@ -124,7 +128,7 @@ class Nodes:
     def intern(self, kind: str, names: Iterable[str]) -> Ints:
         """Return the nodes of names, adding a node for each new name.
 
-        On InputError none is added.
+        If InputError is raised, no node is added.
         """
         kind_code = self._check_named_kind(kind)
         wanted = list(names)
@@ -193,7 +197,7 @@ class Nodes:
 
     @staticmethod
     def _check_named_kind(kind: str) -> int:
-        """Return the code of a kind whose nodes have names; InputError for memories."""
+        """Return the code of a kind whose nodes have names. Refuse memories."""
         kind_code = _kind_code(kind)
         if kind_code == 0:
             raise InputError("A memory is known by its row, not by a name.")
@@ -202,16 +206,16 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Layout:
-    """A dense numbering of nodes: ``room`` positions per kind, kind by kind.
+    """A dense numbering of nodes, by which arrays with one value per node are indexed.
 
-    It maps nodes to positions of one array.
+    Each kind has ``room`` positions, one kind after the other.
     """
 
     room: tuple[int, ...] = (0,) * len(NODE_KINDS)
 
     @cached_property
     def size(self) -> int:
-        """The number of positions."""
+        """The number of positions of all kinds."""
         return sum(self.room)
 
     @cached_property
@@ -232,7 +236,7 @@ class Layout:
         return not any(self.room[1:])
 
     def positions(self, codes: Ints) -> Ints:
-        """Return the position of each node, all of which are in this layout."""
+        """Return the position of each node. The nodes must be in this layout."""
         return codes if self._rows_only else codes + self._shift[codes >> SHIFT]
 
     def positions_or_end(self, codes: Ints) -> Ints:
@@ -246,7 +250,7 @@ class Layout:
         return np.where(inside, codes + self._shift[kind], self.size)
 
     def code(self, positions: Ints) -> Ints:
-        """Return the node at each position."""
+        """Return the code of the node at each position."""
         if self._rows_only:
             return positions
         kind = np.searchsorted(np.cumsum(self.room), positions, side="right")
@@ -255,7 +259,8 @@ class Layout:
     def with_room_for(self, codes: Ints) -> Layout:
         """Return a layout that is large enough for the nodes ``codes``.
 
-        It is this layout, or one in which the kinds that are too small have at least doubled.
+        The result is this layout, or one in which the kinds that are too small have at least
+        doubled.
         """
         if not len(codes):
             return self
@@ -281,7 +286,7 @@ class Layout:
 
 
 def to_integers(what: str, values: ArrayLike) -> Ints:
-    """Return ``values`` as int64; InputError if they are not integers of 64 bits."""
+    """Return ``values`` as int64. Raises InputError if they are not 64-bit integers."""
     array = np.asarray(values)
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() >= 1 << 63)
@@ -291,24 +296,31 @@ def to_integers(what: str, values: ArrayLike) -> Ints:
 
 
 def _kind_code(kind: str) -> int:
-    """Return the code of a kind; UnknownName suggests the nearest kind."""
+    """Return the code of a kind. Raises UnknownName with the nearest kind."""
     try:
         return NODE_KINDS.index(kind)
     except ValueError:
         raise UnknownName("kind of node", kind, NODE_KINDS) from None
 
 
-# From nodes to their incident edges: compressed sparse rows, and sorted keys for edges that were added later.
+# Compressed sparse rows map nodes to their incident edges; sorted keys hold edges that were added
+# later.
 
 
 Ends = NDArray[np.uint32]
 """Two rows of nodes: the source and the target of each edge."""
 
 TAIL = 1024
-"""Maximum number of edges in the tail: the next look-up merges new edges into it, in some 20 microseconds."""
+"""Maximum number of edges in the tail.
+
+A look-up merges a longer tail into the run.
+"""
 
 RUN_MIN, RUN_SHARE = 65_536, 16
-"""Edges beyond the base are merged into it if they are more than this number and a sixteenth of the base."""
+"""Limits above which new edges are merged into the base.
+
+There must be more than this number, and more than a sixteenth of the edges of the base.
+"""
 
 # A sort key has the node in its high 32 bits; the low ones hold the edge and its direction.
 _WORD = 32
@@ -319,8 +331,8 @@ _LOW = (1 << _WORD) - 1
 class IncidentEdges:
     """Edges incident to some nodes, ordered by node, then edge.
 
-    ``position`` is the index of the node among those that were asked for, and ``outgoing`` whether the edge
-    leaves it.
+    ``position`` is the index of the node in the queried nodes, and ``outgoing`` is True if the edge
+    starts at this node.
     """
 
     position: Ints
@@ -338,9 +350,10 @@ class IncidentEdges:
 
 @dataclass(frozen=True)
 class Base:
-    """Compressed sparse rows.
+    """Compressed sparse rows of incident edges.
 
-    Position ``p`` has ``met[offsets[p]:offsets[p + 1]]``, each ``edge << 1 | outgoing``.
+    The node at position ``p`` has the entries ``met[offsets[p]:offsets[p + 1]]``, each of them
+    ``edge << 1 | outgoing``.
     """
 
     stop: int
@@ -351,7 +364,7 @@ class Base:
 
 @dataclass(frozen=True)
 class _Run:
-    """The ends of edges ``start..stop - 1`` as sorted keys.
+    """The edges ``start..stop - 1`` as sorted keys, two for each edge.
 
     A key is ``node << 32 | edge << 1 | outgoing``.
     """
@@ -361,7 +374,7 @@ class _Run:
     keys: Ints
 
     def span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the start and stop index of each node's keys."""
+        """Return the start and stop index of each node's keys in the run."""
         first = nodes << _WORD
         return self.keys.searchsorted(first), self.keys.searchsorted(first + (1 << _WORD))
 
@@ -373,9 +386,9 @@ _NOTHING = Base(0, Layout(), np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.u
 
 
 class Adjacency:
-    """The edges ordered by either end: a base, a run and a short tail.
+    """The edges indexed by node, in three parts: a base, a run and a short tail.
 
-    It can be discarded and rebuilt from the ends at any time.
+    The index can be discarded and rebuilt from the edges at any time.
     """
 
     def __init__(self, base: Base | None = None) -> None:
@@ -393,9 +406,8 @@ class Adjacency:
     ) -> bool:
         """Add edges of ``ends`` that the adjacency index does not include yet.
 
-        Returns whether the base now holds all of them.
-
-        ``seal`` rebuilds the base without removed edges. This also happens when enough edges were added.
+        Returns whether the base was rebuilt and now holds all edges. ``seal`` rebuilds the base
+        without removed edges. This also happens when enough edges were added.
         """
         size = ends.shape[1]
         fresh = size - self._base.stop
@@ -421,7 +433,7 @@ class Adjacency:
     def meet(self, nodes: Ints, newest: Ints | None = None) -> IncidentEdges:
         """Return the edges incident to each node, including removed ones.
 
-        With ``newest``, at most that many edges of each node from each of the three parts.
+        With ``newest``, each of the three parts returns at most that many edges of each node.
         """
         keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
         keys += [
@@ -438,14 +450,14 @@ class Adjacency:
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the range of each node's entries in the base."""
+        """Return the start and stop of each node's entries in the base."""
         base = self._base
         places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the keys of the ranges ``start..stop - 1`` of ``met``.
+    """Return the incident edges of each node as sorted keys, from index ranges.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """
@@ -465,14 +477,14 @@ def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: I
 
 
 def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
-    """Return the target and source of each edge, interleaved."""
+    """Return the target and the source of each edge, interleaved in one array."""
     nodes = np.empty(2 * (stop - start), dtype=np.int64)
     nodes[0::2], nodes[1::2] = ends[1, start:stop], ends[0, start:stop]
     return nodes
 
 
 def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
-    """Return the run with the edges up to ``stop``."""
+    """Return the run extended by the edges up to ``stop``."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
     fresh |= np.arange(2 * run.stop, 2 * stop)
@@ -513,7 +525,11 @@ COLUMNS: dict[str, tuple[str, tuple[int, ...]]] = {
 _FORMAT = "memlab edges 1"
 _HEADER = 4096
 MIN_ROOM, _ROOM_SHARE = 65_536, 8
-"""The room for further edges in a file: this many, or an eighth of the edges. Holes in a file take no disk space."""
+"""The room for further edges in a file.
+
+The room is this number, or an eighth of the edges if that is more. Holes in a file take no disk
+space.
+"""
 
 
 class _Header(msgspec.Struct):
@@ -545,7 +561,7 @@ def write_edges(
     degree: NDArray[Any],
     base: Base,
 ) -> None:
-    """Replace the file with all edges, which must be in ``base``."""
+    """Replace the file by one with all edges, which must be in ``base``."""
     header = _Header(
         _FORMAT,
         size,
@@ -571,13 +587,13 @@ def write_edges(
 def read_edges(path: Path) -> StoredEdges:
     """Memory-map an edge file copy-on-write.
 
-    Raises DamagedLab if the file is not whole.
+    Raises DamagedLab if the file is incomplete.
     """
     try:
         with path.open("rb") as file:
             sum_, described = file.read(8), file.read(_HEADER - 8)
         if sum_ != b"%08x" % crc32(described):
-            raise DamagedLab(f"The edges in {path} cannot be read: their header is damaged.")
+            raise DamagedLab(f"The edges in {path} cannot be read: the header is damaged.")
         header = msgspec.json.decode(described, type=_Header)
         length = path.stat().st_size
     except (OSError, msgspec.MsgspecError) as error:

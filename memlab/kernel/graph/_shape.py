@@ -42,8 +42,8 @@ Ints = NDArray[np.int64]
 class SimpleGraph:
     """A graph without directions, relations and parallel edges, as a sparse matrix.
 
-    ``nodes`` i64[n] are the nodes with an edge, ascending; ``matrix`` (n, n) is symmetric. An entry is the
-    weight between two nodes: the weights of parallel edges are added.
+    ``nodes`` i64[n] are the nodes with an edge, ascending. ``matrix`` is a symmetric matrix (n, n).
+    An entry is the sum of the weights of all edges between two nodes.
     """
 
     nodes: Ints
@@ -58,9 +58,9 @@ class SimpleGraph:
 
 
 def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleGraph:
-    """Build the simple graph of all current edges, or of a masked subset.
+    """Build the simple graph of all edges that were not removed, or of masked edges.
 
-    Without the mask ``keep``, the current edges are those that were not removed.
+    ``keep`` is the mask of edges to use.
     """
     numbers = np.flatnonzero(edges.alive if keep is None else keep)
     source, target = edges.ends(numbers)
@@ -71,7 +71,7 @@ def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleG
     return SimpleGraph(nodes, build_matrix(rows, columns, weight, len(nodes)))
 
 
-# The shape of a graph: density, clustering, and the edges between communities. All are measured on a simple graph.
+# These functions measure density, clustering and the edges between communities on a simple graph.
 
 
 Floats = NDArray[np.float64]
@@ -81,8 +81,8 @@ Floats = NDArray[np.float64]
 class Clustering:
     """The local clustering coefficients of some nodes, and their mean.
 
-    A coefficient is the share of a node's pairs of neighbours that are linked (Watts and Strogatz 1998). ``exact`` is
-    false if the nodes were sampled.
+    A coefficient is the share of a node's pairs of neighbours that are linked (Watts and Strogatz
+    1998). ``exact`` is False if the nodes were sampled.
     """
 
     rows: Ints
@@ -110,10 +110,8 @@ def clustering(
 ) -> Clustering:
     """Compute the local clustering coefficient of ``rows``.
 
-    It is 0 for fewer than two neighbours.
-
-    Of more than ``max_rows`` rows, that many are sampled with ``seed``; the mean of 1,000 has a standard error of
-    at most 0.016.
+    The coefficient of a row with fewer than two neighbours is 0. Of more than ``max_rows`` rows,
+    that many are sampled with ``seed``; the mean of 1,000 has a standard error of at most 0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
     wanted = np.unique(to_integers("row", rows))
@@ -138,11 +136,11 @@ def clustering(
 
 
 def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
-    """Return the pairs of linked communities.
+    """Return one row for each pair of linked communities.
 
-    Each has the number of edges, their weight, and the number of the strongest edge.
-
-    ``labels[i]`` is the community of ``rows[i]``; edges of other nodes do not count. The greatest weight comes first.
+    The columns are the communities ``left`` and ``right``, the number of ``edges``, their
+    ``weight``, and the number of the ``strongest`` edge. ``labels[i]`` is the community of
+    ``rows[i]``; edges of other nodes do not count. The greatest weight comes first.
     """
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
@@ -179,7 +177,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
 
 def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which wanted nodes have a community, and the community labels."""
+    """Return a mask of the nodes that have a community, and their communities."""
     if not len(nodes):
         return np.zeros(len(wanted), dtype=np.bool_), np.zeros(len(wanted), dtype=np.int64)
     index = np.minimum(np.searchsorted(nodes, wanted), len(nodes) - 1)
@@ -190,21 +188,31 @@ def _looked_up(nodes: Ints, groups: Ints, wanted: Ints) -> tuple[NDArray[np.bool
 
 
 _STARTS, _STARTS_OF_LARGE = 4, 2
-"""The number of random orders of the nodes that are tried: one order is up to .02 of modularity below the best."""
+"""The number of random orders of nodes that are tried.
+
+One order is up to .02 of modularity below the best.
+"""
 
 _LARGE = 30_000
-"""Linked pairs beyond which only two orders are tried: an order takes 0.6 s at 100,000 pairs."""
+"""Number of linked pairs above which only two orders are tried.
+
+An order takes 0.6 s at 100,000 pairs.
+"""
 
 _SMALLEST_GAIN = 1e-12
-"""The minimum gain for which a node moves, as a share of all weight: rounding errors must not move nodes."""
+"""The minimum gain for which a node moves, as a share of all weight.
+
+Rounding errors must not move nodes.
+"""
 
 
 @dataclass(frozen=True)
 class Communities:
     """A partition of nodes: ``labels[i]`` is the community of node ``rows[i]``.
 
-    Community 0 is the largest; ties go to the smallest member. ``rows`` are the nodes with an edge, ascending.
-    ``modularity`` is the weighted modularity of Newman (2004).
+    Community 0 is the largest, and of equally large ones the one with the smallest member comes
+    first. ``rows`` are the nodes with an edge, ascending. ``modularity`` is the weighted modularity
+    of Newman (2004).
     """
 
     rows: Ints
@@ -226,11 +234,12 @@ def communities(
 ) -> Communities:
     """Find node communities by maximising modularity (Louvain method).
 
-    The method is that of Blondel and others (2008).
+    The Louvain method is described by Blondel and others (2008).
 
-    Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the edges to use.
-    A ``resolution`` above 1 gives more and smaller groups. The same edges and ``seed`` give the same groups: the
-    best of four runs, each with another order of the nodes, or of two runs beyond 30,000 linked pairs.
+    Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the
+    edges to use. A ``resolution`` above 1 gives more and smaller communities. The same edges and
+    ``seed`` give the same result: the best of four runs, each with another order of the nodes, or
+    of two runs above 30,000 linked pairs.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0, 3, 4, 3, 2], [1, 2, 2, 4, 5, 5, 3], 0, 1.0, nodes=6).tolist()
@@ -278,7 +287,8 @@ def _move_nodes(matrix: SparseMatrix, resolution: float, order: Ints) -> Ints:
     Neighbours of moved nodes are visited again.
     """
     starts, targets, weights = matrix.starts.tolist(), matrix.columns.tolist(), matrix.data.tolist()
-    # Lists instead of arrays: the loop reads single numbers, which Python takes from a list five times as fast.
+    # The loop reads single numbers, which Python takes from a list five times as fast as from an
+    # array.
     strengths = matrix.sums()
     total = float(strengths.sum())
     strength, volume = strengths.tolist(), strengths.tolist()
@@ -320,7 +330,7 @@ def _modularity(matrix: SparseMatrix, labels: Ints, resolution: float) -> float:
 
 
 def _by_size(labels: Ints) -> Ints:
-    """Renumber groups so that the largest is 0, with ties by the smallest member."""
+    """Renumber groups by falling size; of equal ones the smallest member is first."""
     _, first, group, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -334,9 +344,9 @@ def _by_size(labels: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Path:
-    """A walk from ``nodes[0]`` that visits no node twice.
+    """A path that starts at ``nodes[0]`` and visits no node twice.
 
-    Step ``i`` crosses ``edges[i]``, in its own direction if ``outgoing[i]``.
+    Step ``i`` crosses ``edges[i]``, in the direction of the edge if ``outgoing[i]`` is True.
     """
 
     nodes: tuple[int, ...]
@@ -356,7 +366,7 @@ class Path:
 class Trace:
     """The strongest paths from ``node``, strongest first.
 
-    ``cut`` says whether there are more.
+    ``cut`` is True if there are more paths.
     """
 
     node: int
@@ -367,7 +377,7 @@ class Trace:
     def frame(self) -> pl.DataFrame:
         """A frame with one row per path.
 
-        The columns are target, depth, product of weights, and steps as lists.
+        The columns are the target, the depth, the product of weights, and the steps as lists.
         """
         # The schema is given because a trace without paths would have columns without types.
         paths = self.paths
@@ -403,7 +413,8 @@ class Trace:
         for path in self.paths:
             below.setdefault(path.edges[:-1], []).append(path)
         lines = [label(self.node)]
-        # An explicit stack, because the depth is the caller's and may exceed Python's limit of recursion.
+        # An explicit stack is used, because the caller's depth may exceed Python's limit of
+        # recursion.
         stack = [(path, "", at == 0) for at, path in enumerate(reversed(below.get((), [])))]
         while stack:
             path, indent, last = stack.pop()
@@ -429,10 +440,10 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
 
     At most ``limit`` paths of at most ``depth`` edges are returned.
 
-    The strength of a path is the product of its weights. Of equally strong paths the shorter one comes first,
-    then the one whose edges have smaller numbers. Weights are at most 1, so a path comes after the path that it
-    continues. The edges of at most ``limit`` nodes are read. Raises InputError for a depth or a number below 1,
-    or a relation without a name.
+    The strength of a path is the product of its weights. Of equally strong paths the shorter one
+    comes first, then the one whose edges have smaller numbers. Weights are at most 1, so a path
+    comes after the path that it continues. The edges of at most ``limit`` nodes are read. Raises
+    InputError if ``depth`` or ``limit`` is below 1, or if a relation has no name.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0], [1, 2, 2], [1, 2, 1], [0.9, 0.8, 0.5], nodes=3).tolist()
@@ -450,7 +461,8 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)
-    # Ordered by strength, then depth, then the numbers of the edges, which are different for every path.
+    # The queue is ordered by strength, then depth, then the numbers of the edges, which differ
+    # between paths.
     waiting: list[tuple[float, int, tuple[int, ...], Path]] = [(-1.0, 0, (), start)]
     paths: list[Path] = []
     while waiting and len(paths) <= limit:
@@ -458,7 +470,8 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
         if path.edges:
             paths.append(path)
         if path.depth < depth and len(paths) <= limit:
-            # No more continuations of one path than are wanted can be among the strongest.
+            # Among the strongest paths are at most as many continuations of one path as are still
+            # wanted.
             for longer in _onward(edges, path, limit + 1 - len(paths)):
                 heapq.heappush(waiting, (-longer.product, longer.depth, longer.edges, longer))
     return Trace(node, tuple(paths[:limit]), len(paths) > limit)

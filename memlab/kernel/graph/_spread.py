@@ -1,6 +1,6 @@
 """Spreading activation in waves.
 
-A policy decides, once per wave, what passes over each edge.
+Once per wave, a function decides how much activation passes over each edge.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ __all__ = [
 ]
 
 
-# One wave of spreading: which nodes pass on, over which edges, and how much a policy lets pass.
+# One wave of spreading: the nodes that pass activation on, the edges crossed, and the amounts that
+# a policy allows.
 
 
 Ints = NDArray[np.int64]
@@ -40,12 +41,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EdgeBatch:
-    """The edges crossed in one wave, ordered by the row that is left, then by edge.
+    """The edges crossed in one wave, ordered by source node, then by edge.
 
     Attributes
     ----------
     source, target
-        The node that is left and the node that is reached, in whichever direction the edge points.
+        The node that activation leaves and the node that it reaches, whatever the direction of the
+        edge.
     outgoing
         Whether the edge points from source to target.
     activation
@@ -72,26 +74,26 @@ PassOn = Callable[[EdgeBatch], Floats]
 
 @dataclass(frozen=True)
 class Spread:
-    """The seeds and the nodes reached, in ascending order.
+    """The nodes that activation reached, including the seeds, in ascending order.
 
     Memories come first, then tags, clusters and entities.
 
     Attributes
     ----------
     received
-        The energy that arrived over edges, 0 for none.
+        The energy that arrived over edges, 0 if none arrived.
     activation
         The final activation.
     hops
-        The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, hops count
-        only edges that were pushed over.
+        The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, only
+        edges over which energy was pushed count.
     unexpanded
-        The number of nodes that did not pass on in some wave because it had reached its limit of crossings.
+        How often a node passed nothing on because a wave had reached its limit of crossings.
     narrowed
-        The number of nodes that passed over their newest edges only.
+        How often a node passed activation over its newest edges only.
     left
-        The energy that had not settled when a personalised PageRank ended. No activation is too low by
-        more than this energy.
+        The energy that had not settled when a personalised PageRank ended. No activation is too low
+        by more than this energy.
     """
 
     rows: Ints
@@ -119,7 +121,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Positions in ``layout``, ascending, each with an energy."""
+    """Positions of seeds in ``layout``, ascending, each with an energy."""
 
     layout: Layout
     places: Ints
@@ -128,9 +130,9 @@ class Seeds:
 
 @dataclass
 class Limits:
-    """The maximum crossings in a wave and at a node.
+    """The maximum number of edges crossed in a wave, and at one node.
 
-    It also counts how often each maximum was reached.
+    The object also counts how often each maximum was reached.
     """
 
     max_crossings: int
@@ -138,14 +140,14 @@ class Limits:
     unexpanded: int = 0
     narrowed: int = 0
     _crowded: bool = True
-    """Whether any node of the last wave has more edges than it may pass over."""
+    """Whether any node of the last wave has more edges than it may cross."""
 
     def affordable(
         self, edges: Edges, nodes: Ints, activation: Floats
     ) -> NDArray[np.bool_] | slice:
-        """Select the most active nodes within the limit of edge crossings.
+        """Select the most active nodes whose edges a wave can cross within its limit.
 
-        They are the most active ones within the limit of crossings.
+        Returns a mask of the nodes, or a slice of all.
         """
         if 2 * edges.live <= min(self.fan_out, self.max_crossings):
             self._crowded = False  # all edges together stay below both limits
@@ -168,7 +170,8 @@ class Limits:
     ) -> tuple[Ints, Ints, Floats]:
         """Return the activation that ``nodes`` pass along their edges.
 
-        It has the position of the source, the target, and the positive finite amount.
+        The three arrays have the position of the source, the target, and the positive finite amount
+        of each crossing.
         """
         crossed = edges.crossings(nodes, newest=self.fan_out if self._crowded else None)
         if not len(crossed.edge):
@@ -186,7 +189,9 @@ class Limits:
         )
         passed = np.asarray(pass_on(batch), dtype=np.float64)
         if passed.shape != crossed.edge.shape:
-            raise InputError(f"The spread policy answered {passed.shape} for {len(batch)} edges.")
+            raise InputError(
+                f"The spread policy returned {passed.shape} values for {len(batch)} edges."
+            )
         arrives = (passed > 0) & (passed < np.inf)
         if arrives.all():
             return crossed.position, crossed.neighbour, passed
@@ -194,12 +199,12 @@ class Limits:
 
 
 def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
-    """Return positions by falling activation with a total degree of ``budget``.
+    """Return positions by falling activation, as many as fit in a budget of edges.
 
-    Their degrees sum to at most ``budget``.
+    The degrees of these nodes sum to at most ``budget``.
     """
     count = len(activation)
-    # Most waves that reach their limit leave from few of their nodes, so only that many are sorted.
+    # Most waves that reach their limit use few of their nodes, so only that many are sorted.
     wanted = 64 + 2 * budget * count // int(degree.sum())
     while True:
         if wanted < count:
@@ -216,14 +221,14 @@ def select_within(activation: Floats, degree: Ints, budget: int) -> Ints:
 
 
 def unique_places(places: Ints, size: int) -> Ints:
-    """Return the distinct values of ``places``, ascending.
+    """Return the distinct positions in ``places``, ascending.
 
     The values are in ``0..size - 1``.
     """
     if len(places) * 16 < size:
         ordered = np.sort(places)
         return np.concatenate((ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]))
-    # For many places, one pass over a byte for each node is faster than sorting.
+    # For many values, one pass over a byte for each node is faster than sorting.
     met = np.zeros(size, dtype=np.bool_)
     met[places] = True
     return met.nonzero()[0]
@@ -300,10 +305,13 @@ Mode = Literal["cascade", "energy", "hops", "ppr"]
 SPREAD_MODES: tuple[Mode, ...] = ("cascade", "energy", "hops", "ppr")
 
 MAX_CROSSINGS = 100_000
-"""The default maximum of crossings in one wave: 5 to 10 ms of work."""
+"""The default maximum of edges crossed in one wave, 5 to 10 ms of work."""
 
 FAN_OUT = 10_000
-"""The default maximum of edges of one node that a wave crosses; the newest are used."""
+"""The default maximum of edges of one node that a wave crosses.
+
+The newest edges are used.
+"""
 
 
 def spread(
@@ -325,35 +333,40 @@ def spread(
 
     Edges are crossed in both directions.
 
-    In each wave, ``pass_on`` is called once and returns what passes over each edge. Amounts that are not positive
-    and finite, or below ``threshold``, do not arrive. ``nodes`` says which nodes exist: the number of memories,
-    or nodes of all kinds. Tags, clusters and entities are passed through like memories and count as a hop.
+    In each wave, ``pass_on`` is called once and returns the amount that passes over each edge.
+    Amounts that are not positive and finite, or are below ``threshold``, do not arrive. ``nodes``
+    is the number of memories, or the nodes of all kinds. Activation passes through tags, clusters
+    and entities as through memories, and each counts as a hop.
 
-    ``"cascade"``: breadth first. A wave leaves from the nodes that the previous wave reached for the first time. Of
-    several amounts that arrive, a node keeps the greatest; a seed keeps its own energy as its activation.
+    ``"cascade"``: breadth first. A wave leaves from the nodes that the previous wave reached for
+    the first time. Of several amounts that arrive, a node keeps the greatest. A seed keeps its own
+    energy as its activation.
 
-    ``"energy"``: at every step, each active node i adds what passes from i to j to ``activation[j]``, for all
-    nodes at the same time. With ``activation * weight * damping`` as ``pass_on`` this is spreading activation as
-    described by Collins and Loftus (1975).
+    ``"energy"``: at every step, each active node i adds the amount that passes from i to j to
+    ``activation[j]``, for all nodes at the same time. With ``activation * weight * damping`` as
+    ``pass_on`` this is spreading activation as described by Collins and Loftus (1975).
 
     ``"hops"``: breadth first, and a node keeps the greatest amount that arrives with the wave that first reaches
     it. So its activation depends only on its shortest paths.
 
-    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006), in waves. A
-    walker starts at the seeds in proportion to their energy. With probability ``damping`` it follows an edge,
-    drawn in proportion to the result of ``pass_on`` (called with activation 1 and depth 1). Otherwise, and where
-    nothing passes, it returns to the seeds. A node pushes while its residual energy is at least ``threshold`` for
-    each of its edges, which bounds the crossings of all waves by ``energy / ((1 - damping) * threshold)``.
-    Activations are linear in the energies. Each is too low by at most ``left``, and together with ``left`` they
+    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006),
+    in waves. A walker starts at the seeds in proportion to their energy. With probability
+    ``damping`` it follows an edge, drawn in proportion to the result of ``pass_on`` (called with
+    activation 1 and depth 1). Otherwise, and where nothing passes, it returns to the seeds. A node
+    pushes while its residual energy is at least ``threshold`` for each of its edges, which bounds
+    the crossings of all waves by ``energy / ((1 - damping) * threshold)``. Activations are linear
+    in the energies. Each activation is too low by at most ``left``. The activations and ``left``
     sum to the energy of the seeds.
 
-    A wave crosses at most ``max_crossings`` edges: nodes pass on by falling activation, ties by node, until the
-    next one would exceed the limit. A node with more than ``fan_out`` edges passes over that many of the newest.
-    Work and result are deterministic and do not depend on how the edges are stored. ``validated`` seeds are known
-    to ascend, to exist and to have a finite energy.
+    A wave crosses at most ``max_crossings`` edges. Nodes pass activation on by falling activation,
+    ties by node, until the next node would exceed the limit. A node with more than ``fan_out``
+    edges uses that many of the newest. The result is deterministic and does not depend on how the
+    edges are stored. With ``validated``, the caller has checked that seeds ascend, exist and have a
+    finite energy.
 
-    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. It is also raised for a
-    result of ``pass_on`` of the wrong length and for an unknown mode.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite.
+    InputError is also raised if ``pass_on`` returns a result of the wrong length or if the mode is
+    unknown.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()
@@ -370,7 +383,7 @@ def spread(
             f"not {steps}, {threshold}, {max_crossings} and {fan_out}."
         )
     if not 0 <= damping < 1:
-        raise InputError(f"Damping lies in 0..1, below 1, not {damping}.")
+        raise InputError(f"Damping is at least 0 and below 1, not {damping}.")
     codes, own = (
         (np.asarray(rows), np.asarray(energy)) if validated else _seeds(rows, energy, nodes)
     )
@@ -396,10 +409,8 @@ def activate(
 ) -> Spread:
     """Spread activation without a policy, ``steps`` times in both directions.
 
-    Each step is ``A[j] += A[i] * weight * decay``.
-
-    ``energy`` may be one value for all seeds. Amounts below ``threshold`` do not arrive. Limits and errors are
-    those of ``spread``.
+    Each step computes ``A[j] += A[i] * weight * decay``. ``energy`` may be one value for all seeds.
+    Amounts below ``threshold`` do not arrive. Limits and errors are those of ``spread``.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 0.5], nodes=3).tolist()
@@ -453,7 +464,8 @@ def _waves(
             fresh = reached[wave[reached] == 0]
             wave[fresh] = depth + 1
             if mode == "energy":
-                # Added one by one in order, so that the sum does not depend on how the edges are stored.
+                # Amounts are added one by one in order, so that the sum does not depend on how the
+                # edges are stored.
                 np.add.at(arrived, places, passed)
                 received[reached] += arrived[reached]
                 activation[reached] += arrived[reached]
@@ -485,9 +497,9 @@ def _waves(
 
 
 def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints, Floats]:
-    """Validate seed nodes and return them in ascending order with energies.
+    """Validate seed nodes and return them in ascending order with their energies.
 
-    Raises InputError if they are invalid.
+    Raises InputError if a seed or an energy is invalid.
     """
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     if seeds.ndim != 1 or seeds.shape != own.shape or (seeds.size and seeds.dtype.kind not in "iu"):

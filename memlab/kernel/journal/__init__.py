@@ -2,8 +2,9 @@
 
 An acknowledged event is durable.
 
-The package knows nothing of memories. It stores events (a kind and a body), the texts and vectors that events
-refer to by id, slates joined to events, policy sources by hash, and named values.
+The package knows nothing of memories. The package stores events (a kind and a body), and the texts
+and vectors that events refer to by id. It also stores slates joined to events, policy sources by
+hash, and named values.
 """
 
 from memlab.kernel.journal._copies import (

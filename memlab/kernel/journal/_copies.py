@@ -1,6 +1,7 @@
 """Copies and repairs of a journal.
 
-Functions check a whole journal for missing and changed rows, replace such rows, and copy a journal.
+The functions check a whole journal for missing and changed rows, replace such rows, and copy a
+journal.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class Fault:
 def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Fault]:
     """Return every missing or changed row of a journal, by table and key.
 
-    Reads the whole journal as it is at one moment. ``where`` is the lab's folder, for messages.
+    The whole journal is read as it is at one moment. ``where`` is the lab's folder, for messages.
     """
     with translate_errors(where):
         began = not connection.in_transaction
@@ -127,7 +128,8 @@ def find_faults(connection: sqlite3.Connection, where: Path | None) -> list[Faul
 def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
     """Yield the faults in the event table of a journal.
 
-    They are missing numbers, broken chain values, and texts that do not belong to their events.
+    Faults are missing event numbers, broken chain values, and texts that do not belong to their
+    events.
     """
     identity = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
     if identity is None or not isinstance(identity[0], str):
@@ -151,7 +153,7 @@ def _events(connection: sqlite3.Connection) -> Iterator[Fault]:
 
 
 def _contents(connection: sqlite3.Connection) -> dict[int, bytes]:
-    """Return the combined digest of each event's texts, by event number."""
+    """Return the digest over all texts of each event, by event number."""
     digests: dict[int, list[bytes]] = {}
     for event, digest in connection.execute("SELECT event, digest FROM payload ORDER BY id"):
         digests.setdefault(event, []).append(digest if isinstance(digest, bytes) else b"")
@@ -194,14 +196,15 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
             else:
                 yield Fault("segment", (upto, name), f"the part {name!r} {_CHANGED}")
         if digest_parts(sound) != digest:
-            # Keyed by the part "" that all segments have, so that every part is taken from a backup that has it.
+            # The fault has the key of the part "", which all segments have, so that every part is
+            # taken from a backup.
             yield Fault("segment", (upto, ""), "differs from its digest in the chain")
 
 
 def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """Return each segment's digest, and the recalls whose segments were dropped.
+    """Return the digest of each segment, and the ranges of recalls that were dropped.
 
-    The digest is that of the last event about the segment.
+    The digest is the one in the last event about the segment.
     """
     digests: dict[int, str] = {}
     began: dict[int, int] = {}
@@ -227,7 +230,7 @@ def _digests(connection: sqlite3.Connection) -> tuple[dict[int, str], list[tuple
 
 
 def _checked(connection: sqlite3.Connection) -> Iterator[Fault]:
-    """Yield a fault for each changed row in the tables with row checksums."""
+    """Yield a fault for each changed row of the tables whose rows have checksums."""
     for embedder, *values in connection.execute(
         "SELECT embedder, first_id, count, dim, data, sum FROM vector"
     ):
@@ -249,7 +252,7 @@ def replace_rows(
 ) -> int:
     """Replace faulty rows by those of ``other`` within the open transaction.
 
-    Returns how many it had.
+    Returns the number of faults for which ``other`` has the row.
     """
     count = 0
     for fault in wanted:
@@ -276,8 +279,8 @@ _COPY_TIMEOUT = 30.0
 def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = ()) -> None:
     """Copy the journal into the new directory ``folder``, which becomes a lab.
 
-    Writes that end during the copy are not in it. Every row is checked before the copy is synced: DamagedLab if
-    one was changed. ``without`` names values (``meta``) that are left out.
+    Writes that end during the copy are not in it. Every row is checked before the copy is synced,
+    and a changed row raises DamagedLab. ``without`` names values of ``meta`` that are left out.
     """
     try:
         folder.mkdir(parents=True)
@@ -332,7 +335,7 @@ def stamp_copy(copy: sqlite3.Connection, values: Mapping[str, str]) -> None:
 
 
 def _head_of(connection: sqlite3.Connection) -> Head:
-    """Return the record of the last event of a journal."""
+    """Return the number and chain value of a journal's last event, as a ``Head``."""
     values = dict(
         connection.execute(
             "SELECT key, value FROM meta WHERE key IN (?, ?)", (IDENTITY, GENERATION)
@@ -348,9 +351,8 @@ def _head_of(connection: sqlite3.Connection) -> Head:
 def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a separate connection to the journal of the lab at ``folder``.
 
-    Writing needs the writer's lock.
-
-    Raises NewerLab for a later format, which would be misread, and copied as the current one.
+    Writing needs the writer's lock. Raises NewerLab for a later format, because its rows would be
+    misread.
     """
     file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
@@ -376,8 +378,8 @@ def read_head(folder: Path) -> Head:
 
 
 def _sound_head(connection: sqlite3.Connection, folder: Path) -> Head:
-    """Check all rows of a journal and return the record of its last event."""
-    connection.execute("BEGIN")  # the check and the result are of the same moment
+    """Check all rows of a journal and return its last event as a ``Head``."""
+    connection.execute("BEGIN")  # the check and the result see the same moment
     try:
         _check(connection, folder)
         return _head_of(connection)

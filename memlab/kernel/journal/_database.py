@@ -1,6 +1,7 @@
 """The database file of a journal.
 
-The module has the schema, creation, connections and migrations, and the meaning of SQLite's errors for a lab.
+The module contains the schema, connections and migrations, and translates SQLite's errors for a
+lab.
 """
 
 from __future__ import annotations
@@ -79,11 +80,14 @@ _DERIVED_LOCK = (
 
 APPLICATION = 0x6D656D6C  # "meml"
 VERSION = 4
-"""The format of a journal, stored as SQLite's ``user_version``. ``check_format`` refuses a later one.
+"""The format of a journal, stored as SQLite's ``user_version``.
 
-Format 1 has neither chain nor checksums. Format 2 has all tables of today except ``segment``. Format 3 has the same
-tables and the value ``FORMAT_BY``: a memlab that knows only format 2 refuses it, instead of reporting texts of packs
-that it cannot read. Format 4 has sealed slates in ``segment``, which an earlier memlab would report as lost.
+If a journal has a later format, ``check_format`` refuses to open it.
+
+Format 1 has neither chain nor checksums. Format 2 has all current tables except ``segment``. Format
+3 has the same tables and the value ``FORMAT_BY``, so that a memlab that knows only format 2 refuses
+it instead of failing at texts of packs. Format 4 has sealed slates in ``segment``, which an earlier
+memlab would report as lost.
 """
 
 Synchronous = Literal["OFF", "NORMAL", "FULL"]
@@ -114,7 +118,7 @@ CREATE {}TABLE IF NOT EXISTS segment (
 );
 """
 SCHEMA += _SEGMENT.format("")
-"""``event.content`` covers the digests of the payloads whose ``event`` it is; see ``_sums``."""
+"""``event.content`` is the digest over the digests of the event's texts."""
 
 IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
 """Keys of ``meta``: the identity of the journal, drawn once; how often a purge has rewritten it; and the version of
@@ -148,7 +152,7 @@ def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
 def add_missing_tables(connection: sqlite3.Connection) -> None:
     """Create the tables that formats 2 and 3 lack as temporary tables.
 
-    A journal of these formats can then be read.
+    The journal can then be read without a migration.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version in (2, 3):
@@ -193,9 +197,8 @@ def make_directory(folder: Path) -> None:
 def create_database(folder: Path) -> None:
     """Create a lab in the directory ``folder`` unless it already holds one.
 
-    The caller holds the writer's lock.
-
-    The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete.
+    The caller holds the writer's lock. The database is written and synced under another name and
+    then renamed, so that ``journal.db`` is never incomplete.
     """
     if lab_exists(folder):
         return
@@ -232,6 +235,9 @@ def lab_exists(folder: Path) -> bool:
     except OSError as error:  # no permission, or a network disk that is unavailable
         raise LabUnavailable.at(folder, error.strerror or "cannot be read") from None
     if FILE in names:
+        if (folder / FILE).exists() and not (folder / FILE).is_file():
+            # SQLite would wait for the writer of a pipe
+            raise NotALab(f"{folder / FILE} is not a regular file. Give another path.")
         return True
     left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
     if left:
@@ -258,7 +264,7 @@ def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
 
 
 def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
-    """Open a connection by URI, which can express the mode."""
+    """Open a connection by a URI, which can express every mode."""
     option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
     return sqlite3.connect(
         f"file:{quote(str(path))}?{option}",
@@ -272,9 +278,10 @@ def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
 def check_format(connection: sqlite3.Connection, path: Path) -> int:
     """Return the format of an open database.
 
-    Raises NotALab, NewerLab or DamagedLab unless it is complete and memlab's.
+    Raises NotALab, NewerLab or DamagedLab unless the database is complete and written by memlab.
 
-    Only SQLite is asked: opening and closing the file separately would drop this process's POSIX locks on it.
+    The file is read only through SQLite, because opening and closing it separately would drop this
+    process's POSIX locks on it.
     """
     if path.stat().st_size == 0:
         raise DamagedLab(f"{path} is empty: it was truncated. {RESTORE}")
@@ -315,7 +322,7 @@ def translate_errors(folder: Path | None) -> Iterator[None]:
 def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
     """Return the memlab error that corresponds to a SQLite error.
 
-    It is None for a lab in memory.
+    ``folder`` is None for a lab in memory.
     """
     where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
@@ -323,7 +330,7 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
         return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # A missing table, or text that is not UTF-8.
+        # The cause is a missing table, or text that is not UTF-8.
         return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(
@@ -348,7 +355,7 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
     return LabError(f"{where}: SQLite failed with {name} ({error}).")
 
 
-# An extended code: of SQLite's input/output errors only this one means a truncated file.
+# Of SQLite's extended input/output errors, only this one means a truncated file.
 _SHORT_READ = sqlite3.SQLITE_IOERR_SHORT_READ
 
 
@@ -367,9 +374,9 @@ def _refused(folder: Path, error: OSError) -> LabError:
 
 # Migrating a journal of an earlier format to the current one, in one transaction.
 #
-# Formats 2 and 3 lack only the table ``segment``, which is created. Format 1 had neither chain nor checksums: its rows
-# are trusted, and ``mend`` may correct the body of each event, because earlier versions could commit events that
-# cannot be applied.
+# Formats 2 and 3 lack only the table ``segment``, which is created. Format 1 had neither chain nor
+# checksums, so its rows are trusted. ``mend`` may correct the body of each event, because earlier
+# versions could commit events that cannot be applied.
 
 
 RepairEvent = Callable[[Event], dict[str, Any] | None]
@@ -389,7 +396,7 @@ _CHECKED = {
 
 
 def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None) -> None:
-    """Migrate the open database unless another process has.
+    """Migrate the open database, unless another process has migrated it already.
 
     The caller holds the writer's lock.
     """
@@ -409,7 +416,7 @@ def migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | None
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        # The next write sets the level only if it differs from the one that it set last.
+        # The next write sets the level only if it differs from the last level that was set.
         connection.execute("PRAGMA synchronous=FULL")
 
 
@@ -428,7 +435,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
     columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(event)")]
     if columns != ["seq", "at", "kind", "body"]:
         raise DamagedLab(
-            f"{path} says that its format is 1, and its tables are not of that format. {RESTORE}"
+            f"{path} has the format number 1, but not the tables of format 1. {RESTORE}"
         )
     for table in _TABLES:
         connection.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
@@ -439,7 +446,8 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
         connection.execute(
             f"INSERT INTO {table} SELECT {listed}, memlab_sum({listed}) FROM old_{table}"
         )
-    # Derived from the first events, so that all copies of a lab get the same identity and recognise its backups.
+    # The identity is derived from the first events, so that all copies of a lab get the same one
+    # and accept its backups.
     began = connection.execute(
         "SELECT at, kind, body FROM old_event ORDER BY seq LIMIT 2"
     ).fetchall()
@@ -457,9 +465,8 @@ def _migrate(connection: sqlite3.Connection, path: Path, mend: RepairEvent | Non
 def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
     """Copy the texts with digests, and fill gaps in the ids.
 
-    Gaps become blank texts and zero vectors.
-
-    Format 1 does not record which event a text came with, so the last event covers all of them.
+    A gap becomes empty texts and zero vectors. Format 1 does not record which event a text came
+    with, so the last event covers all texts.
     """
     # Gaps come from interrupted writes of early versions; later formats require ids without gaps.
     rows = connection.execute("SELECT id, text FROM old_payload ORDER BY id")
@@ -495,7 +502,7 @@ def _migrate_texts(connection: sqlite3.Connection, last: int) -> None:
 
 
 def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the gaps (first, count) between runs of ids, counting from id 1."""
+    """Return the gaps between runs of ids as (first, count), from id 1 on."""
     following, gaps = 1, []
     for first, count in runs:
         if first > following:

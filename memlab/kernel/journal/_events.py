@@ -1,11 +1,12 @@
-"""Events, their bytes, and what shows that a row is as it was written.
+"""Events and their encoding, and the hashes that detect changed rows.
 
-A chain covers the events, salted digests cover the texts, and checksums cover other rows. The chain value of an event
-covers its row, the texts that came with it and the chain value before it. The first chain value follows from the
-identity of the journal. So two journals have the same value at an event only if they are equal up to that event.
+A chain covers the events, salted digests cover the texts, and checksums cover other rows. The chain
+value of an event covers its row, the texts that came with it and the chain value before it. The
+first chain value is computed from the identity of the journal. So two journals have the same value
+at an event only if they are equal up to that event.
 
-The digest of a text has a random salt of its own. Once text and salt are deleted, a person can no longer test a guess
-of the text, however short it was.
+The digest of a text has a random salt of its own. Once text and salt are deleted, nobody can test a
+guess of the text, however short it was.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 
 
 RESTORE = "`memlab upkeep check` says what is damaged, and `memlab upkeep restore` puts a backup in its place."
-"""The last sentence of every message about damage."""
+"""The last sentence of every message about damage: the commands that help."""
 
 # 128 bits: no two texts or events share a digest by accident, and salts cannot be guessed.
 CHAIN_BYTES = SALT_BYTES = 16
@@ -59,7 +60,7 @@ def chain_event(
 ) -> bytes:
     """Return the hash that chains an event to its predecessor.
 
-    ``content`` is the digest of the texts that came with it.
+    ``content`` is the digest of the texts that came with the event.
     """
     name, texts = kind.encode(), content or b""
     hashed = hashlib.blake2b(before, digest_size=CHAIN_BYTES)
@@ -99,7 +100,7 @@ def digest_parts(parts: Iterable[tuple[str, bytes]]) -> str:
 def checksum(*values: int | str | bytes) -> int:
     """Return the CRC-32 of the values of a database row.
 
-    A cryptographic digest takes 2 ns.
+    A CRC detects accidental changes of these rows and is faster than a cryptographic digest.
     """
     crc = 0
     for value in values:
@@ -112,9 +113,9 @@ def checksum(*values: int | str | bytes) -> int:
 
 
 class Event(msgspec.Struct, frozen=True):
-    """The event number ``seq``, at ``at`` microseconds UTC.
+    """One event: number ``seq``, time ``at`` in microseconds UTC, kind and body.
 
-    A batch is one event with columns in its body.
+    A batch of memories is one event with columns in its body.
     """
 
     seq: int
@@ -130,7 +131,8 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 def encode_body(kind: str, body: dict[str, Any]) -> bytes:
     """Encode an event body as msgpack. Raises InputError if it cannot be encoded.
 
-    A body is a dict with str keys of None, bool, 64-bit int, float, str, bytes, lists and dicts.
+    A body is a dict with str keys. The values of a body are None, bool, 64-bit int, float, str,
+    bytes, and lists and dicts of these.
     """
     if not isinstance(body, dict) or set(map(type, body)) - {str}:
         raise InputError(
@@ -154,7 +156,7 @@ def decode_body(seq: int, blob: bytes) -> dict[str, Any]:
         return _decoder.decode(blob)
     except (msgspec.DecodeError, TypeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedLab(
-            f"The body of event {seq} is not what was written ({error}). {RESTORE}"
+            f"The body of event {seq} was changed since it was written ({error}). {RESTORE}"
         ) from None
 
 
@@ -171,7 +173,10 @@ def _encodable(value: object) -> bool:
 
 
 FORMAT = "format"
-"""The field of a body that holds its version; a body of version 1 has no such field."""
+"""The field of a body that holds its version.
+
+A body of version 1 has no such field.
+"""
 
 
 def check_event_format(event: Event, newest: int) -> None:

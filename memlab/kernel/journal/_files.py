@@ -1,7 +1,8 @@
-"""The writer's lock of a lab, and its file ``head``.
+"""The writer's lock of a lab, and the file ``head`` that records the last event.
 
-One writer holds the lock at a time, over threads, handles and processes. SQLite's own lock is not enough: versions
-3.7.0 to 3.51.2 may corrupt a WAL that two connections write or checkpoint at once.
+One writer holds the lock at a time, among all threads, handles and processes. SQLite's own lock is
+not enough, because versions 3.7.0 to 3.51.2 may corrupt a WAL that two connections write or
+checkpoint at once.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ from pathlib import Path
 
 import msgspec
 
-from memlab.errors import DamagedLab, LabBusy, LabError, LabUnavailable, ReadOnlyLab
-from memlab.kernel.base.disk import sync, sync_open
+from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, ReadOnlyLab
+from memlab.kernel.base.disk import open_regular, sync, sync_open
 from memlab.kernel.base.threads import ThreadLock
 
 __all__ = ["RESTORED", "Head", "HeadFile", "WriterLock"]
 
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0002, 0.002
-"""Seconds between two attempts to take the lock; a writer holds it for about half a millisecond."""
+"""Seconds between two attempts to take the lock.
+
+A writer holds the lock for about half a millisecond.
+"""
 
 
 class WriterLock:
-    """A lock by ``flock`` on a file, under a thread lock.
+    """A ``flock`` on a file, combined with a thread lock.
 
-    Without a path (a journal in memory), it is only the thread lock.
-
-    The kernel releases the lock when its holder dies. The file holds the process id of the last holder, for messages.
+    A journal in memory has no path and uses only the thread lock. The operating system releases the
+    file lock when its holder dies. The file holds the process id of the last holder, for messages.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -44,9 +47,10 @@ class WriterLock:
 
     @contextlib.contextmanager
     def hold(self, timeout: float) -> Iterator[None]:
-        """Hold the lock within the block; LabBusy after ``timeout`` seconds of waiting."""
+        """Hold the lock within the block; raise LabBusy after ``timeout`` seconds."""
         deadline = time.monotonic() + timeout
-        # Both halves are in one function because each further generator would cost a write some microseconds.
+        # Both locks are taken in one function, because each further generator would cost a write
+        # some microseconds.
         with self._threads.hold(self._patience(timeout)) as acquired:
             self._check_taken(acquired, timeout)
             if self._name is None or self._path is None:
@@ -57,7 +61,8 @@ class WriterLock:
                     _take(file.fileno(), self._path, max(0.0, deadline - time.monotonic()))
                     yield
                 finally:
-                    # A process forked in the meantime shares the open file, so closing it would not unlock it.
+                    # A process forked in the meantime shares the open file, so closing the file
+                    # would not release the lock.
                     fcntl.flock(file, fcntl.LOCK_UN)
 
     @contextlib.contextmanager
@@ -81,7 +86,7 @@ class WriterLock:
                 fcntl.flock(file, fcntl.LOCK_UN)
 
     def _patience(self, timeout: float) -> float:
-        """Return ``timeout``; LabError if this thread holds the lock already."""
+        """Return ``timeout``. Raises LabError if this thread holds the lock already."""
         if self._threads.owned:
             raise LabError(
                 "A write is already open in this thread: use its transaction, or end it first."
@@ -91,14 +96,16 @@ class WriterLock:
     def _check_taken(self, acquired: bool, timeout: float) -> None:
         """Raise LabBusy if the thread lock was not acquired."""
         if not acquired:
-            raise LabBusy(f"Another thread of this process has been writing for {timeout:g} s.")
+            raise LabBusy(
+                f"Another thread of this process has been writing for {timeout:g} s. Try again."
+            )
 
 
 def _opened(name: str) -> FileIO:
     """Open the lock file, creating it if needed.
 
-    The result is a file object and not a descriptor, so that it is closed even if an interrupt strikes before its
-    use.
+    The result is a file object and not a descriptor, so that an interrupt before its first use
+    closes it too.
     """
     try:
         return open(name, "r+b", buffering=0, opener=_created)
@@ -112,14 +119,14 @@ def _opened(name: str) -> FileIO:
 
 
 def _created(path: str, flags: int) -> int:
-    """Create or open a file for ``open``; child programs do not inherit it."""
+    """Create or open a file for ``open``, so that child programs do not inherit it."""
     return os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 def _take(descriptor: int, path: Path, timeout: float) -> None:
     """Acquire the file lock and write this process's id into the file.
 
-    Waiting processes name the id in their messages.
+    Other processes that wait for the lock name this id in their messages.
     """
     deadline = time.monotonic() + timeout
     pause = _FIRST_PAUSE
@@ -148,9 +155,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _is_here(holder: str) -> bool:
-    """Return whether a process with that id runs on this machine.
+    """Return whether a process with the id ``holder`` runs on this machine.
 
-    Returns True if that cannot be determined.
+    Returns True if this cannot be determined.
     """
     if not holder.isdecimal() or not int(holder):
         return True
@@ -165,24 +172,28 @@ def _is_here(holder: str) -> bool:
 
 # The file ``head`` records the last event that was written, so that a shorter journal is noticed.
 #
-# SQLite silently takes a write-ahead log that was cut or damaged for one that ended there. So the last event and its
-# chain value are written to a small file of their own after each commit. The file is synced when the log is moved into
-# the database, at a backup and on closing, but not at each commit: it protects what a killed process had acknowledged.
-# After a power loss it may be older than the journal, which does no harm, or name recalls that were never synced.
+# SQLite silently treats a write-ahead log that was cut or damaged as one that ended there. So the
+# last event and its chain value are written to a separate small file after each commit. This file
+# is synced when the log is moved into the database, at a backup and on closing, but not at each
+# commit. It protects writes that a killed process had acknowledged. After a power loss it may be
+# older than the journal, which does no harm, or name recalls that were never synced.
 
 
 _BYTES = 512
-"""The length of the record: one disk block, so that it is never half written."""
+"""The length of the record in bytes.
+
+The record is one disk block, so that it is never half written.
+"""
 
 
 RESTORED = "restored"
-"""The value of a restored journal that holds the record of ``head`` that was abandoned for it, as text."""
+"""The key in ``meta`` of the ``head`` record that a restore abandoned, as text."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The last event of a journal.
+    """The record of a journal's last event in the file ``head``.
 
-    ``lost`` says what was missing, until ``memlab restore`` accepts the loss.
+    ``lost`` describes missing events, until ``memlab upkeep restore`` accepts the loss.
     """
 
     lab: str
@@ -211,11 +222,14 @@ class HeadFile:
         """
         for attempt in range(3):  # another process may be writing the file at this moment
             try:
-                data = self.path.read_bytes()
+                with open_regular(self.path) as file:
+                    data = file.read(_BYTES + 1)
             except FileNotFoundError:
                 return None
             except OSError as error:
                 raise DamagedLab(f"{self.path} cannot be read: {error.strerror}.") from None
+            except InputError as error:
+                raise DamagedLab(str(error)) from None
             if not data:
                 return None  # created, and not written yet
             if len(data) == _BYTES and data[:8] == b"%08x" % zlib.crc32(data[8:]):
@@ -243,7 +257,7 @@ class HeadFile:
         os.pwrite(self._descriptor, record, 0)
 
     def sync(self) -> None:
-        """Make the record durable; OSError if the disk refuses."""
+        """Make the record durable. Raises OSError if the disk refuses the write."""
         if self._descriptor is not None:
             sync_open(self._descriptor)
 

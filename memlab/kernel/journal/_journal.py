@@ -1,4 +1,4 @@
-"""The journal of a lab: reading it, and the single way to write it."""
+"""The journal of a lab: its class for reading and writing, and views of its past."""
 
 from __future__ import annotations
 
@@ -46,9 +46,12 @@ __all__ = ["Journal", "JournalView"]
 
 
 _WAL_LIMIT = 4_000_000
-"""The size of the write-ahead log, in bytes, at which the next write first moves it into the database (10 ms)."""
+"""Size in bytes of the write-ahead log above which the next write empties it.
 
-# One statement instead of four saves a write some ten microseconds.
+Moving such a log into the database takes about 10 ms.
+"""
+
+# One statement instead of four makes each write some ten microseconds faster.
 _LAST = (
     "SELECT (SELECT max(seq) FROM event), (SELECT chain FROM event ORDER BY seq DESC LIMIT 1), "
     "(SELECT value FROM meta WHERE key = 'generation'), (SELECT coalesce(max(id), 0) + 1 FROM payload)"
@@ -56,16 +59,20 @@ _LAST = (
 
 
 _NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
-"""A context that does nothing: on a disk, readers have a connection of their own and see only committed rows."""
+"""A context that does nothing, for journals on a disk.
+
+On a disk, readers have a connection of their own and see only committed rows.
+"""
 
 
 class Journal(Reading):
     """An append-only log of events and their content, on disk or in memory.
 
-    There is one writer at a time, over threads and processes. Readers never wait for it and see whole writes
-    only. A long read goes by chunks, each with its own snapshot; because rows are only ever added, the result is
-    that of the moment it began. Every method may be called from any thread. A journal does not survive ``fork``:
-    open another in the child.
+    There is one writer at a time, among all threads and processes. Readers never wait for the
+    writer and see whole writes only. A long read is done in chunks, each with its own snapshot.
+    Because rows are only ever added, its result is that of the moment when it began. Every method
+    may be called from any thread. A journal does not survive ``fork``, so open another in the child
+    process.
 
     >>> journal = Journal.open(None)
     >>> with journal.write() as tx:
@@ -104,12 +111,12 @@ class Journal(Reading):
         self._identity: str | None = None
         self._lost_is_written = False
         self.hash_paths: HashPaths = no_hashes
-        """The function that returns the paths to content hashes in a kind of event, set by the store.
+        """The function that returns the paths of content hashes in a kind of event.
 
-        Content hashes are not screened for secrets.
+        The store sets it. Content hashes are not screened for secrets.
         """
         self.lost = ""
-        """A sentence that says what is missing from this journal; empty if nothing is known to be."""
+        """A sentence that describes known missing events; empty if there are none."""
         try:
             self._compare_head()
         except BaseException:
@@ -130,15 +137,17 @@ class Journal(Reading):
     ) -> Journal:
         """Open the lab at the directory ``path``, and create it if there is none.
 
-        None keeps the lab in memory.
+        If ``path`` is None, the lab is kept in memory.
 
-        ``timeout`` is how many seconds a write waits for another writer. Together with ``read_only``,
-        ``immutable=True`` opens a cleanly closed lab on a disk where SQLite cannot write the index of its log. No
-        process, on any machine, may write the lab meanwhile, because that would go unnoticed.
+        ``timeout`` is the number of seconds for which a write waits for another writer. Together
+        with ``read_only``, ``immutable=True`` opens a cleanly closed lab on a disk where SQLite
+        cannot write the index of its log. No process, on any machine, may write the lab meanwhile,
+        because such a write would go unnoticed.
 
-        A journal of an older format is migrated; ``mend`` returns corrected bodies of the events of format 1. With
-        ``read_only`` a copy in memory is migrated, if its tables differ. The attribute ``lost`` says which
-        acknowledged events are missing. Raises NotALab, NewerLab, DamagedLab or ReadOnlyLab.
+        A journal of an older format is migrated. ``mend`` returns corrected bodies of the events of
+        format 1. With ``read_only``, a copy in memory is migrated if its tables differ. The
+        attribute ``lost`` describes missing acknowledged events. Raises NotALab, NewerLab,
+        DamagedLab or ReadOnlyLab.
         """
         if immutable and not read_only:
             raise InputError("immutable=True is for reading only: give read_only=True as well.")
@@ -200,7 +209,7 @@ class Journal(Reading):
                 self._write_head()
 
     def _lost_by(self, recorded: Head | None) -> str:
-        """Describe the events that are lost, unless a restore accepted the loss."""
+        """Describe the events that are lost, or return "" if a restore accepted the loss."""
         lost = "" if recorded is None else recorded.lost or self._missing(recorded)
         return (
             "" if lost and recorded is not None and self.meta(RESTORED) == recorded.text else lost
@@ -220,9 +229,9 @@ class Journal(Reading):
             return None
 
     def _missing(self, recorded: Head) -> str:
-        """Return a sentence that says which recorded events the journal lacks.
+        """Return a sentence that names the recorded events that the journal lacks.
 
-        Returns "" if it has all.
+        Returns "" if the journal has all of them.
         """
         head, generation = self.head, self.generation
         if recorded.lab != self.identity:
@@ -244,7 +253,7 @@ class Journal(Reading):
     ) -> None:
         """Write the ``head`` file under the writer's lock.
 
-        An error of the disk is recorded, not raised.
+        An error of the disk becomes a warning and raises nothing.
         """
         if self._head is None:
             return
@@ -295,9 +304,10 @@ class Journal(Reading):
 
         Nothing is written if the block raises.
 
-        A durable write is on the disk when the block has ended. A write with ``durable=False`` is with the operating
-        system: it survives the death of this process, and reaches the disk no later than the next durable write, in
-        order. Raises LabBusy after ``timeout`` seconds, ReadOnlyLab, and LabError if the disk is full.
+        A durable write is on the disk when the block has ended. A write with ``durable=False`` is
+        held by the operating system: it survives the death of this process. Such a write reaches
+        the disk no later than the next durable write, in order. Raises LabBusy after ``timeout``
+        seconds, ReadOnlyLab, and LabError if the disk is full.
         """
         self._check_open()
         writer = self._writer
@@ -318,12 +328,14 @@ class Journal(Reading):
 
                 try:
                     try:
-                        # Before the write, because a failure afterwards would look like one of a committed write.
+                        # The log is checkpointed before the write, because a failure afterwards
+                        # would look like a failure of a committed write.
                         self._checkpoint_if_due(writer)
                         self._begin(
                             writer, self._durable_level if durable else _lower(self._durable_level)
                         )
-                        # From the writer, whose cached pages stay valid; a reader rereads them after every write.
+                        # These values are read by the writer, whose cached pages stay valid. A
+                        # reader rereads them after every write.
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sqlite3.Error as error:
                         raise translate_error(error, self.path) from error
@@ -355,7 +367,7 @@ class Journal(Reading):
     def expunge(self) -> None:
         """Remove the overwritten bytes from the files of the journal.
 
-        Meanwhile, the journal needs twice its disk space.
+        This temporarily needs twice the disk space of the journal.
 
         Raises ReadOnlyLab, and LabBusy if another process reads an old state of the journal for longer than the
         timeout.
@@ -379,7 +391,7 @@ class Journal(Reading):
     def close(self) -> None:
         """Move the log into the database and close all files.
 
-        Closing twice has no further effect.
+        Further calls have no effect.
         """
         if self.closed:
             return
@@ -394,8 +406,9 @@ class Journal(Reading):
             with self._guard:
                 self.closed = True
                 self._reader.close()
-            # The last connection checkpoints and removes the log as it closes, which needs the lock. A connection that
-            # never read does not know of the log, so it reads first; damage has been reported already, or will be.
+            # The last connection checkpoints and removes the log as it closes, which needs the
+            # lock. A connection that never read does not know of the log, so it reads first. Damage
+            # has been reported already, or will be reported.
             if self._writer is not None and self.path is not None:
                 with contextlib.suppress(sqlite3.DatabaseError):
                     self._writer.execute("PRAGMA schema_version").fetchone()
@@ -446,7 +459,7 @@ class Journal(Reading):
     def _check_in_place(self) -> None:
         """Raise LabError if the database file was replaced.
 
-        Writes would go to a deleted file.
+        Otherwise writes would go to a deleted file.
         """
         if self._file is None or self._database is None:
             return
@@ -460,7 +473,7 @@ class Journal(Reading):
             )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
-        """Begin a transaction with a level of durability."""
+        """Roll back any open transaction, and begin one with a level of durability."""
         _undo(
             writer
         )  # an interrupt before the write's own handlers may have left a transaction open
@@ -486,7 +499,8 @@ class Journal(Reading):
             (busy, _, _) = writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         finally:
             writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
-        # A reader of an old snapshot keeps the log; the next attempt is made when as much has been added again.
+        # A reader of an old snapshot keeps the log. The next attempt is made when the log has grown
+        # by as much again.
         self._checkpoint_at = size + _WAL_LIMIT if busy else _WAL_LIMIT
 
 
@@ -518,9 +532,9 @@ def _open_reader(
 
 
 def _inode(file: str) -> tuple[int, int] | None:
-    """Return the identity of a file; None if the file is missing.
+    """Return the device and inode of a file, or None if the file is missing.
 
-    A file that replaces it has another identity.
+    A file that replaces this one has another identity.
     """
     try:
         status = os.stat(file)  # noqa: PTH116  a Path costs as much again
@@ -544,11 +558,10 @@ def _lower(level: Synchronous) -> Synchronous:
 
 
 class JournalView:
-    """The read-only part of ``journal`` up to the event ``head``.
+    """A read-only view of ``journal`` up to the event ``head``.
 
-    The owner of the journal closes it.
-
-    Texts and vectors are found by id, and ids are known from events, so those of later events are out of reach.
+    Closing the view leaves the journal open. Texts and vectors are found by ids, which only events
+    reveal, so those of later events are out of reach.
     """
 
     read_only = True
@@ -624,12 +637,12 @@ class JournalView:
         raise ReadOnlyLab(
             f"This is the lab as it was after event {self.head:,}: the past cannot be written."
         )
-        yield  # what makes it a context manager
+        yield  # the statement that makes this method a context manager
 
     def close(self) -> None:
         """Close the view; the journal stays open."""
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return the smaller of ``upto`` and the last event of the view."""
+        """Return ``upto``, or the last event of the view if that is smaller."""
         return self.head if upto is None else min(upto, self.head)

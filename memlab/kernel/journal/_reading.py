@@ -1,4 +1,4 @@
-"""Reading a journal.
+"""Reading of a journal.
 
 Every row is checked against the chain or the checksum that was written with it.
 """
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SEALING = ("seal", "thin")
-"""The kinds of events that hold digests of segments: of a new one, and of segments that were thinned."""
+"""The kinds of events that hold digests of segments, new and thinned ones."""
 
 # One row for each kind of content: name, number of rows, bytes. The names are shown by ``memlab du``.
 _USAGE = """
@@ -61,13 +61,16 @@ _EVENTS_AT_ONCE, _IDS_AT_ONCE = 256, 900
 _ROWS_AT_ONCE = 32_768  # of some 400 bytes
 _SLATE_BYTES_AT_ONCE = 4_000_000  # some 120 slates
 _UNREADABLE = (TypeError, ValueError, AttributeError, OverflowError)
-"""The errors that damaged rows cause, whose values have other types than were written."""
+"""The errors that damaged rows cause.
+
+The values of such rows have other types than memlab wrote.
+"""
 
 
 class Reading:
-    """The contents of a journal's database through one connection.
+    """The contents of a journal's database, read through one connection.
 
-    Raises DamagedLab where rows were changed.
+    Methods raise DamagedLab for changed rows.
     """
 
     def __init__(
@@ -104,9 +107,8 @@ class Reading:
     def chain(self, seq: int) -> bytes | None:
         """Return the chain value at an event, or None if there is no such event.
 
-        0 means before the first event.
-
-        Two journals have the same value only if they hold the same events and texts up to that event.
+        The number 0 stands for the moment before the first event. Two journals have the same value
+        only if they hold the same events and texts up to that event.
         """
         if seq == 0:
             return initial_chain(self.identity)
@@ -120,7 +122,8 @@ class Reading:
     ) -> Iterator[Event]:
         """Yield the events with ``after < seq <= upto`` in order.
 
-        Without ``upto``, they end with the last event at the time of the call. ``kinds`` selects kinds of events.
+        Without ``upto``, reading ends with the last event at the time of the call. ``kinds``
+        selects kinds of events.
         """
         upto = self.head if upto is None else upto
         if kinds is None:
@@ -150,7 +153,7 @@ class Reading:
     def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
         """Yield the rows of events, each compared with the chain.
 
-        Raises DamagedLab if one is missing or changed.
+        Raises DamagedLab if an event is missing or changed.
         """
         before = self.chain(after) if after < upto else None
         while after < upto:
@@ -176,7 +179,7 @@ class Reading:
                 self._verified = max(self._verified, after)
 
     def count(self, kind: str) -> int:
-        """Return the number of events of this kind."""
+        """Return the number of events of a kind."""
         head = self.head
         self.verify_events(head)
         return int(
@@ -196,9 +199,7 @@ class Reading:
     def texts(self, ids: Sequence[int]) -> list[str]:
         """Return the text of each id, in the order of ``ids``.
 
-        A ``range`` is read in one sweep.
-
-        Raises UnknownName if an id has no text.
+        A ``range`` is read with one statement. Raises UnknownName if an id has no text.
         """
         ids = ids if isinstance(ids, range) else [int(id) for id in ids]
         stored: dict[int, str] = {}
@@ -219,7 +220,7 @@ class Reading:
             raise self._no_text(int(error.args[0])) from None
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, str]]:
-        """Yield the id and the text of each row; DamagedLab if a row was changed."""
+        """Yield the id and the text of each row. Raises DamagedLab if a row was changed."""
         for id, text, salt, digest in rows:
             if not text_is_sound(id, text, salt, digest):
                 raise DamagedLab(
@@ -232,9 +233,8 @@ class Reading:
     ) -> Iterator[tuple[int, NDArray[np.int8]]]:
         """Yield the vectors of one embedder as read-only arrays, ordered by id.
 
-        Each item is ``(first_id, matrix of shape (n, dim))``.
-
-        Adjacent blocks are joined. A gap between two matrices is a gap in the ids.
+        Each item is ``(first_id, matrix of shape (n, dim))``. Adjacent blocks are joined. A gap
+        between two matrices is a gap in the ids.
         """
         embedder = self._rows("SELECT id, sum FROM embedder WHERE fingerprint = ?", (fingerprint,))
         if not embedder:
@@ -288,7 +288,7 @@ class Reading:
             after = rows[-1][0]
 
     def segments(self) -> dict[int, str | None]:
-        """Return the digest of each segment ever written, by its last recall's number.
+        """Return the digest of each segment ever written, keyed by its last recall.
 
         The digest is None if the segment was dropped.
         """
@@ -303,7 +303,7 @@ class Reading:
     def segment_parts(self, upto: int) -> dict[str, bytes]:
         """Return the parts of a segment of sealed slates by name, unchecked.
 
-        Their digest shows whether they are sound.
+        Compare their digest to find out whether they are sound.
         """
         rows = self._rows("SELECT name, data FROM segment WHERE upto = ? ORDER BY name", (upto,))
         return {
@@ -313,7 +313,7 @@ class Reading:
     def segment_part(self, upto: int, name: str) -> bytes:
         """Return one part of a segment of sealed slates.
 
-        Raises DamagedLab if it is missing or was changed.
+        Raises DamagedLab if the part is missing or was changed.
         """
         rows = self._rows("SELECT data, sum FROM segment WHERE upto = ? AND name = ?", (upto, name))
         if not rows or not row_is_sound(rows[0][1], upto, name, rows[0][0]):
@@ -323,7 +323,7 @@ class Reading:
         return bytes(rows[0][0])
 
     def usage(self) -> list[tuple[str, int, int]]:
-        """Return the name, row count and bytes of each part of the database."""
+        """Return the name, row count and bytes of each kind of content in the database."""
         contents = [
             (name, int(count or 0), int(size or 0)) for name, count, size in self._rows(_USAGE)
         ]
@@ -342,13 +342,13 @@ class Reading:
         )
 
     def without_slate(self) -> list[int]:
-        """Return the logged recalls of which neither slate nor query is stored."""
+        """Return the logged recalls whose slate and query are no longer stored."""
         self.verify_events(self.head)
         gone = "SELECT seq FROM event WHERE kind = 'recall' AND seq NOT IN (SELECT seq FROM slate)"
         return [seq for (seq,) in self._rows(gone)]
 
     def source(self, hash: str) -> str:
-        """Return the policy source stored under ``hash``; UnknownName if there is none."""
+        """Return the policy source with this hash. Raises UnknownName if there is none."""
         rows = self._rows("SELECT text, sum FROM source WHERE hash = ?", (hash,))
         if not rows:
             raise UnknownName(
@@ -421,7 +421,7 @@ class Reading:
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain value of the unchanged event after ``after``, or None."""
+    """Return the chain value of ``row`` if it is the unchanged next event, or None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None
@@ -432,7 +432,7 @@ def compute_link(
 ) -> bytes | None:
     """Compute an event's chain value from its values and the previous chain value.
 
-    None means that no event has such values, so that the row is damaged.
+    Returns None if no event has such values, so that the row is damaged.
     """
     try:
         return chain_event(before, seq, at, kind, body, content)
@@ -443,7 +443,7 @@ def compute_link(
 def text_is_sound(id: int, text: Any, salt: Any, digest: Any) -> bool:
     """Return whether a row of ``payload`` is unchanged.
 
-    A purged one has neither salt nor text.
+    The row of a purged text has neither salt nor text.
     """
     if salt is None:
         return (
@@ -475,12 +475,12 @@ def row_is_sound(sum: Any, *values: Any) -> bool:
 
 
 def _marks(values: Sequence[object]) -> str:
-    """Return one SQL placeholder per value."""
+    """Return SQL placeholders, one for each value."""
     return ",".join("?" * len(values))
 
 
 def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Yield runs of blocks with adjacent ids, each as one matrix with its first id."""
+    """Yield runs of blocks with adjacent ids, each as its first id and one matrix."""
     start = 0
     for stop in range(1, len(blocks) + 1):
         first, count, dim = blocks[stop - 1][:3]

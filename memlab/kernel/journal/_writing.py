@@ -2,7 +2,8 @@
 
 Rows are collected and checked, then written together when the ``with`` block ends.
 
-Until then the database is unchanged, so all readers see the previous state: also in this thread and also in memory.
+Until then the database is unchanged, so that all readers see the previous state. This includes
+readers in the same thread and labs in memory.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["HashPaths", "Scrub", "Transaction", "no_hashes", "rechain"]
 
 
-# Removing content from a journal that otherwise only grows, so that no byte of it stays in the files.
+# These functions remove content from a journal that otherwise only grows, so that no byte of it
+# stays in the files.
 #
 # The content is overwritten in one transaction. Then ``Journal.expunge`` empties the log and rewrites the database,
 # because SQLite leaves old bytes in free pages, in the gaps of pages and in the log.
@@ -56,9 +58,10 @@ _AT_ONCE = 900
 
 @dataclass(frozen=True)
 class Scrub:
-    """Replacements of removed content: bodies of events and slates, by ``seq``.
+    """A replacement of removed content: new bodies of events and slates, by ``seq``.
 
-    The texts of ``ids`` become empty, and their vectors zero, for every embedder.
+    The texts of the memories ``ids`` become empty, and their vectors become zero for every
+    embedder.
     """
 
     bodies: Mapping[int, dict[str, Any]] = field(default_factory=dict)
@@ -66,14 +69,13 @@ class Scrub:
     ids: Sequence[int] = ()
 
     def apply(self, connection: sqlite3.Connection) -> bytes:
-        """Overwrite the content within the open transaction.
+        """Overwrite the content within the open transaction; return the last chain value.
 
-        Returns the last chain value.
-
-        The events that follow are chained again as another generation of the journal. So files that were derived
-        from the generation before, such as snapshots, are no longer accepted.
+        The events that follow are chained again as another generation of the journal. So files that
+        were derived from the former generation, such as snapshots, are no longer accepted.
         """
-        # Freed bytes are zeroed immediately: if the disk is too full for a new database, the old one holds little.
+        # Freed bytes are zeroed immediately, so that little content stays if the disk is too full
+        # for a new database.
         connection.execute("PRAGMA secure_delete=ON")
         bodies = [(encode_body("rewritten", body), seq) for seq, body in self.bodies.items()]
         connection.executemany("UPDATE event SET body = ? WHERE seq = ?", bodies)
@@ -95,11 +97,10 @@ class Scrub:
 def rechain(
     connection: sqlite3.Connection, changed: Collection[int], refilled: Collection[int]
 ) -> bytes:
-    """Recompute the chain from the first changed event on.
+    """Recompute the chain from the first changed event; return the last chain value.
 
-    The journal then has another generation.
-
-    ``changed`` are events whose rows changed, and ``refilled`` those whose texts did. Returns the last chain value.
+    The journal then has a new generation. ``changed`` are events whose rows changed, and
+    ``refilled`` are events whose texts changed.
     """
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = ?", (IDENTITY,)).fetchone()
     (generation,) = connection.execute(
@@ -131,7 +132,7 @@ def rechain(
 def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int, bytes]:
     """Return the digest of each event's texts.
 
-    One sweep over all texts serves 900 events.
+    One statement over all texts serves 900 events.
     """
     digests: dict[int, list[bytes]] = {}
     for start in range(0, len(events), _AT_ONCE):
@@ -145,7 +146,7 @@ def _contents(connection: sqlite3.Connection, events: Sequence[int]) -> dict[int
 
 
 def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> None:
-    """Set the vectors of these ids to zero, for every embedder."""
+    """Set the vectors of the memories ``ids`` to zero, for every embedder."""
     blocks = connection.execute("SELECT embedder, first_id, count, dim FROM vector").fetchall()
     for embedder, first, count, dim in blocks:
         start, stop = np.searchsorted(ids, [first, first + count])
@@ -168,10 +169,10 @@ def _blank_vectors(connection: sqlite3.Connection, ids: NDArray[np.int64]) -> No
 
 
 HashPaths = Callable[[str], Collection[tuple[str, ...]]]
-"""A function that returns the paths of names to each content hash in the body of a kind of event."""
+"""A function from a kind of event to the paths of the content hashes in its body."""
 
-# SQLite's integers have 64 bits with a sign. The statements stand together, so that the
-# columns of the schema are compared with one place.
+# SQLite's integers are signed and have 64 bits. The statements are kept together, so that they can
+# be compared with the columns of the schema.
 _LAST_ID = 2**63 - 1
 _EVENT = "INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)"
 _PAYLOAD = "INSERT INTO payload VALUES (?, ?, ?, ?, ?)"
@@ -192,7 +193,7 @@ def no_hashes(kind: str) -> Collection[tuple[str, ...]]:
 
 
 class Transaction:
-    """The write of a ``with journal.write() as tx`` block.
+    """The write of one block ``with journal.write() as tx``.
 
     ``head`` is the last event before this write, and ``next_id`` the first id without a text. Ids are assigned by the
     journal, so that two writers, or an interrupted one, never assign the same id twice.
@@ -236,12 +237,12 @@ class Transaction:
 
     @property
     def rewrites(self) -> bool:
-        """Whether this write changes rows of earlier ones."""
+        """Whether this write changes rows of earlier writes."""
         return bool(self._scrubs)
 
     @property
     def last(self) -> tuple[int, bytes]:
-        """The last event once this write is applied, with its chain value."""
+        """The last event and the chain value of the journal after this write."""
         return self._next - 1, self._chain
 
     def preview(self) -> Reading:
@@ -252,9 +253,9 @@ class Transaction:
         return self._preview(self)
 
     def texts(self, ids: range) -> list[str] | None:
-        """Return the texts that this write stores for ``ids``.
+        """Return the texts that this write stores for the memories ``ids``.
 
-        Returns None unless it stores all of them.
+        Returns None if the write does not store all of them.
         """
         stored = dict(self._payloads)
         return [stored[id] for id in ids] if all(id in stored for id in ids) else None
@@ -264,11 +265,11 @@ class Transaction:
     ) -> list[tuple[int, NDArray[np.int8]]] | None:
         """Return the vectors of one embedder that this write stores from ``first_id`` on.
 
-        None means that the write does not store an unbroken run of vectors from there.
+        Returns None if the write does not store an unbroken run of vectors from there.
         """
         blocks, expected = [], first_id
         for first, embedder, matrix in self._vectors:
-            # Vectors before ``first_id`` were settled and read already.
+            # Vectors before ``first_id`` were applied and read already.
             if embedder == fingerprint and first + len(matrix) > first_id:
                 if first != expected:
                     return None
@@ -289,9 +290,9 @@ class Transaction:
     def event(self, kind: str, body: dict[str, Any], *, at: Micros) -> int:
         """Append an event and return its ``seq``.
 
-        ``body`` holds values that msgpack can encode, bytes and lists included. Raises PrivacyError if any string in
-        it holds a secret, because texts are redacted before they get here. Content hashes in the fields that
-        ``Journal.hash_paths`` names are not screened.
+        ``body`` holds values that msgpack can encode, including bytes and lists. Raises
+        PrivacyError if a string in it holds a secret, because callers redact texts before. Content
+        hashes in the fields that ``Journal.hash_paths`` names are not screened.
         """
         if not isinstance(kind, str) or not _text(kind, "kind"):
             raise InputError(f"The kind of an event must be a word, not {kind!r}.")
@@ -307,9 +308,9 @@ class Transaction:
         return seq
 
     def payloads(self, ids: Sequence[int], texts: Sequence[Screened]) -> None:
-        """Store a text for each id.
+        """Store a text for each new id of a memory.
 
-        Ids must be new, and texts must have passed the privacy gate.
+        Ids must be new, and the texts must have passed the screening for secrets.
         """
         if len(ids) != len(texts):
             raise InputError(
@@ -324,7 +325,7 @@ class Transaction:
     def vectors(self, first_id: int, fingerprint: str, matrix: NDArray[np.int8]) -> None:
         """Store int8 vectors, shape (n, dim), for the ids from ``first_id`` on.
 
-        They replace earlier vectors of the same embedder.
+        The vectors replace earlier vectors of the same embedder.
         """
         first_id = _id(first_id)
         if (
@@ -355,7 +356,7 @@ class Transaction:
     ) -> None:
         """Store a segment that replaces slates or an earlier form of the segment.
 
-        The queries of the slates stay.
+        The queries of the slates are kept.
         """
         self._add(_DROP, [(upto,)])
         self._add(
@@ -376,7 +377,7 @@ class Transaction:
         self._sources.append((_text(hash, "hash"), text))
 
     def meta(self, key: str, value: str) -> None:
-        """Set a metadata value by name."""
+        """Set a metadata value by name, replacing a former value."""
         row = (_text(key, "key"), _text(value, f'value of "{key}"'))
         refuse(value, f'value of "{key}"')
         self._add(_META, [(*row, checksum(*row))])
@@ -387,7 +388,7 @@ class Transaction:
         self._scrubs.append(scrub)
 
     def _add(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        """Queue rows for an SQL statement of the next commit."""
+        """Queue the rows of an SQL statement until the write is applied."""
         self._check_open()
         self._rows.setdefault(statement, []).extend(rows)
 
@@ -423,7 +424,7 @@ class Transaction:
     def _put_events(self, connection: sqlite3.Connection) -> None:
         """Insert the events, each with its chain value.
 
-        Texts are covered by the first event.
+        The first event covers the texts of this write.
         """
         salts = os.urandom(SALT_BYTES * len(self._payloads))
         event = (
@@ -498,7 +499,7 @@ def _embedder(connection: sqlite3.Connection, fingerprint: str) -> int:
 
 
 def _id(id: int) -> int:
-    """Return an id as an int; InputError if it is not one."""
+    """Return an id as an int. Raises InputError unless it is from 1 to 2^63 - 1."""
     if isinstance(id, bool | float | str) or not 1 <= id <= _LAST_ID:
         raise InputError(f"An id must be an int from 1 on, not {id!r}.")
     return int(id)

@@ -196,7 +196,7 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
 def _per_row(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
-    """Broadcast per-slate values and nulls to the rows of each slate."""
+    """Give each row the value and the null of its slate."""
     result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None
@@ -235,7 +235,7 @@ class Coded:
         return len(self.codes)
 
     def equal(self, word: str) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows that contain this word."""
+        """Return a mask of the rows that contain the given word."""
         return np.asarray(self.codes == self._code_of.get(word, _NO_CODE))
 
     def array(self) -> npt.NDArray[Any]:
@@ -244,7 +244,7 @@ class Coded:
 
 
 _NO_CODE = -3
-"""A code of neither a word nor null, for words outside the table."""
+"""A code that no word and no null has, for words outside the table."""
 
 # NumPy types, placeholders for nulls, and the aggregates that have one value per slate.
 _DTYPES: dict[str, Any] = {"num": np.dtype(np.float64), "bool": np.dtype(np.bool_), "str": None}
@@ -475,7 +475,7 @@ def _ready(column: Any, dtype: Any) -> Ready:
 def _constant(value: Any) -> Any:
     """Return a number as a zero-dimensional array.
 
-    That is faster than converting it in every run.
+    Converting the number once is faster than in every run.
     """
     return np.asarray(value) if isinstance(value, float) else value
 
@@ -483,7 +483,7 @@ def _constant(value: Any) -> Any:
 def _result(
     values: Any, mask: Any, dtype: Any, computed: bool, size: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Broadcast a result's values and null mask to all rows."""
+    """Broadcast the values and the null mask of a result to all rows."""
     if mask is not None:
         mask = np.array(np.broadcast_to(mask, size)) if np.any(mask) else None
     if computed and size and type(values) is np.ndarray and values.shape == (size,):
@@ -570,7 +570,7 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
 def _other(node: Node) -> Callable[..., Any]:
     """Return the function that computes a table, membership or aggregate.
 
-    Its last argument is the register of the slates.
+    The last argument of the function is the register of the slates.
     """
     op = node.op
     if op == "in":

@@ -72,7 +72,8 @@ def kind_of(type: str | None) -> str:
 Handler = Callable[["Checker", Form, Env, bool], Node]
 """A function that checks one form.
 
-Its arguments are the checker, the form, the names in scope, and whether the form is the result of the policy.
+The function's arguments are the checker, the form, the names in scope, and whether the form is the
+result of the policy.
 """
 
 
@@ -158,7 +159,9 @@ class Checker:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise self.error(
-                f"Inlining visits more than {MAX_STEPS:,} forms.", form, PolicyLimitError
+                f"Inlining visits more than {MAX_STEPS:,} forms. Call fewer or smaller helpers.",
+                form,
+                PolicyLimitError,
             )
         kind = form.kind
         if kind == "symbol":
@@ -177,7 +180,7 @@ class Checker:
             self.open -= 1
             if node.depth > MAX_DEPTH:
                 raise self.error(
-                    f"More than {MAX_DEPTH} operations depend on one another here.",
+                    f"More than {MAX_DEPTH} operations depend on one another here. Shorten the chain.",
                     form,
                     PolicyLimitError,
                 )
@@ -208,7 +211,7 @@ class Checker:
         return node
 
     def symbol(self, form: Form, env: Env) -> Node:
-        """Return the node of a name that must not be a set."""
+        """Return the node of a name; refuse the name of a set."""
         value = self.lookup(form, env)
         if isinstance(value, SetName):
             raise self.error(f"{form.text} is a set: only {', '.join(SET_TESTS)} take sets.", form)
@@ -251,7 +254,9 @@ class Checker:
     def call(self, form: Form, env: Env, tail: bool) -> Node:
         """Return the node of a call of a built-in form or a helper."""
         if not form.items:
-            raise self.error("An empty form has no value.", form)
+            raise self.error(
+                "An empty form has no value. Write a function and its arguments.", form
+            )
         head = form.items[0]
         if head.kind != "symbol":
             raise self.error("The first item of a form is the name of a function.", head)
@@ -279,7 +284,7 @@ class Checker:
         return self.error(f'There is no function "{name}". {suggestion}', head, PolicyNameError)
 
     def arity(self, form: Form, minimum: int, maximum: int | None = None) -> tuple[Form, ...]:
-        """Return the arguments of a call after checking their number."""
+        """Return the arguments of a call, or raise an error if their number is wrong."""
         arguments = form.items[1:]
         if len(arguments) < minimum or (maximum is not None and len(arguments) > maximum):
             expected = (

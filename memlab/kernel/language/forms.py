@@ -87,7 +87,7 @@ def _branches(
 
 
 def _nested(checker: Checker, tests: list[Node], nodes: list[Node]) -> Node:
-    """Return nested ifs from checked tests and values."""
+    """Build nested ``if`` nodes from checked tests and values."""
     result = nodes[-1]
     for test, node in zip(reversed(tests), reversed(nodes[:-1]), strict=True):
         result = checker.choose(test, node, result)
@@ -201,12 +201,12 @@ def literals(checker: Checker, form: Form, clause: bool = False) -> tuple[Form, 
         if key.kind not in ("str", "int", "float"):
             raise checker.error("A string or a number is expected here.", key)
     if not keys:
-        raise checker.error("The list is empty.", form)
+        raise checker.error("The list is empty. Write at least one string or number.", form)
     return keys
 
 
 def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
-    """Return the test whether a value is one of several literals."""
+    """Return the node that tests whether a value is one of several literals."""
     type = subject.type or "str"
     result: Node | None = None
     for key in keys:
@@ -352,7 +352,7 @@ def _compare(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> N
 
 
 def _pair(checker: Checker, name: str, left: Node, right: Node) -> Node:
-    """Return the comparison of two nodes."""
+    """Return the node that compares two values."""
     dag = checker.dag
     if name in (">", ">="):
         return dag.make("<" if name == ">" else "<=", right, left)

@@ -117,7 +117,7 @@ class Dag:
     def of_slate(self, type: ListType, *args: Node) -> Node:
         """Return the node of a list or position.
 
-        It exists only while a policy over lists is checked.
+        Such a node exists only while a policy over lists is checked.
         """
         return self._node(type, args, type)
 
@@ -172,7 +172,7 @@ class Dag:
 
 
 def _is(node: Node, value: Value) -> bool:
-    """Return True if a node is this constant."""
+    """Return True if a node is the constant ``value``, which is not null."""
     return node.op == "const" and node.value == value and node.value is not None
 
 
@@ -300,7 +300,7 @@ def reachable(*roots: Node) -> list[Node]:
 _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
 """Functions whose last digit may differ between back ends."""
 
-# Aggregates whose value over equal rows is that value.
+# Aggregates that return the common value if all rows are equal.
 _EXTREMES = ("slate-min", "slate-max")
 
 

@@ -190,7 +190,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
 
 
 def _blanked(text: str) -> str:
-    """Replace the line for Hy by spaces, so that positions stay the same."""
+    """Replace the line ``(require memlab.dialect *)`` by spaces of equal length."""
     macros = _MACROS.match(text)
     return text if macros is None else re.sub(r"[^\n]", " ", macros.group()) + text[macros.end() :]
 

@@ -158,7 +158,7 @@ class Policy(Displayed):
     def field(self, name: str) -> Policy:
         """Return the policy of one field of a record.
 
-        It returns a scalar, so it can be explained and drawn.
+        The policy of a field returns a scalar, so it can be explained and drawn.
 
         Parameters
         ----------
@@ -613,7 +613,7 @@ def _compile(
 
 
 def _inputs(root: Node) -> tuple[str, ...]:
-    """Return the names of the inputs of a graph, sorted."""
+    """Return the sorted names of the inputs that a graph reads."""
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
 
 

@@ -447,7 +447,7 @@ class _Reader:
         )
 
     def inside(self, token: str, start: int) -> Form | None:
-        """Parse the form after a bracket, quote or tag.
+        """Parse the form that a bracket, a quote or a tag opens.
 
         Returns None for a discarded form.
         """
@@ -521,7 +521,7 @@ class _Reader:
         return _ESCAPES[code]
 
     def content(self, body: str, start: int) -> Form:
-        """Return a string form with line ends as line feeds."""
+        """Return a string form whose line ends are line feeds."""
         if any("\ud800" <= c <= "\udfff" for c in body):
             raise self.error("A string contains half of a surrogate pair.", start, self.at)
         return Form("str", body.replace("\r\n", "\n").replace("\r", "\n"), 0.0, (), start, self.at)
@@ -589,7 +589,8 @@ def definition(form: Form, text: Text) -> Definition:
     def fail(message: str, at: Form) -> PolicyError:
         return text.error(PolicyTypeError, message, at)
 
-    # From left to right: the name, Scheme's lambda instead of arguments, the arguments, the document string, the body.
+    # The parts are read from left to right: the name, Scheme's lambda instead of arguments, the
+    # arguments, the document string, the body.
     kind = "fn" if form.head in FUNCTION_HEADS else form.head
     shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
     rest = form.items[1:]

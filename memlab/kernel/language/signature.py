@@ -78,7 +78,7 @@ class Signature:
     lists
         For policies over lists, the feature whose values each list argument contains.
     fields
-        Fields that a record may update. Each is an input as well, with its old value.
+        Fields that a record may update. Each field is an input as well, with its old value.
     """
 
     slot: str
@@ -184,7 +184,7 @@ SET_TESTS: dict[str, SetTest] = {
 
 @dataclass(frozen=True)
 class SetName:
-    """An argument that is a set, while a policy is checked."""
+    """The name of an argument that is a set, while a policy is checked."""
 
     name: str
 
@@ -235,7 +235,7 @@ class Derived:
         )
 
     def _values(self, columns: Mapping[str, Any]) -> list[float | bool | None]:
-        """Return the result for each item of several columns."""
+        """Return the set test's result for each item of columns."""
         sets = [_sets(name, _get_set(name, columns)) for name in self.sets]
         return [self._value(item) for item in zip(*sets, strict=True)]
 

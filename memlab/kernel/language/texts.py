@@ -133,7 +133,7 @@ def _emit_quoted(form: Form, out: list[bytes]) -> None:
 
 
 def _next(scope: Scope) -> int:
-    """Return the first position that no bound name has."""
+    """Return the first position that no bound name in ``scope`` has."""
     return 1 + max(scope.values(), default=-1)
 
 
@@ -261,8 +261,8 @@ class PolicyForm:
 class Parsed(NamedTuple):
     """The parts of a policy's text.
 
-    The policy is `form`, without the helpers in front of it. It may call `helpers`, which come from the library, from the
-    caller and from the text in front of the policy.
+    The policy is `form`, without the helpers in front of it. The policy may call `helpers`, which
+    come from the library, from the caller and from the text in front of the policy.
     """
 
     text: Text
@@ -361,7 +361,7 @@ def fragment(source: str) -> tuple[Form, ...]:
 
 
 def symbols_of(source: str) -> list[str]:
-    """Return the symbols of a source text in order."""
+    """Return the symbols of a source text, in the order of the text."""
     return [
         item.text for form in fragment(source) for _, item, _ in walk(form) if item.kind == "symbol"
     ]

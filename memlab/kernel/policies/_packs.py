@@ -23,6 +23,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, describe_value
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import describe_missing, load_installed
@@ -207,7 +208,7 @@ class Pack(Displayed):
         )
 
     def unit(self, slot: str) -> float:
-        """Return the number of policy units per slot unit.
+        """Return how many units of the slot's policy make one unit of the slot.
 
         A policy in an older spelling may use another unit, such as milliseconds instead of days.
 
@@ -368,7 +369,7 @@ class Pack(Displayed):
         is_name = isinstance(setting, str)
         value = self.settings.get(setting) if is_name else None
         if value is None and is_name and setting in SETTINGS:
-            # The setting of an extension that was registered after the pack was read.
+            # The setting may belong to an extension that was registered after the pack was read.
             value = SETTINGS[setting].default
         if value is None:
             name = str.__str__(setting) if is_name else describe_value(setting)
@@ -473,7 +474,7 @@ def load_pack(spec: PackLike) -> Pack:
     if text.endswith(".hy"):
         path = Path(spec).expanduser()
         try:
-            source = path.read_text(encoding="utf-8")
+            source = read_source(path)
         except OSError as error:
             raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
         except UnicodeDecodeError as error:
@@ -506,7 +507,7 @@ def _pack_from_sources(
 
 
 def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...]) -> Pack:
-    """Build the pack of the first text.
+    """Build the pack of the first text, with the packs that it inherits or imports.
 
     Each text inherits from the next one, up to a default pack that decides everything. The texts
     after that one are only imported from. `importing` names the packs whose construction waits for
@@ -516,7 +517,9 @@ def _build(sources: tuple[str, ...], file: str | None, importing: tuple[str, ...
     # way.
     texts, read = [sources[0]], [_read(sources[0], file)]
     if read[0].name in importing:
-        raise InputError(f"The packs {' > '.join((*importing, read[0].name))} import in a circle.")
+        raise InputError(
+            f"The packs {' > '.join((*importing, read[0].name))} import in a circle. Remove one of these imports."
+        )
     rest = list(sources[1:])
     while rest and (read[-1].name != DEFAULT_PACK or _undecided(read)):
         texts.append(rest.pop(0))
@@ -545,7 +548,7 @@ def _inherit(texts: list[str], read: list[PackSource], available: Mapping[str, s
     while (parent := _parent(read[-1])) is not None:
         if any(pack.name == parent for pack in read):
             raise InputError(
-                f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle."
+                f"The packs {' > '.join(pack.name for pack in read)} > {parent} inherit in a circle. Remove one :inherits."
             )
         texts.append(available[parent] if parent in available else pack_source(parent))
         read.append(_read(texts[-1], _file(parent)))
@@ -664,7 +667,7 @@ def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where
 
 
 def _aliased(source: PackSource, others: Mapping[str, Pack]) -> dict[str, Policy]:
-    """Return the imported policies by the alias that this pack reads them under."""
+    """Return the policies that a pack imports under another name, by that name."""
     policies = {}
     for each in source.imports:
         for alias, slot in each.aliases.items():
@@ -697,7 +700,9 @@ def _checked_imports(source: PackSource, each: Import, rescored: bool) -> list[s
             )
         if name in source.policies or name in source.settings:
             raise each.text.error(
-                PolicyNameError, f"{name} is imported, but the file decides it as well.", each.form
+                PolicyNameError,
+                f"{name} is imported, but the file decides it as well. Remove one of the two.",
+                each.form,
             )
         if name in _OF_THE_SCORE and ranks and "recall-score" not in each.names:
             message = f"{name} is calibrated for the recall-score of {each.pack}, but this pack has another one."
@@ -927,7 +932,7 @@ class Challenge(Displayed):
 def same_candidates(live: Pack, other: Pack) -> bool:
     """Return True if two packs differ at most in the order of candidates.
 
-    They score the same candidates with the same features.
+    Such packs score the same candidates with the same features.
     """
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False

@@ -42,8 +42,8 @@ from memlab.kernel.version import __version__
 POLICY_FORMAT = 2
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
-Version 1 is that of events without a number. Version 2 added the slot ``select`` with its inputs ``tokens`` and
-``budget``.
+Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
+``tokens`` and ``budget``.
 """
 
 VOCABULARY = "vocabulary"
@@ -144,7 +144,8 @@ class Version(Displayed):
         """
         if not self.source:
             raise MissingExtension(
-                f"{self} came with the pack {self.pack}, which needs an extension that is missing."
+                f"{self} came with the pack {self.pack}, which needs an extension that is missing. "
+                "Register it with memlab.extend(...)."
             )
         signature = get_slot(self.slot).signature
         return compile_policy(
@@ -383,7 +384,7 @@ class VersionLog:
                 self._enter(event, self._added(event, slot, policy, logged.get(slot, policy.hash)))
 
     def _put(self, event: Event, slot: str, policy: Policy) -> None:
-        """Make another policy active in one slot.
+        """Make another policy active in one slot, and record the version.
 
         If a pin keeps the active policy, no version is added.
         """
@@ -397,7 +398,7 @@ class VersionLog:
             )
 
     def _live(self, event: Event, pack: Pack) -> None:
-        """Record the active pack after an event."""
+        """Record the pack that is active after an event."""
         body = event.body
         # Labs from before pins existed stored the hash of the active pack under other names.
         hash = body.get("live") or body.get(
@@ -440,7 +441,7 @@ class VersionLog:
         return version
 
     def _enter(self, event: Event, version: Version) -> None:
-        """Append an entry to the policy history."""
+        """Append a line to the history: the version that an event made active."""
         pinned = version.slot in self._pins
         reason = event.body.get("reason", "")
         self._entries.append(
@@ -737,7 +738,7 @@ def _action(kind: str) -> str:
 
 
 def _described(event: Event) -> str:
-    """Return the subject of an event for a message: a pack, or the policy of a slot."""
+    """Return the subject of a message about an event: a pack or a slot's policy."""
     body = event.body
     return (
         f"The policy of {body['slot']}"

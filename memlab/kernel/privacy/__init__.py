@@ -1,17 +1,15 @@
 """The privacy gate: secrets are replaced before the journal stores a text.
 
-``screen`` finds four sorts of credentials. Some have a known form, such as a prefix, a key block or a URL with a
-password. Some are given to a telling name (``password = ...``, "my password is '...'"), in several languages.
-Some are where command lines and password files have them, and some are the words of a wallet. Each becomes
-``[REDACTED: kind]``.
+``screen`` finds credentials and replaces each of them by ``[REDACTED: kind]``. It finds credentials with a known form,
+such as a prefix, a key block or a URL with a password. It finds values of telling names (``password = ...``, "my
+password is '...'") in several languages. It also finds credentials in command lines and password files, and seed
+phrases of wallets.
 
-A text is also read without disguises such as escapes, encodings, look-alike letters and broken lines. The
-redacted part is always that of the original text. The result has the type ``Screened``, the only one that the
-journal stores, so a type checker finds texts that bypass the gate. All other strings of an event are checked by
-``refuse_strings``.
+A text is also searched after undoing disguises such as escapes, encodings, look-alike letters and broken lines. The
+redaction is always applied to the original text. The result has the type ``Screened``. The journal stores only texts of
+this type, so a type checker finds texts that bypass the gate. ``refuse_strings`` checks all other strings of an event.
 
-The gate has known gaps, which docs/secrets.md lists. Personal identifiers are redacted where a pack's settings
-say so.
+docs/secrets.md lists the known gaps of the gate. Personal identifiers are redacted if the pack's settings request it.
 """
 
 from memlab.kernel.privacy._disguises import MAX_ENCODED, VIEWS, Edit, View, read_views

@@ -1,10 +1,10 @@
-"""Undisguised views of a text.
+"""Views of a text in which disguises of secrets are undone.
 
-Views are bounded in number, depth and bytes.
+The number of views, their size and the depth of decoding are bounded.
 
-A text is read in four ways: as it is, with plain letters, without line breaks within tokens, and with spelled-out
-characters joined. For the second and the third, escapes and encodings are undone up to ``DEPTH`` times. So there
-are at most ``VIEWS`` views, none longer than the text, because decoding never makes a text longer.
+A text is read in four ways: unchanged, with plain letters, without line breaks within tokens, and with spelled-out
+characters joined. In the second and the third way, escapes and encodings are undone up to ``DEPTH`` times. So there are
+at most ``VIEWS`` views. None is longer than the text, because decoding never makes a text longer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-# A text with replaced parts, which maps each of its characters to the original.
+# A view is a text with replaced parts. It maps each of its characters to the original text.
 
 
 class Edit(NamedTuple):
@@ -45,9 +45,9 @@ class Edit(NamedTuple):
 
 
 class View:
-    """A way to read a text.
+    """A text after some replacements, with the original position of each character.
 
-    ``origin`` maps a span of the view to the span of the original text.
+    ``origin`` maps a span of the view to the corresponding span of the original text.
     """
 
     __slots__ = ("_before", "_edited", "_origins", "_starts", "text")
@@ -60,7 +60,7 @@ class View:
         self._edited: list[int] = []
 
     def edited(self, edits: Iterable[Edit]) -> View:
-        """Return a view with edits applied, ascending and without overlap."""
+        """Return a view after applying edits, which ascend and do not overlap."""
         parts, starts, origins, lengths = [], [], [], []
         position = length = 0
         for start, end, new in edits:
@@ -86,20 +86,20 @@ class View:
         return view
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Map the characters ``start`` to ``end`` to their original span."""
+        """Return the original span of the characters from ``start`` to ``end``."""
         if self._before is None:
             return start, end
         assert self._starts is not None
         first = bisect_right(self._starts, start) - 1
         last = bisect_right(self._starts, end - 1) - 1
-        # A replaced part maps as a whole, whichever of its characters are in the span.
+        # A replaced part maps to its whole original, even if the span has only some of its characters.
         begin = self._origins[first] + (0 if self._edited[first] else start - self._starts[first])
         stop = self._origins[last] + (self._edited[last] or end - self._starts[last])
         return self._before.origin(begin, stop)
 
 
 DEPTH = 4
-"""The maximum number of nested encodings that are undone; all escapes together count as one."""
+"""The maximum number of nested encodings that are undone. All escapes together count as one encoding."""
 
 VIEWS = 4 + 2 * DEPTH
 """The maximum number of views of one text."""
@@ -109,23 +109,23 @@ MAX_ENCODED = 1_000_000
 
 Way = Literal["as it is", "joined"]
 
-# Eight or more characters one by one, such as "g h p _ 4 x 1 z".
+# Eight or more characters with spaces between them, such as "g h p _ 4 x 1 z".
 SPELLED = r"(?:(?<!\S)|(?<=[^\w\s]))[!-~](?> (?: {2})?\S(?!\S)){7,}+(?: \S(?=[^\w\s]))?"
 _SPELLING = r"(\S)(?: ( {2})?)?"
-# A line that continues: no space before the break, and no "name =" or "name:" after it.
+# A line break within a token: no space before the break, and no "name =" or "name:" after it.
 _BROKEN = (
     r"(?<=[A-Za-z0-9_+/=.$&%@!#*~:-])(?:[\"'][ \t]{0,20}[+.\\]?)?[ \t]{0,20}\\?\r?\n[ \t>|#*]{0,40}(?:[+.][ \t]{0,20})?"
     r"[\"']?(?P<next>(?![A-Za-z_][\w.-]{0,64}[ \t]{0,4}[:=](?!=?(?:\Z|[\s;\"',)&\]}])))[A-Za-z0-9_+/=.$&%@!#*~-]{2,}+)"
 )
 _HALVES = r"(?<=[^\s\"'])([\"'])[ \t]{0,20}[+.&]?[ \t]{0,20}\1(?=[^\n\"'])"
-# What distinguishes the second part of a token from the first word of a line.
+# A pattern that the second half of a broken token matches, and an ordinary first word of a line does not.
 _ODD = (
     r"[A-Za-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|_[A-Za-z]|[A-Za-z0-9][!@#%^*~+=&$]|[A-Za-z0-9+/]{24}"
 )
 
 
 def read_views(text: str) -> Iterator[tuple[View, Way]]:
-    """Yield a text and its decoded variants, each with its kind of decoding."""
+    """Yield a text and its decoded views, each with the way in which it was read."""
     own = View(text)
     yield own, "as it is"
     plain = _plain(own)
@@ -140,20 +140,20 @@ def read_views(text: str) -> Iterator[tuple[View, Way]]:
 
 
 def strip_disguise(text: str) -> str:
-    """Return a text without invisible and look-alike characters.
+    """Return a text without invisible characters and with look-alikes made Latin.
 
-    Look-alikes become Latin letters.
+    Look-alike characters of other alphabets are replaced by Latin characters.
     """
     return _plain(View(text)).text
 
 
 def has_broken_token(text: str) -> bool:
-    """Return True if a token may continue after a line break."""
+    """Return whether a token of a text may continue after a line break."""
     return _joined(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:
-    """Yield views of a text with further layers of encoding undone."""
+    """Yield views in which one more layer of escapes or encodings is undone each time."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
         edits, left = _decoding(view.text, left)
@@ -178,14 +178,14 @@ _ALIKE = {
     "q": "ԛզ", "r": "гᴦ", "s": "ѕꜱ", "t": "тτ", "u": "υսᴜ", "v": "νѵ", "w": "ԝѡ", "x": "хχ", "y": "уγү", "z": "ᴢ",
     "3": "З", "-": "‐‑‒–—−﹘﹣", ".": "․", ":": "։꞉∶", "/": "∕⁄⧸", "=": "꞊",
 }  # fmt: skip
-"""Latin characters with the letters of other alphabets that look like them."""
+"""Each Latin character with the characters of other alphabets that look like it."""
 
 
 @cache  # built when a text first has a character outside ASCII
 def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
-    """Return the invisible-character pattern and the look-alike table.
+    """Return a pattern of invisible characters, and a table of look-alike characters.
 
-    The table maps look-alike letters to Latin letters.
+    The table maps look-alike characters to Latin characters.
     """
     table = {ord(foreign): latin for latin, alike in _ALIKE.items() for foreign in alike}
     table |= {0xFF01 + offset: chr(0x21 + offset) for offset in range(94)}
@@ -203,9 +203,9 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _plain(view: View) -> View:
-    """Return a view without invisible and look-alike characters.
+    """Return a view without invisible characters and with look-alikes made Latin.
 
-    Look-alikes become Latin letters.
+    Look-alike characters of other alphabets are replaced by Latin characters.
     """
     if view.text.isascii():
         return view
@@ -219,7 +219,7 @@ def _plain(view: View) -> View:
 
 
 def _replaced(view: View, text: str) -> View:
-    """Return a view with the text replaced by one of the same length."""
+    """Return a view with another text of the same length and unchanged positions."""
     same = view.edited(())
     same.text = text
     return same
@@ -229,9 +229,9 @@ def _replaced(view: View, text: str) -> View:
 
 
 def _joined(view: View) -> View | None:
-    """Return a view with broken tokens and concatenated strings joined.
+    """Return a view with broken tokens and concatenated strings joined, or None.
 
-    Returns None if there are none.
+    Returns None if the text has neither.
     """
     text, edits = view.text, []
     if "\n" in text:
@@ -249,9 +249,9 @@ def _joined(view: View) -> View | None:
 
 
 def _spelled(view: View) -> View | None:
-    """Return a view with spelled-out characters joined ("g h p _ 4" reads "ghp_4").
+    """Return a view with spelled-out characters joined, or None.
 
-    Returns None if there are none.
+    For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
     """
     edits = [
         Edit(
@@ -270,7 +270,7 @@ def _spelled(view: View) -> View | None:
 def _escapes() -> re.Pattern[str]:
     """Return the compiled pattern of escape sequences.
 
-    They are percent escapes, HTML entities, backslashes and quoted-printable.
+    It matches percent escapes, HTML entities, backslash escapes and quoted-printable.
     """
     return re.compile(
         r"(?P<percent>(?:%[0-9A-Fa-f]{2})++)"
@@ -284,7 +284,7 @@ def _escapes() -> re.Pattern[str]:
 
 @cache  # ordinary texts never need the pattern
 def _encodings() -> re.Pattern[str]:
-    """Return the pattern of encodings: pairs of hexadecimal digits, and base64."""
+    """Return the compiled pattern of hexadecimal pairs and base64."""
     return re.compile(
         r"(?P<pairs>(?<![0-9A-Za-z])(?:(?:0x)?[0-9A-Fa-f]{2}[ :,]{1,2}){7,}+(?:(?:0x)?[0-9A-Fa-f]{2})?)"
         r"|(?P<base64>[A-Za-z0-9+/_-]{11,}+(?:={1,2}(?![0-9A-Za-z=]))?)"
@@ -292,11 +292,11 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """Return edits that decode one layer, and the remaining budget.
+    """Return the edits that undo one layer, and the remaining number of characters.
 
-    Encodings are decoded only if there are no escapes. At most ``left`` characters are decoded.
+    Encodings are decoded only if the text has no escapes. At most ``left`` characters are decoded.
     """
-    # Escapes first: an escaped text may contain an encoding, whose characters are complete only afterwards.
+    # Escapes are undone first, because an escaped text may contain an encoding that is complete only afterwards.
     edits: list[Edit] = []
     for pattern in (_escapes(), _encodings()):
         for match in pattern.finditer(text):
@@ -315,9 +315,9 @@ def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
 
 
 def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the spans that a match may encode.
+    """Yield the spans of a match that may be encoded text.
 
-    Besides the whole match, these are the spans between slashes of base64 after a path.
+    They are the whole match and, for base64, each part between slashes, because a path may precede it.
     """
     yield match.span()
     if match.lastgroup == "base64" and "/" in match[0]:
@@ -325,18 +325,18 @@ def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _percent(escaped: str) -> str | None:
-    """Decode percent escapes."""
+    """Decode percent escapes; None if the result is not readable text."""
     return _readable(unquote_to_bytes(escaped))
 
 
 def _entity(escaped: str) -> str | None:
-    """Decode HTML entities."""
+    """Decode HTML entities; None if nothing changes."""
     read = html.unescape(escaped)
     return None if read == escaped else read
 
 
 def _escape(escaped: str) -> str | None:
-    """Decode backslash escapes."""
+    """Decode escapes that begin with a backslash."""
     codes = re.findall(r"\\[uUx]\{?([0-9A-Fa-f]+)\}?", escaped)
     return "".join(
         chr(code) if (code := int(code_text, 16)) < 0xD800 or 0xE000 <= code < 0x110000 else "?"
@@ -345,19 +345,19 @@ def _escape(escaped: str) -> str | None:
 
 
 def _quoted(escaped: str) -> str | None:
-    """Decode quoted-printable."""
+    """Decode quoted-printable; None if the result is not readable text."""
     return _readable(binascii.a2b_qp(escaped))
 
 
 def _pairs(encoded: str) -> str | None:
-    """Decode pairs of hexadecimal digits."""
+    """Decode pairs of hexadecimal digits; None if the result is not readable text."""
     return _readable(bytes.fromhex(re.sub(r"0x|[ :,]", "", encoded)))
 
 
 def _base64(encoded: str) -> str | None:
-    """Decode hexadecimal digits, or base64 of either alphabet that may have been cut.
+    """Decode hexadecimal digits or base64; None if the result is not readable text.
 
-    Returns None if it is no text.
+    Both alphabets of base64 are read, and an end that was cut off is ignored.
     """
     body = encoded.rstrip("=")
     if _HEXADECIMAL.fullmatch(body) and (read := _readable(bytes.fromhex(body))) is not None:
@@ -369,7 +369,8 @@ def _base64(encoded: str) -> str | None:
     return _readable(base64.b64decode(usual + "=" * (-len(usual) % 4)))
 
 
-# Pieces of base64 between slashes; hexadecimal digits; the usual alphabet of base64; a reader for each group.
+# Patterns of base64 between slashes and of hexadecimal digits, a table to the standard alphabet of base64, and the
+# decoder of each group of the patterns.
 _PIECE = re.compile(r"[A-Za-z0-9+_-]{16,}={0,2}")
 _HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){8,}")
 _USUAL = str.maketrans("-_", "+/")
@@ -386,7 +387,7 @@ _READERS = {
 
 
 def _readable(data: bytes) -> str | None:
-    """Decode bytes as UTF-8 or UTF-16; None if the text has unprintable characters."""
+    """Decode bytes as UTF-8 or UTF-16; None if a character is unprintable."""
     wide = len(data) >= 8 and not any(data[1::2]) and len(data) % 2 == 0
     try:
         text = data.decode("utf-16-le" if wide else "utf-8")
@@ -396,5 +397,5 @@ def _readable(data: bytes) -> str | None:
 
 
 def _is_written(character: str) -> bool:
-    """Return whether a character is printable or a line break or tab."""
+    """Return whether a character is printable, a line break or a tab."""
     return character.isprintable() or character in "\n\r\t"

@@ -1,6 +1,6 @@
-"""Files of secrets, and files that a project's ignore files exclude.
+"""Files that usually hold secrets, and files that a project's ignore files exclude.
 
-Files of secrets are recognised by their paths.
+Files that hold secrets are recognised by their paths. Their contents are not read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "split_sensitive",
 ]
 
-# ``.secretsignore`` is memlab's own, for files that are in version control and must not be read.
+# Only memlab reads ``.secretsignore``. It lists files that are in version control and must not be read.
 IGNORE_FILES = (".gitignore", ".secretsignore")
 
 SENSITIVE = """
@@ -91,16 +91,16 @@ wallet.dat
 
 @cache  # compiling the patterns takes a millisecond, and most memories point to no file
 def _sensitive() -> GitIgnoreSpec:
-    """Return the compiled patterns of sensitive file names."""
+    """Return the compiled patterns of files that usually hold secrets."""
     from pathspec import GitIgnoreSpec  # imported late, because most memories point to no file
 
     return GitIgnoreSpec.from_lines(SENSITIVE.lower().splitlines())
 
 
 def is_sensitive(path: str) -> bool:
-    """Return True if a file's name or folder indicates that it holds secrets.
+    """Return whether a path names a file that usually holds secrets.
 
-    Case and kind of slash do not matter.
+    Upper and lower case are equal, and so are slashes and backslashes.
 
     >>> is_sensitive("deploy/.env"), is_sensitive("src/.env.example"), is_sensitive("~/.ssh/id_rsa")
     (True, False, True)
@@ -111,7 +111,7 @@ def is_sensitive(path: str) -> bool:
 
 
 def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tuple[str, ...]]:
-    """Return the paths that may be stored, or None, and the sensitive paths."""
+    """Split paths into those that may be stored (None without any) and sensitive ones."""
     if not paths:
         return None, ()
     listed = list(paths)
@@ -120,11 +120,9 @@ def split_sensitive(paths: Iterable[str] | None) -> tuple[list[str] | None, tupl
 
 
 class Ignored:
-    """The files that a folder's ignore files exclude, and every sensitive file.
+    """The files that a folder's ignore files exclude, and all sensitive files.
 
-    The ignore files are .gitignore and .secretsignore.
-
-    Only the two files of the folder itself are read, not those of its subfolders.
+    The ignore files are the folder's own .gitignore and .secretsignore. Those of subfolders are not read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -139,7 +137,7 @@ class Ignored:
         self._spec = GitIgnoreSpec.from_lines(lines)
 
     def __contains__(self, path: str) -> bool:
-        """Return True if the ignore file excludes this relative path."""
+        """Return whether a path, relative to the folder, is excluded or sensitive."""
         return is_sensitive(path) or self._spec.match_file(path)
 
 
@@ -150,9 +148,9 @@ _MOST_FOLDERS = 40
 def find_ignore_file(path: str) -> Path | None:
     """Return the .gitignore or .secretsignore that excludes a file, or None.
 
-    The rules of each folder above the file count, up to the root of its repository (the folder that holds .git).
-    A relative path is resolved if such a file exists below the working directory. A path whose folder is not on
-    this machine is excluded by nothing.
+    The ignore files of each folder above the file are read, up to the root of its repository (the folder with .git). A
+    relative path is resolved if the file exists below the working directory. For a path whose folder is not on this
+    machine, the result is None.
     """
     written = Path(path.replace("\\", "/"))
     try:
@@ -172,7 +170,7 @@ def find_ignore_file(path: str) -> Path | None:
         OSError,
         RuntimeError,
         ValueError,
-    ):  # a path that this system cannot have names no file here
+    ):  # the path is not valid on this system, so no rule excludes it
         return None
     return None
 

@@ -1,9 +1,9 @@
 # ruff: noqa: E501  (a kind a line)
-"""The kinds of credentials that have a form of their own, one for each line.
+"""The kinds of credentials with a recognisable form, one on each line.
 
-The forms are those that vendors publish; some patterns follow Yelp's detect-secrets (Apache-2.0), see NOTICE. Every
-pattern has one of the literals ``begins``, in lower case, at or near its start, so that a text without them costs
-nothing. Every repetition is bounded or can match in only one way, so that matching takes linear time.
+Vendors publish these forms. Some patterns follow Yelp's detect-secrets (Apache-2.0); see NOTICE. A pattern is searched
+only in texts that contain one of its literals ``begins``, which are in lower case. Every repetition is bounded or can
+match in only one way, so that matching takes linear time.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Accept = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of credential.
+    """A kind of credential and the pattern that recognises it.
 
-    ``form`` is searched in texts that contain one of ``begins``.
+    ``form`` is a regular expression, searched in texts that contain one of ``begins``.
 
-    The secret is group 1 of ``form``, or the whole match. ``full_length`` is the minimum length of a complete
-    secret; a shorter one may continue on the next line.
+    The secret is group 1 of ``form``, or the whole match without a group. ``full_length`` is the minimum length of a
+    complete secret. A shorter secret may continue on the next line.
     """
 
     name: str
@@ -51,11 +51,11 @@ class Kind:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Compiled regular expression of this kind of secret."""
+        """The compiled regular expression of this kind of credential."""
         return re.compile(self.form, self.flags)
 
 
-# Alphabets of tokens, as parts of a regular expression's class.
+# Alphabets of tokens, written as parts of a character class of a regular expression.
 _WORD = "A-Za-z0-9_"
 _DASHED = r"A-Za-z0-9_\-"
 _PLAIN = "A-Za-z0-9"
@@ -63,17 +63,17 @@ _HEX = "a-f0-9"
 
 
 _IN_A_WORD = "(?<![A-Za-z0-9+]{2})"
-"""Allows at most one letter before a prefix, because longer words contain short prefixes at random."""
+"""Allows at most one letter before a prefix, because a longer word may contain a short prefix by chance."""
 
 
 def _token(
     name: str, prefixes: str, letters: str, minimum: int, full: int, maximum: int = 0
 ) -> Kind:
-    """Declare a secret with a fixed prefix and random characters after it.
+    """Return a kind of token that has a fixed prefix followed by random characters.
 
-    At least ``minimum`` of ``letters`` follow; ``full`` is the number of a complete token.
+    At least ``minimum`` characters from ``letters`` follow the prefix. A complete token has ``full`` of them.
 
-    The prefix matches in any case and after one letter, because what follows it is sufficient evidence.
+    The prefix matches in any letter case and even after one letter, because the random characters are sufficient evidence.
     """
     words = sorted(prefixes.split(), key=lambda word: (-len(word), word))
     forms = [
@@ -104,7 +104,7 @@ def _at(
     example: str,
     cased: bool = False,
 ) -> Kind:
-    """Declare a kind that is recognised by its surroundings.
+    """Return a kind of credential that is recognised by the words around it.
 
     The secret is group 1 of ``form``.
     """
@@ -127,16 +127,16 @@ def _form(
     example: str,
     full_length: int,
 ) -> Kind:
-    """Declare a kind of secret that is recognised by its own format."""
+    """Return a kind of credential that is recognised by its own format."""
     return Kind(name, tuple(begins.split()), form, example, full_length, accept)
 
 
-# Case and non-ASCII letters do not matter in configuration files and command lines.
+# Configuration files and command lines are matched in any letter case, with ASCII classes only.
 _FOLDED = re.IGNORECASE | re.ASCII
 
 
 def _real(value: str) -> bool:
-    """Return whether a value is no placeholder."""
+    """Return whether a value is not a placeholder."""
     return not is_placeholder(value)
 
 
@@ -146,14 +146,14 @@ def _digits(value: str) -> bool:
 
 
 def _session(value: str) -> bool:
-    """Return whether a value of a cookie looks like the id of a session."""
+    """Return whether the value of a cookie looks like a session id."""
     return is_random(value) or (
         has_digit(value) and len(value) >= 24 and "_" not in value and not is_path(value)
     )
 
 
-# Name, prefixes, alphabet, minimum length, full length, maximum length. A minimum below the full length finds tokens
-# that were cut, such as by the end of a line.
+# The columns are name, prefixes, alphabet, minimum length, full length and maximum length. A minimum below the full
+# length finds tokens that were cut, such as at the end of a line.
 _TOKENS = (
     _token("AWS access key", "AKIA ASIA ABIA ACCA", "A-Z0-9", 16, 16),
     _token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", _PLAIN, 16, 36, 255),
@@ -227,7 +227,8 @@ _TOKENS = (
     _token("Facebook token", "EAAG EAAB", _PLAIN, 60, 150, 300),
 )  # fmt: skip
 
-# Name, literals, pattern, check of the match. Patterns are not wrapped, so that each can be compared with its source.
+# The columns are name, literals, pattern and check of the match. Patterns are not wrapped, so that each can be compared
+# with its source.
 _SECRETS = (
     _form("AWS access key", "akia asia", r"(?-i:(?<![A-Za-z0-9+/])A[KS]IA[A-Z2-7]{16}(?![A-Za-z0-9]))", example="AKIA...", full_length=20),
     _form("SendGrid key", "sg.", r"(?<![A-Za-z0-9+]{2})SG\.[\w-]{16,32}\.[\w-]{20,50}+", is_random, example="SG.xxx.xxx", full_length=69),
@@ -267,5 +268,5 @@ _SECRETS = (
     _form("API key", "sk-", r"(?<![A-Za-z0-9]{2})sk-[\w-]{20,200}+", is_random, example="sk-...", full_length=0),
 )  # fmt: skip
 
-# The order decides the kind of overlapping findings: the first one that starts there.
+# If several kinds match at the same position with the same length, the first kind in this order is reported.
 KINDS: tuple[Kind, ...] = (*_TOKENS, *_SECRETS)

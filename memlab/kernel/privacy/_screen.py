@@ -1,6 +1,6 @@
 """Screening of texts: redacting or refusing secrets.
 
-A fast test recognises ordinary texts.
+A fast test first recognises ordinary texts, which contain no secrets.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ __all__ = [
 ]
 
 
-# Most texts are ordinary: they have nothing that the gate would examine, and cost only this test.
+# Most texts are ordinary. They contain nothing that the gate has to examine, so only this test is run on them.
 #
-# An ordinary text has no telling word, no long run of characters except words, no escape, no line break within a token,
-# no spelled-out characters and no twelve words of a seed phrase.
+# An ordinary text has no telling word and no long run of characters except words. It has no escape, no line break
+# within a token, no spelled-out characters, and no twelve words of a seed phrase.
 
 
 LONG = 14
-"""The minimum length of a run without spaces that may be a credential."""
+"""The minimum length of a run of characters without spaces that may be a credential."""
 
-# Telling words without those that contain another one, and the other literals that kinds of credentials begin with.
+# Telling words, except those that contain another telling word, and other literals with which credentials begin.
 _NAMED = tuple(
     word
     for word in TELLING_NAMES
@@ -81,12 +81,12 @@ _STEMS_TEXT = """
     authorization bearer
 """
 _STEMS = (*_STEMS_TEXT.split(), "mot de", "pin code", "cle api", "curl ", "login ")
-"""Stems, one of which occurs in each of those words: half as many searches for most texts."""
+"""Stems of the words in ``_ASCII``. Every such word contains one of them, so most texts need half as many searches."""
 
-# Telling words outside ASCII, which are searched only in texts outside ASCII.
+# Telling words with characters outside ASCII, which are searched only in texts that have such characters.
 _OTHER = tuple(word for word in _NAMED if not word.isascii())
 
-# Escapes; runs of ordinary words and punctuation, which need no screening; the beginnings of personal identifiers.
+# Patterns of escapes, of runs of ordinary words and punctuation, and of parts of personal identifiers.
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|&#|&[A-Za-z]{2,8};|\\[uUx_*.-]|=[0-9A-F]{2}")
 _PROSE = re.compile(
     r"[^\w@$%&=~+#\\]{0,4}+(?:(?:[A-Z]?[a-z]{1,24}+|[A-Z]{1,12}+)(?:[^\w@$%&=~+#\\]{1,4}+|\Z)){1,8}+\Z"
@@ -95,8 +95,8 @@ _PERSONAL = re.compile(r"@|[0-9](?:[^0-9A-Za-z]{0,2}[0-9]){6}|[A-Za-z]{2}[0-9]{2
 
 
 def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
-    """Return True if a text needs no examination for secrets."""
-    # The cheapest tests come first: most texts are decided by the stems and the lengths of their words.
+    """Return whether a text surely has no secret, so that no examination is needed."""
+    # The fastest tests come first. For most texts, the stems and the lengths of words decide.
     if not text.isascii():
         low = text.lower()
         for word in _OTHER:
@@ -131,18 +131,18 @@ def is_ordinary(text: str, personal: Collection[str] = ()) -> bool:
 
 @cache  # needed only for batches of texts
 def _odd() -> str:
-    """Return a Polars pattern for everything that ``is_ordinary`` rejects by form.
+    """Return a Polars pattern of everything for which ``is_ordinary`` rejects a text.
 
-    It also matches some texts that ``is_ordinary`` accepts.
+    It does not cover telling words, and also matches some texts that ``is_ordinary`` accepts.
     """
     seed = rf"(?:[A-Za-z]{{3,8}}[^A-Za-z]{{1,12}}){{{MIN_SEED_WORDS - 1}}}"
     return rf"\S{{{LONG}}}|[^\x00-\x7f]|\n|%[0-9A-Fa-f]{{2}}|&#|&[A-Za-z]|\\|\+|\" \"|' '|=[0-9A-F]|(?:\S\s+){{7}}|{seed}"
 
 
 def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[bool]:
-    """Return a list with True for each text that surely holds no secret.
+    """Return, for each text, True if it surely has no secret.
 
-    Undecided texts are False.
+    False means that the text must be examined.
     """
     column = pl.Series(texts, dtype=pl.String)
     odd = column.str.contains_any(list(_ASCII), ascii_case_insensitive=True) | column.str.contains(
@@ -154,23 +154,23 @@ def are_ordinary(texts: Sequence[str], personal: Collection[str] = ()) -> list[b
 
 
 Screened = NewType("Screened", str)
-"""Text that has passed ``screen``, and has no credential that the gate recognises."""
+"""A text that has passed ``screen``, and contains no credential that the gate recognises."""
 
 _TOGETHER = 16
-"""The minimum number of texts for which Polars finds the ordinary ones faster than a loop."""
+"""The minimum number of texts for which testing all of them with Polars is faster than a loop."""
 
 
 _CLEAN: set[bytes] = set()
-"""Digests of texts without secrets: each lab that opens checks the same sources of its pack again."""
+"""Digests of texts without secrets, because every lab that is opened checks the same sources of its pack."""
 
 _REMEMBERED = 4096
-"""The number of digests at which the set is cleared, some 400 kB."""
+"""The number of digests at which ``_CLEAN`` is cleared; they take some 400 kB."""
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A secret: its kind, and its span in the original text.
+    """A secret that was found: its kind, and its span in the original text.
 
-    The secret itself is not stored.
+    The text of the secret is not stored.
     """
 
     type: str
@@ -179,7 +179,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Screening(msgspec.Struct, frozen=True):
-    """The screened text and the secrets that were replaced, in order of position."""
+    """A screened text, and the secrets that were replaced, in order of position."""
 
     text: Screened
     findings: tuple[Finding, ...] = ()
@@ -208,7 +208,7 @@ def screen(text: str, *, personal: Collection[str] = ()) -> Screening:
 
 
 def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list[Screening]:
-    """Redact the secrets in each text, in order.
+    """Screen several texts, and return their screenings in the same order.
 
     An ordinary turn of a conversation takes about a microsecond.
     """
@@ -222,9 +222,9 @@ def screen_many(texts: Iterable[str], *, personal: Collection[str] = ()) -> list
 
 
 def refuse(text: str, what: str) -> None:
-    """Raise PrivacyError if ``text`` holds a secret.
+    """Raise PrivacyError if ``text`` contains a secret.
 
-    Used where redaction would change the meaning.
+    It is used for texts whose meaning a redaction would change.
 
     ``what`` names the text in the message, such as ``"tag"`` or ``"source of policy recall-score"``.
     """
@@ -241,7 +241,7 @@ def refuse(text: str, what: str) -> None:
         column = first.start - text.rfind("\n", 0, first.start)
         raise PrivacyError(
             f"The {what} holds what looks like a secret ({first.type}, line {line}, column {column}){more}. "
-            "It cannot be redacted here and would be stored as it is: remove the secret."
+            "Redaction would change its meaning, so nothing was stored: remove the secret and try again."
         )
     if len(_CLEAN) >= _REMEMBERED:
         _CLEAN.clear()
@@ -249,10 +249,10 @@ def refuse(text: str, what: str) -> None:
 
 
 def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Merge overlapping findings.
+    """Merge findings that overlap in the text.
 
-    The result has the kind of the finding that starts first, of the longer one if several do, and then of the
-    earlier rule.
+    The merged finding has the kind of the finding that starts first. If several start together, the kind of the longest
+    counts, and then of the first in ``KINDS``.
     """
     if not findings:
         return ()
@@ -271,7 +271,7 @@ def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Return the secrets found in all views of a text, as spans of the text."""
+    """Return the secrets in all views of a text, as spans of the original text."""
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
@@ -279,18 +279,18 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
-            # A complete secret does not continue on the next line.
+            # A secret that is complete on its line does not continue on the next line.
             if way != "joined" or begin not in full_length:
                 findings.append(Finding(kind, begin, stop))
     return findings
 
 
 def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield each secret's kind, span and completeness in one view."""
+    """Yield the kind, start, end and completeness of each secret in one view."""
     low = text.lower()
     if len(low) != len(
         text
-    ):  # the dotted capital I is the only character whose lower case is longer
+    ):  # the capital I with a dot is the only character whose lower case is longer
         low = text.replace("\u0130", "I").lower()
     for number in sorted(
         {number for begin, numbers in _BEGINS if begin in low for number in numbers}
@@ -307,7 +307,7 @@ def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, in
 
 
 def _begins() -> list[tuple[str, list[int]]]:
-    """Return each prefix with the indices of the secret kinds that use it."""
+    """Return each literal with the indices of the kinds of credentials that have it."""
     numbers_by_literal: dict[str, list[int]] = {}
     for number, kind in enumerate(KINDS):
         for begin in kind.begins:
@@ -319,7 +319,7 @@ _BEGINS = _begins()  # many kinds share a literal, which is searched once
 
 
 def _matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of a kind of credential in a text."""
+    """Yield the spans of all credentials of one kind in a text."""
     pattern, group = kind.pattern, 1 if kind.pattern.groups else 0
     for match in pattern.finditer(text):
         start, end = match.span(group)
@@ -327,25 +327,26 @@ def _matches(kind: Kind, text: str) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-# All strings of an event, such as names and reasons, which are stored without redaction.
+# Strings of an event other than texts, such as names and reasons, are stored without redaction, so they must not
+# contain a secret.
 
 
 Path = tuple[str, ...]
 
-# Strings of up to 200 characters are cached, up to 20,000 of them: some 3 MB.
+# Up to 20,000 strings of up to 200 characters are cached, which takes some 3 MB.
 _LONGEST, _MOST = 200, 20_000
 _HASH = re.compile(r"[0-9a-f]{64}")  # the form of memlab's content hashes
 _passed: set[str] = set()
-"""Strings without secrets, because most events repeat the same names."""
+"""Strings that were found to have no secret. Most events repeat the same names."""
 
 
 def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> None:
-    """Raise PrivacyError if any string in ``value``, at any depth, holds a secret.
+    """Raise PrivacyError if any string in ``value``, at any depth, contains a secret.
 
-    ``what`` names the value.
+    ``what`` names the value in the message.
 
-    ``hashes`` are paths to fields of content hashes, with ``*`` for any name. Strings in the exact form of a hash
-    are not examined there, because a hash may look like a token.
+    ``hashes`` are paths to fields with content hashes, in which ``*`` matches any name. A string at such a path is not
+    examined if it has the exact form of a hash, because a hash may look like a token.
 
     >>> refuse_strings({"project": "api", "ids": [1, 2]}, "event")
     """
@@ -366,8 +367,8 @@ def refuse_strings(value: Any, what: str, *, hashes: Collection[Path] = ()) -> N
 
 
 def _gather(value: Any, into: set[str]) -> None:
-    """Add all strings within a value to a set."""
-    # Exact types and sets of types are compared because bodies of events may hold a million numbers.
+    """Add all strings in a value, at any depth, to the set ``into``."""
+    # Exact types are compared, and lists by the set of their types, because event bodies may have a million numbers.
     kind = type(value)
     if kind is dict:
         into.update(value)
@@ -393,11 +394,11 @@ def _gather(value: Any, into: set[str]) -> None:
 
 
 def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
-    """Replace content hashes in the fields at ``paths`` by None.
+    """Return a value with content hashes in fields at ``paths`` replaced by None.
 
-    Keys stay.
+    Keys of mappings are unchanged.
     """
-    # A path is followed one name at a time; the empty path means that the value itself may be a hash.
+    # Each call follows one name of the paths. An empty path means that the value itself may be a hash.
     if type(value) in _NUMBERS:
         return value
     if isinstance(value, str):
@@ -415,12 +416,12 @@ def _without_hashes(value: Any, paths: Collection[Path]) -> Any:
     return screened
 
 
-# Types that hold no string.
+# Types of values that cannot contain a string.
 _NUMBERS = frozenset((int, float, bool, bytes, type(None)))
 
 
 def _list_strings(value: Any, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield each string in a nested value with its path of keys."""
+    """Yield each string in a nested value with its path of keys, joined by dots."""
     if isinstance(value, str):
         yield ".".join(path), value
     elif isinstance(value, Mapping):

@@ -1,7 +1,7 @@
-"""Secrets without a form of their own.
+"""Secrets that only their context or content reveals, because they have no fixed form.
 
-These are values given to a telling name in code or in a sentence, the words of a wallet, blocks of private keys, and
-personal identifiers.
+They are values of telling names in code or sentences, seed phrases of wallets, blocks of private keys, and personal
+identifiers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 Match = tuple[str, int, int]
 """The kind of a secret, and the start and end of its value."""
 
-# Telling names in the languages of the field's users. A text without one costs a single search for each name.
+# Names that tell that a secret follows, in several languages. A text is searched once for each name.
 _PASSWORDS = (
     *(
         "password",
@@ -138,8 +138,8 @@ _KIND = {
 
 # -- Assignments in code, configuration and chat -------------------------------------------------------------------
 
-# "SECRET_KEY_BASE", "DB_PASSWORD_PROD"; other endings ("token_type", "password_length") name other things. The rest
-# are the parts of an assignment: operator, quoted or bare value, and the forms of values that are code.
+# "SECRET_KEY_BASE", "DB_PASSWORD_PROD"; other endings ("token_type", "password_length") name other things. The patterns
+# after ``_ENDING`` match the other parts of an assignment: operator, quoted or bare value, and values that are code.
 _ENDING = r"(?:[ _-]?(?:access[ _-]?)?key(?:_base)?)?(?:_(?:prod|production|dev|staging|test|base64|\d{1,3}))?"
 _OPERATOR = (
     r"""\\?["'`*\u201d]{0,3}[ \t]{0,3}"""
@@ -161,9 +161,9 @@ _Accept = Callable[[str, "re.Match[str]", str], bool]
 
 
 def _is_password(value: str, match: re.Match[str], text: str) -> bool:
-    """Return whether the value of a password's name is a secret.
+    """Return whether the value assigned to a name such as "password" is a secret.
 
-    A secret is quoted, or is neither code nor a word of prose.
+    A quoted value is a secret. A bare value is a secret if it is neither code nor a word of prose.
     """
     if is_placeholder(value) or is_path(value):
         return False
@@ -181,11 +181,11 @@ def _is_password(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_key(value: str, match: re.Match[str], text: str) -> bool:
-    """Return whether the value of a name such as "token" or "secret" is a secret.
+    """Return whether the value assigned to a name such as "token" is a secret.
 
-    Code and prose use these names for many other things, so the value must look random.
+    Code and prose use such names for many other things, so the value must look random.
     """
-    # Bare values need more evidence than quoted ones, and values in env files less than those in prose.
+    # A bare value needs more evidence than a quoted value. A value in an env file needs less evidence than one in prose.
     bare = match["bare"] is not None
     env = bare and match["op"] == "=" and _in_env(match, text)
     if len(value) < (16 if bare and not env else 8) or is_placeholder(value) or is_path(value):
@@ -204,9 +204,9 @@ def _is_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
-    """Apply ``_is_key`` if the word before "key" indicates access.
+    """Return whether the value of "key" is a secret, given the word before "key".
 
-    Examples are "api", "access" and "private".
+    The word must indicate access, such as "api", "access" or "private", and ``_is_key`` must accept the value.
     """
     start = match.start()
     return _KEY_OWNER.search(text[max(0, start - 12) : start].lower()) is not None and _is_key(
@@ -215,9 +215,9 @@ def _is_named_key(value: str, match: re.Match[str], text: str) -> bool:
 
 
 def _in_env(match: re.Match[str], text: str) -> bool:
-    """Return True if an assignment has the form of ``DB_PASSWORD=...``.
+    """Return whether an assignment has the form of an env file: ``DB_PASSWORD=...``.
 
-    The name is in capitals, and no space is around the equals sign.
+    The name is in capitals, and there is no space around the equals sign.
     """
     start, end = match.start(), match.start("op")
     before = text[max(0, start - 64) : start]
@@ -228,7 +228,7 @@ def _in_env(match: re.Match[str], text: str) -> bool:
 def _in_code(match: re.Match[str], text: str) -> bool:
     """Return whether a bare value is an expression of code.
 
-    It is a call, a subscript, a generic type, a variable or a dotted name.
+    Such an expression is a call, a subscript, a generic type, a variable or a dotted name.
     """
     end = match.end("bare")
     return (
@@ -239,12 +239,12 @@ def _in_code(match: re.Match[str], text: str) -> bool:
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _assigning(name: str) -> re.Pattern[str]:
-    """Return the pattern of an assignment to this name."""
+    """Return the pattern of an assignment to a telling name."""
     return re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
 
 
 def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Iterator[Match]:
-    """Find ``name = value`` in code, configuration, JSON, env files and chat."""
+    """Yield secrets assigned to a name in code, configuration, env files and chat."""
     for match in _assigning(name).finditer(low):
         start, end = match.span("quoted" if match["bare"] is None else "bare")
         if accept(text[start:end], match, text):
@@ -253,8 +253,8 @@ def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Ite
 
 # -- Statements in sentences ---------------------------------------------------------------------------------------
 
-# Words after "my password is" that are not the password, such as "my password is wrong". The patterns that follow are
-# the parts of such a sentence: an object, a verb in several languages, and a quoted or bare value.
+# Words after "my password is" that are not the password, such as "my password is wrong". The patterns below match the
+# parts of such a sentence: an object, a verb in several languages, and a quoted or bare value.
 _STATES_TEXT = """
     about actually already also always around available being better blocked broken called changed compromised
     correct different disabled easy empty enabled expired fine forgotten gone good great hacked hard here
@@ -264,7 +264,7 @@ _STATES_TEXT = """
     very visible wanted weak what when where working wrong your
 """
 _STATES = frozenset(_STATES_TEXT.split())
-# The parts of a sentence, which ``_saying`` joins.
+# The patterns of parts of a sentence, which ``_saying`` joins.
 _OF = (
     r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|"
     r"för) [^\n.,;:'\"=]{1,40}?)?"
@@ -285,14 +285,14 @@ _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _saying(name: str) -> re.Pattern[str]:
-    """Return the pattern of a sentence that states the value of this name."""
+    """Return the pattern of a sentence that states the value of a telling name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 
 def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
-    """Find values in sentences such as "The password is hunter2".
+    """Yield secrets in sentences such as "The password is hunter2".
 
-    Other languages are read too: "das Passwort lautet geheim".
+    Sentences in other languages are read too, such as "das Passwort lautet geheim".
     """
     # A quoted value needs little evidence. A bare word may be an ordinary word, as in "the password is wrong".
     for match in _saying(name).finditer(low):
@@ -320,9 +320,9 @@ def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
 
 @cache  # one pattern for each word, compiled when a text first has the word
 def _following(word: str) -> re.Pattern[str]:
-    """Return the pattern of a long string shortly after `word`.
+    """Return the pattern of a long string shortly after a word.
 
-    At most three short words are between them.
+    At most three short words may be between the word and the string.
     """
     return re.compile(
         re.escape(word)
@@ -331,11 +331,11 @@ def _following(word: str) -> re.Pattern[str]:
 
 
 def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
-    """Find a long random string shortly after a word such as "token".
+    """Yield long random strings shortly after a word such as "token".
 
     At most three short words are between them.
 
-    An example is "use the token Zx81...".
+    An example is "use the token Zx81...". At most three short words may be between them.
     """
     for match in _following(word).finditer(low):
         start, end = match.span("value")
@@ -354,16 +354,16 @@ def _after(word: str, kind: str, text: str, low: str) -> Iterator[Match]:
 
 # -- All of them ---------------------------------------------------------------------------------------------------
 
-# Words after which a long random string is a secret even without an operator.
+# Words after which a long random string is a secret, even without an operator such as "=".
 _FOLLOWED = ("token", "secret", "api key", "api_key", "password", "credential")
 TELLING_NAMES = tuple(_KIND)
-"""The words that cause a text to be screened, in lower case."""
+"""The words, in lower case, that cause a text to be examined for secrets."""
 
 
 def find_named_secrets(text: str, low: str) -> Iterator[Match]:
-    """Find values assigned to names that indicate a secret, such as ``password``.
+    """Yield values that are assigned to or stated for names such as ``password``.
 
-    ``low`` is ``text`` in lower case and has the same length.
+    ``low`` is ``text`` in lower case, with the same length.
     """
     for name, kind in _KIND.items():
         if name not in low:
@@ -380,25 +380,25 @@ def find_named_secrets(text: str, low: str) -> Iterator[Match]:
 
 
 def _is_short(value: str, match: re.Match[str], text: str) -> bool:
-    """Return whether the value of the short name "pass" is a secret.
+    """Return whether the value assigned to the short name "pass" is a secret.
 
     Examples are "pass: hunter2" and "DB_PASS=hunter2".
 
-    "pass" must be a word of its own, and the value neither a word nor code.
+    "pass" must not be the end of a longer word. The value must contain a digit and be neither a word nor code.
     """
     start = match.start()
     word = start == 0 or not text[start - 1].isalnum()
     return word and _is_password(value, match, text) and has_digit(value)
 
 
-# Seed phrases, which restore a wallet: twelve to twenty-four of the 2,048 words of BIP-39.
+# A seed phrase restores a wallet. It has 12 to 24 of the 2,048 words of BIP-39.
 
 
 MIN_SEED_WORDS = 12
 """The minimum length of a seed phrase, which has 12, 15, 18, 21 or 24 words."""
 
-# Phrases are written with numbers, commas or quotes between the words. Three quarters of the words must be different
-# words of the list, because people misspell one and ordinary prose has far fewer of them.
+# Phrases are written with numbers, commas or quotes between the words. Three quarters of the words must be different.
+# People repeat few words in a phrase, and ordinary prose has far fewer words of the list.
 _SEED_WORD = re.compile(r"[a-z]+")
 _BETWEEN = re.compile(r"[\s,;|\"'\[\]-]{0,6}(?:[0-9]{1,2}[.):]{0,2}[\s\"']{0,3})?")
 _APART = str.maketrans(dict.fromkeys(",\"'|;[]", " "))
@@ -407,14 +407,14 @@ _SEEDS_AMONG_WORDS = 0.75
 
 @cache  # 2,048 words, read when a text first has enough words
 def _seed_words() -> frozenset[str]:
-    """Return the word list of BIP-39."""
+    """Return the words of the BIP-39 list, from which seed phrases are made."""
     return frozenset(
         files("memlab.kernel.privacy").joinpath("seed_words.txt").read_text("ascii").split()
     )
 
 
 def may_hold_seed_phrase(low: str) -> bool:
-    """Return True if a lower-case text has enough words of the BIP-39 list."""
+    """Return whether a lower-case text has enough words of BIP-39 for a seed phrase."""
     seed_words = _seed_words()
     if len(seed_words.intersection(low.split())) >= _SEEDS_AMONG_WORDS * MIN_SEED_WORDS:
         return True
@@ -427,13 +427,14 @@ def may_hold_seed_phrase(low: str) -> bool:
 
 
 def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
-    """Yield seed phrases: runs of words of the BIP-39 list.
+    """Yield the seed phrases of a lower-case text: runs of words of the BIP-39 list.
 
-    Only spaces, commas, quotes and numbers may be between them.
+    Only spaces, commas, quotes and numbers may be between the words.
 
-    Nearly all words of a run are different. A word may be broken in two, and the first may have a letter in front.
+    At least three quarters of the words of a run are different. A word may be broken in two, and the first word may
+    have an additional letter in front.
     """
-    # ``broken`` holds a word that is not in the list until the next one shows whether both are halves of one word.
+    # ``broken`` is a word outside the list. The next word shows whether both are halves of one word of the list.
     start = stop = 0
     run: list[str] = []
     seed_words = _seed_words()
@@ -461,15 +462,15 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run of words as a seed phrase if it is long and varied enough."""
+    """Yield a run of words as a seed phrase if it has enough words, most different."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 
 
-# Blocks of private keys in the formats of PEM, OpenSSH, PGP and PuTTY.
+# Blocks of private keys have the formats of PEM, OpenSSH, PGP and PuTTY.
 
 
-# Bounded repetitions, because a text may contain thousands of beginnings without an end.
+# Repetitions are bounded, because a text may contain thousands of first lines without a last line.
 _BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.IGNORECASE)
 _BASE64_LINES = re.compile(r"(?:(?:\s|\\n|\\r){1,8}[A-Za-z0-9+/=]{20,})*")
@@ -479,9 +480,9 @@ _PUTTY = re.compile(
 
 
 def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the blocks of private keys, from first line to last.
+    """Yield the span of each block of a private key, from its first to its last line.
 
-    A block that is cut ends with its base64.
+    A block without its last line ends with its last line of base64.
     """
     ends = _END.finditer(text)
     end = next(ends, None)
@@ -497,7 +498,7 @@ def find_private_keys(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span() for match in _PUTTY.finditer(text))
 
 
-# Personal identifiers, redacted where a pack's settings say so.
+# Personal identifiers are redacted if the settings of the pack request it.
 
 
 PERSONAL = {
@@ -507,11 +508,11 @@ PERSONAL = {
     "redact-phones": "phone number",
     "redact-emails": "e-mail address",
 }
-"""The kind of identifier that each setting of a pack redacts."""
+"""The kind of personal identifier that each setting of a pack redacts."""
 
 
 def personal_kinds(settings: Mapping[str, object]) -> frozenset[str]:
-    """Return the kinds of personal identifiers that a pack redacts.
+    """Return the kinds of personal identifiers that a pack's settings redact.
 
     >>> personal_kinds({"redact-cards": True, "redact-ibans": False})
     frozenset({'card number'})
@@ -544,9 +545,9 @@ def _personal_patterns() -> dict[str, re.Pattern[str]]:
 
 
 def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield personal identifiers of the requested kinds.
+    """Yield the kind and the span of each personal identifier of the requested kinds.
 
-    A card number must have a valid check digit (Luhn), and an IBAN valid check digits (ISO 7064).
+    A card number must have a valid check digit (Luhn), and an IBAN must have valid check digits (ISO 7064).
     """
     for kind, pattern in _personal_patterns().items():
         if kind not in kinds:
@@ -565,9 +566,9 @@ def find_personal(text: str, kinds: Collection[str]) -> Iterator[tuple[str, int,
 
 
 def _is_long(kind: str, identifier: str) -> bool:
-    """Return True if a phone number has 8 to 15 digits.
+    """Return whether a phone number has 8 to 15 digits; True for other identifiers.
 
-    Other kinds have any length.
+    Other kinds of identifiers have any length.
     """
     return kind != "phone number" or 8 <= sum(map(str.isdigit, identifier)) <= 15
 
@@ -580,11 +581,9 @@ def _is_card(number: str) -> bool:
 
 
 def _end_of_iban(text: str, start: int, end: int) -> int:
-    """Return the end position of the IBAN at ``start``.
+    """Return the end of the IBAN that begins at ``start``, or ``start`` without one.
 
-    A word may follow it.
-
-    Returns ``start`` if there is none.
+    Words that follow the IBAN are cut off until the check digits are valid.
     """
     while end > start:
         plain = "".join(filter(str.isalnum, text[start:end])).upper()

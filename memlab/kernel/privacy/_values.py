@@ -1,4 +1,4 @@
-"""Tests of values: random, chosen by a person, or a placeholder."""
+"""Tests whether a value is random, chosen by a person, or a placeholder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-# Words and forms of documentation and code that stand for a secret and are none.
+# Words and patterns that documentation and code write in place of a secret.
 _PLACEHOLDERS_TEXT = """
     1234 abcd any api-key apikey bool bytes changeit changeme credential credentials default empty example expired false
     hidden incorrect input int invalid key masked missing my-password my_password mypassword new_password
@@ -40,19 +40,21 @@ _PLACEHOLDER = re.compile(
     r"|(?:min|max|at ?least)[_-]?\d|\d{1,4} ?[-\u2013] ?\d{1,4}\Z|\[?redacted",
     re.IGNORECASE,
 )
-# What distinguishes random values from names: changes between small letters, capitals and digits, and symbols.
+# Random values differ from names by symbols, and by changes between small letters, capitals and digits.
 _PATH = re.compile(r"\.{0,2}/|~|[A-Za-z]:\\|[a-z+]{2,10}://")
 _SYMBOL = re.compile(r"[!@#%^*~+=?&$](?=.)")
 _DIGIT = re.compile(r"[0-9]")
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _RUN = re.compile(r"[A-Za-z0-9]+")
-_LOOKED_AT = 256  # characters that are examined; a longer value shows no more about its origin
+_LOOKED_AT = (
+    256  # the number of characters that are examined; more characters say no more about a value
+)
 
 
 def is_placeholder(value: str) -> bool:
-    """Return True if a value is a placeholder instead of a secret.
+    """Return whether a value is a placeholder, such as "changeme", and not a secret.
 
-    Examples are "changeme", "your-token", "${TOKEN}", "8-64" and "xxxx".
+    Other examples are "your-token", "${TOKEN}", "8-64" and "xxxx".
     """
     return (
         value.lower() in _PLACEHOLDERS
@@ -73,14 +75,14 @@ def has_digit(value: str) -> bool:
 
 
 def has_symbol(value: str) -> bool:
-    """Return whether a value has a symbol, before its end, that no name contains."""
+    """Return whether a value contains, before its end, a symbol that names lack."""
     return _SYMBOL.search(value) is not None
 
 
 def is_mixed(value: str) -> bool:
-    """Return whether letter cases and digits alternate as in random values.
+    """Return whether small letters, capitals and digits alternate as in random values.
 
-    Names in mixed case do not count.
+    Names in mixed case alternate less often.
 
     >>> is_mixed("aB3dE5fG7hJ9kL2m"), is_mixed("webkit-transition-duration-300ms"), is_mixed("eos_token_id_50256")
     (True, False, False)
@@ -93,12 +95,12 @@ def is_mixed(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Return True if a value looks random and is not a placeholder."""
+    """Return whether a value looks random and is not a placeholder."""
     return len(set(value[:_LOOKED_AT])) >= 2 and is_mixed(value) and not is_placeholder(value)
 
 
 def looks_generated(value: str) -> bool:
-    """Return True if a value after a known prefix is a token, not a name.
+    """Return whether a value after a known prefix is a token and not a name.
 
     The prefix is evidence in itself, so the threshold is lower than for ``is_random``.
 
@@ -113,26 +115,24 @@ def looks_generated(value: str) -> bool:
 
 
 def entropy(value: str) -> float:
-    """Return the Shannon entropy of the characters, in bits."""
+    """Return the Shannon entropy of the characters of a value, in bits per character."""
     return math.log2(len(value)) - sum(n * math.log2(n) for n in Counter(value).values()) / len(
         value
     )
 
 
-# Checks of a match that a regular expression cannot express.
+# The functions below check matches in ways that a regular expression cannot.
 
 
-# The port of a URL; the alphabet of Base58, in which wallets write keys.
+# The pattern of a URL's port, and the alphabet of Base58, in which wallets write keys.
 _PORT = re.compile(r"[0-9]{1,5}(?:[/?#]|\Z)")
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def is_basic(value: str) -> bool:
-    """Return True if a value is HTTP Basic credentials or looks random.
+    """Return whether a value is HTTP Basic credentials or looks random.
 
-    Basic credentials are base64 of "name:password".
-
-    The random value may be one that was altered.
+    Basic credentials are base64 of "name:password". A random value is accepted too, because it may be altered base64.
     """
     return _is_basic(value) or (len(value) >= 12 and is_random(value))
 
@@ -154,9 +154,9 @@ def is_url_password(value: str) -> bool:
 
 
 def is_login(value: str) -> bool:
-    """Return True if the last field of a .pgpass line is a password.
+    """Return whether the last field of a .pgpass line is a password.
 
-    Line numbers, messages and types are no passwords.
+    In other lines with colons, this field is a line number, a message or a type.
     """
     return (
         (has_digit(value) or has_symbol(value))
@@ -166,12 +166,12 @@ def is_login(value: str) -> bool:
 
 
 def is_random_hex(value: str) -> bool:
-    """Return whether hexadecimal digits look random."""
+    """Return whether a string of hexadecimal digits looks random."""
     return is_mixed(value.removeprefix("0x")) and len(set(value)) >= 8
 
 
 def is_wallet_key(value: str) -> bool:
-    """Return True if a wallet key's check digits are valid."""
+    """Return whether the checksum of a wallet key in Base58 is valid."""
     number = 0
     for character in value:
         digit = _BASE58.find(character)

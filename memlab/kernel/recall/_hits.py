@@ -44,7 +44,7 @@ class Recalled(NamedTuple):
 
 
 def read_memories(state: State, ids: Sequence[int]) -> list[Recalled]:
-    """Return the fields of these memories that hits show.
+    """Return the fields of the memories ``ids`` that hits show.
 
     Reading column by column costs a fifth of reading whole memories.
     """
@@ -246,14 +246,14 @@ class Hit(Displayed):
     def passage(self) -> str | None:
         """The passage of a long text that matches the query best, by BM25.
 
-        None if the text is one passage or shares no word with the query.
+        The value is None if the text is one passage or shares no word with the query.
         """
         span = self._span
         return None if span is None else self.text[slice(*span)].strip()
 
     @property
     def _span(self) -> tuple[int, int] | None:
-        """The start and end of the passage in the text."""
+        """The start and end of the passage in the text, or None."""
         return _find_passage(
             self.text, self._hits.slate.query, str(self._hits.pack.settings["language"])
         )
@@ -339,8 +339,9 @@ class Hits(Sequence[Hit], Displayed):
     def known(self) -> float | None:
         """The probability that the results contain the answer, by the slot ``known``.
 
-        None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``. Below the setting
-        ``known-floor`` at most ``unknown-limit`` memories are shown.
+        The value is None if the pack has no estimate, or if ``known`` was calibrated for another
+        ``recall-score``. Below the setting ``known-floor`` at most ``unknown-limit`` memories are
+        shown.
         """
         return self.slate.known
 
@@ -369,7 +370,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @cached_property
     def _position(self) -> dict[int, int]:
-        """The index of each candidate in the slate, by memory id."""
+        """The index of each candidate in the slate, keyed by memory id."""
         return {memory: index for index, memory in enumerate(self.slate.ids.tolist())}
 
     def __len__(self) -> int:
@@ -599,7 +600,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _unscored(self) -> str:
-        """A note on candidates without a finite score."""
+        """A note on candidates that cannot be shown, because their score is not finite."""
         count = int((~np.isfinite(self.slate.scores)).sum())
         return f"; {count} without a finite score cannot be shown" if count else ""
 
@@ -724,7 +725,7 @@ def _short(value: float | bool | str | None) -> str:
 # Memories similar to a given memory, by the cosine of their stored vectors.
 
 
-# The columns of a frame of similar memories that are read from the memories.
+# The columns that a frame of similar memories takes from the memories.
 _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 
 

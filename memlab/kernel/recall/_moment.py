@@ -94,7 +94,7 @@ class Features(Protocol):
 
 
 def read(pool: Features, policy: Policy, name: str) -> Values:
-    """Return the values of a test of sets that a policy reads; null is NaN."""
+    """Return the values of a set test such as ``(has tags "x")``; null is NaN."""
     test = policy.derived[name]
     values, nulls = test.array({item: pool[item] for item in test.sets})
     return np.asarray(values if nulls is None else np.where(nulls, np.nan, values))
@@ -171,7 +171,7 @@ def reading_of(policy: Policy) -> Reading:
 
 
 def _form_of(policy: Policy, program: Program, name: str) -> str:
-    """Return how a policy reads an input: as test, codes, nullable or plain values."""
+    """Return the form of an input that a policy reads: TEST, CODES, NULLABLE or PLAIN."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -294,7 +294,8 @@ def _check_numbers(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
         values = np.array([math.nan if value is None else value for value in values.tolist()])
     if values.dtype.kind not in "biuf":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares numbers."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares numbers. "
+            "Return numbers, or declare another type."
         )
     numbers = values.astype(np.float64)
     if not feature.nullable and np.isnan(numbers).any():
@@ -311,7 +312,7 @@ def _check_flags(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
         return _check_numbers(feature, values)
     if values.dtype.kind != "b":
         raise ExtensionError(
-            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares true or false."
+            f"{_name_feature(feature)} returned {_describe_values(values)}, but declares true or false. Return booleans."
         )
     return values
 
@@ -322,11 +323,12 @@ def _check_words(feature: Feature, values: NDArray[Any]) -> NDArray[Any]:
     for word in words:
         if word is not None and not isinstance(word, str):
             raise ExtensionError(
-                f"{_name_feature(feature)} returned {word!r:.60}, but declares strings."
+                f"{_name_feature(feature)} returned {word!r:.60}, but declares strings. Return strings."
             )
         if word is not None and feature.words and word not in feature.words:
             raise ExtensionError(
-                f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}."
+                f"{_name_feature(feature)} returned {word!r:.60}, which is none of {', '.join(feature.words)}. "
+                "Return one of these."
             )
     return np.array(words, dtype=object)
 
@@ -446,7 +448,8 @@ class Moment:
         if name in _SAYS:
             return np.asarray(self._says()[_SAYS[name]])
         if name in _SINCE:
-            # As float64, because the difference of two distant instants does not fit 64 bits.
+            # The days are computed in float64, because the difference of two distant instants does
+            # not fit 64 bits.
             return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
         if name in _USES:
             return np.asarray(self.use_days()[_USES[name]])
@@ -501,7 +504,7 @@ class Moment:
                 table[row] = self[name]
 
     def words(self, also: Iterable[str] = ()) -> dict[str, list[str | None]]:
-        """Return the string features by name, with the features ``also``."""
+        """Return string features by name: the stored ones, and the features ``also``."""
         names = self.state.names
         columns = dict(
             zip(WORDS, read_words([names[name] for name in WORDS], self.rows), strict=True)
@@ -579,7 +582,7 @@ class Moment:
         return values
 
     def word(self, column: str) -> Values:
-        """Return the values of a stored string column."""
+        """Return the values of a stored column of words."""
         return self.state.names[column].to_objects(self.rows)
 
     def before(self) -> Rows:
@@ -667,7 +670,7 @@ def _same_half_life(policy: Policy, base: float) -> float:
 
 
 class _Layout(NamedTuple):
-    """The source of each row of a table of features."""
+    """The sources of a feature table's rows: stored columns, uses, and other features."""
 
     stored: list[tuple[int, str]]
     uses: Rows

@@ -85,7 +85,7 @@ def read_statuses(state: State, rows: Rows) -> Codes:
 class Ending(NamedTuple):
     """The memories that a pack's ``promote`` and ``forget`` could remove from recall.
 
-    They are derived from the texts of the policies.
+    The memories are derived from the texts of the policies.
     """
 
     promotes: Literal["none", "mortal", "any"]
@@ -102,7 +102,7 @@ class Ending(NamedTuple):
 def analyse_ending(pack: Pack) -> Ending:
     """Return which memories ``promote`` and ``forget`` could remove from recall.
 
-    Both are slots of the pack.
+    ``promote`` and ``forget`` are slots of the pack.
     """
     promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
     if _stays(possible_results(promote, {})):
@@ -199,7 +199,7 @@ def apply_promote(moment: Moment, before: Codes) -> tuple[Moment, Codes]:
 
 
 def _status_index(status: str) -> int:
-    """Return the index of a status in ``STATUSES``.
+    """Return the index of a status in ``STATUSES``; refuse unknown words.
 
     Raises UnknownName for another word.
     """
@@ -247,7 +247,7 @@ class Stage:
     reads, gives
         The attributes of a ``Run`` that the stage reads, and those that it sets.
     run
-        The function of the stage. It takes the ``Run`` and returns nothing.
+        The function of the stage. The function takes the ``Run`` and returns nothing.
     owner
         The extension that declares the stage, with its version. memlab sets it.
 
@@ -289,14 +289,14 @@ class Stages(Registry[Stage]):
         if own is None:
             return f"There is no stage {item.name}. An extension replaces one of {', '.join(self._builtin)}."
         if missing := [name for name in own.gives if name not in item.gives]:
-            return f"The stage {item.name} gives {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
+            return f"The stage {item.name} must give {' and '.join(own.gives)}; this one lacks {' and '.join(missing)}."
         present = self._items[item.name]
         if (
             present.owner
             and item.owner
             and present.owner.rpartition(" ")[0] != item.owner.rpartition(" ")[0]
         ):
-            return f"The stage {item.name} is replaced by the extension {present.owner} already."
+            return f"The stage {item.name} is replaced by the extension {present.owner} already. Remove it first."
         return None
 
     def remove(self, extension: str) -> None:
@@ -368,7 +368,7 @@ def _checked_run(stage: Stage) -> Callable[[Any], None]:
 
 
 def _fault_of(stage: Stage, run: Run) -> str | None:
-    """Return what the stage left unset or set wrongly in the run, or None."""
+    """Return the fault of a stage that left the run incomplete or wrong, or None."""
     for name in stage.gives:
         if not hasattr(run, name):
             return f"did not set {name}. Set every attribute of the run that the stage declares in gives."
@@ -391,7 +391,7 @@ _BEGINS_WITH = ("question",)
 _CACHED_PLANS = 32
 """Maximum number of cached plans.
 
-They are those of the active pack, its challengers, and packs compared with them.
+Plans are cached for the active pack, its challengers, and packs compared with them.
 """
 
 
@@ -440,7 +440,7 @@ class Showing:
 
 @dataclass(frozen=True)
 class Logging:
-    """The parts that all slates of a pack share, and the features that they store."""
+    """The constant parts of a pack's slates, and the names of the logged features."""
 
     policies: dict[str, str]
     fingerprints: dict[str, str]
@@ -456,7 +456,7 @@ class Logging:
 
 @dataclass(frozen=True)
 class Plan:
-    """The compiled settings, stages and log parts of one pack."""
+    """The compiled form of one pack: settings, stages, and parts of its slates."""
 
     pack: Pack
     find: Finding
@@ -566,7 +566,7 @@ def _spreading(pack: Pack) -> Spreading:
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     """Return whether a candidate is eligible at each hop count, or None if it varies.
 
-    None means that ``eligible`` reads other features.
+    The result is None if ``eligible`` reads other features than ``hops``.
     """
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:
@@ -641,7 +641,7 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
 
 
 def _replaced() -> dict[str, str]:
-    """Return the stages that extensions replace, as fingerprints of a slate."""
+    """Return the extension of each replaced stage, as fingerprints of a slate."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 

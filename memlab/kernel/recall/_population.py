@@ -394,15 +394,16 @@ class Filters:
     Attributes
     ----------
     status
-        The admitted statuses. None admits the recallable statuses.
+        The admitted statuses. If this is None, the recallable statuses are admitted.
     branch
         The admitted branches. Memories without a branch are admitted too.
     season
-        The admitted seasons. Memories without a season are admitted too. None excludes memories of any season.
+        The admitted seasons. Memories without a season are admitted too. If this is None, memories
+        of any season are excluded.
     viewer
         The creator who reads. Memories that are private to another creator are excluded.
     without
-        The projects that are excluded because memory is off for them. None among them stands for
+        The projects that are excluded because memory is off for them. The element None stands for
         memories without a project. ``without=None`` excludes every memory.
     """
 
@@ -416,7 +417,7 @@ class Filters:
     without: tuple[str | None, ...] | None = ()
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of ``Filters.of`` that give these filters."""
+        """Return the arguments with which ``Filters.of`` would build these filters."""
         arguments = {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -507,7 +508,7 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"Its filter is an expression of which the log has only the text: {logged['where-text']}"
+                f"The filter of the recall is an expression of which the log has only the text: {logged['where-text']}"
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")
@@ -536,7 +537,7 @@ class Filters:
         return logged
 
 
-# The filters of most recalls: one object, so that identity is a quick test.
+# Most recalls have no filters. They share one object, so that a test of identity is enough.
 NO_FILTERS = Filters()
 
 
@@ -757,9 +758,10 @@ def apply_filters(
 ) -> Mask:
     """Return a mask of the memories from row ``start`` on that may be recalled.
 
-    A memory must have a recallable status (or one of ``status``), and belong to the project, to none, or to the global
-    scope. It must belong to the session if its scope is "session", and pass the filters of seasons, branches, scopes,
-    visibilities, viewer and expression. Projects for which memory is off are excluded.
+    A memory must have a recallable status (or one of ``status``), and belong to the project, to
+    none, or to the global scope. A memory with the scope "session" must belong to the session. A
+    memory must also pass the filters of seasons, branches, scopes, visibilities, viewer and
+    expression. Projects for which memory is off are excluded.
     """
 
     def has_any(column: str, *words: str | None) -> Mask:
@@ -795,7 +797,7 @@ def apply_filters(
 def _extend_population(
     state: State, fresh: Mask, key: Hashable, valid_at: int | None, cached: _CachedPopulation | None
 ) -> _CachedPopulation:
-    """Return the cached population extended by the ``fresh`` memories."""
+    """Return the cached population extended by the memories of the mask ``fresh``."""
     start = state.rows - len(fresh)
     rows = Grown(np.empty(0, dtype=np.int64)) if cached is None else cached.rows
     mask = Grown(np.empty(0, dtype=np.bool_)) if cached is None else cached.mask

@@ -50,7 +50,7 @@ __all__ = [
 
 # The feature `late`: for each word of a query, the cosine of the nearest word of a text, by vectors of single words.
 #
-# The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly in any order. The
+# The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly. The
 # values are therefore the same on every machine. The vector of a word is computed when a pool first contains it.
 
 
@@ -71,7 +71,7 @@ class _Table:
         self.known = np.zeros(size, dtype=np.bool_)
 
     def extend(self, size: int) -> _Table:
-        """Return a copy with room for ``size`` forms."""
+        """Return a copy of the table with room for ``size`` word forms."""
         table = _Table(size)
         count = len(self.known)
         table.vectors[:count], table.norms[:count], table.known[:count] = (
@@ -170,7 +170,7 @@ class Content(NamedTuple):
     """
 
     words: list[tuple[str, int]]
-    """The words, each with the id of its stem; -1 if no text contains the stem."""
+    """The words, each with the id of its stem, which is -1 if no text contains it."""
     terms: Rows
     """The indices of these words among the terms of the query."""
     weight: Scores
@@ -212,7 +212,7 @@ class SpeakerNames:
         self._known = 0
 
     def _learn(self, vocabulary: list[str]) -> None:
-        """Index the words of the names of new speakers."""
+        """Index the words in the names of speakers that are new in ``vocabulary``."""
         for code in range(self._known, len(vocabulary)):
             for word in _WORD.findall(vocabulary[code].lower()):
                 self._codes.setdefault(word, set()).add(code)
@@ -295,8 +295,8 @@ class QuestionFeatures:
     def specific_matches(self) -> Matches | None:
         """The matches of the query without unspecific words such as "user" or "like".
 
-        Unspecific words are no evidence. None if the query has only specific or only unspecific
-        words.
+        Unspecific words are no evidence. The value is None if the query has only specific or only
+        unspecific words.
         """
         unspecific = self.signs.words["unspecific"]
         specific = [token for token in self.query.tokens if token not in unspecific]
@@ -492,9 +492,9 @@ class _CachedNames:
     vectors: Vectors
     size: int = 0
     rows: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """The row of each name, by its pieces."""
+    """The row of each name in ``vectors``, keyed by the pieces of the name."""
     lengths: dict[str, set[int]] = field(default_factory=dict)
-    """The numbers of pieces of the names that begin with a piece."""
+    """For each first piece of a name, the numbers of pieces of such names."""
     version: int = -1
     roots: Nodes = field(default_factory=lambda: NO_ENTITIES.nodes)
     """The entity of each name, after merges."""
@@ -526,7 +526,7 @@ class EntityNames:
         np.maximum.at(cosine, names.roots, names.vectors.similarity(query.vector))
         near = cosine.copy()
         for row in _find_named(names, query.question.text, query.words.stop_words):
-            # Above the cosine of every entity that is not named.
+            # A named entity ranks above every entity that is not named.
             near[names.roots[row]] = 2.0 + cosine[names.roots[row]]
         near[names.nodes < 0] = -np.inf
         chosen = _select_mentioned(query, names.nodes, near, count)
@@ -587,7 +587,7 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
     """Return the token position in ``text`` of the first mention of any name, or None.
 
-    None means that no name occurs. Case is ignored, and so is a name that is a stop word.
+    The result is None if no name occurs. Case is ignored, and so is a name that is a stop word.
 
     >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
     2

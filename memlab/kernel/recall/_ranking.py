@@ -6,16 +6,17 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the c
 
     w * relevance - (1 - w) * likeness
 
-where ``likeness`` is its maximum closeness to a candidate selected before. Both are scaled to 0..1. Relevance is the
-recall-score divided by the maximum of the pool; if a score is negative, the minimum is subtracted first. A negative
-closeness counts as 0. Min-max scaling would give the last candidate of a small pool a relevance of 0, so that five
-near-duplicates would precede it. The weight ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+where ``likeness`` is its maximum closeness to a candidate selected before. Relevance and likeness
+are scaled to 0..1. Relevance is the recall-score divided by the maximum of the pool; if a score is
+negative, the minimum is subtracted first. A negative closeness counts as 0. Min-max scaling would
+give the last candidate of a small pool a relevance of 0, so that five near-duplicates would precede
+it. The weight ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
 
-A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. It is neither shown nor
-probed, and the hit of the selected candidate lists it.
+A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. A
+near-duplicate is neither shown nor drawn as a probe. The hit of the selected candidate lists it.
 
 Diversity decides the ranks that can be shown: the top-k and the ranks below it from which probes
 are drawn. Lower candidates keep the order of the scores, and near-duplicates come last. Scores are
@@ -232,7 +233,7 @@ Spending = Callable[[Positions], tuple[Scores, float] | None]
 _MINIMUM_NOVELTY = 1e-12
 """The novelty of a vector that the selected vectors span.
 
-It is above 0, so that its logarithm is finite.
+The value is above 0, so that its logarithm is finite.
 """
 
 
@@ -320,7 +321,7 @@ class _Selection:
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
-        """Return how many selected candidates share the code of each waiting one.
+        """Return how many selected candidates have the code of each waiting candidate.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
         """
@@ -360,8 +361,8 @@ class _Selection:
 class _NoSeed(np.random.bit_generator.ISeedSequence):
     """A seed that is never used.
 
-    Philox with a key still asks the system for entropy, then overwrites it. That took longer than everything else in a
-    draw. NumPy's type stub accepts only arrays and SeedSequence.
+    Philox with a key still asks the system for entropy, then overwrites it. This took longer than
+    all other steps of a draw. NumPy's type stub accepts only arrays and SeedSequence.
     """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
@@ -398,7 +399,7 @@ class Shown:
     kappa: float | None = None
 
 
-# One generator per thread: making one takes longer than all draws of a recall.
+# Each thread has one generator, because making one takes longer than all draws of a recall.
 _local = threading.local()
 
 
@@ -422,7 +423,7 @@ def chance_of(seed: int, state: int) -> np.random.Generator:
 
 
 def _begin(chance: np.random.Generator, seed: int, state: int) -> np.random.Generator:
-    """Set the generator to the beginning of the stream of one recall."""
+    """Reset a generator to the start of the random numbers of one recall."""
     chance.bit_generator.state = {
         "bit_generator": "Philox",
         "state": {
@@ -520,7 +521,7 @@ def _probe_probabilities(
 ) -> Scores | None:
     """Return each candidate's probability of being the first probe drawn.
 
-    None means that all weights are 0.
+    The result is None if all weights are 0.
     """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], NDArray[Any]]] = {
@@ -536,7 +537,7 @@ def _probe_probabilities(
             )
     except PolicyError as error:
         # A policy over lists can fail on the data. The recall must still answer, without exploration.
-        warn_caller(f"No probe was drawn. {error}")
+        warn_caller(f"No exploration item was drawn for this recall. {error}")
         return None
     is_positive = np.isfinite(weights) & (weights > 0)
     if nulls is not None:
@@ -716,7 +717,7 @@ def _draw_lot(
 
 
 def inclusion(weights: Scores, draws: int) -> Scores:
-    """Return inclusion probabilities proportional to positive weights.
+    """Return inclusion probabilities proportional to positive weights, at most 1.
 
     The probabilities are at most 1 and sum to ``draws``.
 
@@ -784,7 +785,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choice of a selection, as positions in the pool.
+    """The choice of a selection (context or session), as positions in the pool.
 
     ``first`` is shown with certainty, before all others. Of ``ranked``, best first, the ``limit`` best are shown. Other
     candidates have probability 0.
@@ -821,7 +822,7 @@ class Selection(Protocol):
 
 @dataclass(frozen=True)
 class Selected:
-    """The decision of the stage ``select``.
+    """The order and the limits that the stage ``select`` has decided.
 
     Attributes
     ----------

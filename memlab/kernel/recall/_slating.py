@@ -97,7 +97,7 @@ def _numbers(logging: Logging, pool: Candidates) -> dict[str, Table]:
 def _duplicates(
     ids: Rows, positions: Rows, duplicates: dict[int, list[int]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the near-duplicates of each shown memory, by memory id."""
+    """Return the near-duplicates of each shown memory, keyed by memory id."""
     if not duplicates:
         return {}
     return {
@@ -108,12 +108,12 @@ def _duplicates(
 
 
 def _ids(ids: Rows, positions: Sequence[int]) -> tuple[int, ...]:
-    """Return the memory ids at these positions of the pool."""
+    """Return the memory ids at the given positions of the pool."""
     return tuple(int(ids[position]) for position in positions)
 
 
 def bytes_of(plan: Plan, slate: Slate) -> bytes:
-    """Return the encoded slate.
+    """Return the slate as bytes for the log.
 
     The plan has encoded the constant parts of slates already. A slate with features of challengers
     has other constant parts, so it is encoded in full.

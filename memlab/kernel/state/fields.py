@@ -61,16 +61,19 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         )
     # Each refusal names the exact fault because users pass rows from files, frames and generators.
     try:
-        records = [{"text": row} if isinstance(row, str) else row for row in rows]
+        records = []
+        for number, row in enumerate(rows):
+            if not isinstance(row, str | Mapping):
+                raise InputError(
+                    f"Row {number} is {type(row).__name__}: pass a dict with a text, or the text alone."
+                )
+            records.append({"text": row} if isinstance(row, str) else row)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(
             f"The rows cannot be read: iterating over them raised {type(error).__name__}. Pass a list of dicts or texts."
         ) from error
-    for number, row in enumerate(records):
-        if not isinstance(row, Mapping):
-            raise InputError(
-                f"Row {number} is {type(row).__name__}: pass a dict with a text, or the text alone."
-            )
     names = dict.fromkeys(name for row in records for name in row)
     if records and not names:
         raise InputError("A memory needs a text.")

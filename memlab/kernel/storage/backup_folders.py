@@ -1,7 +1,7 @@
 """Backups: copies of a lab's journal, each of which opens as a lab.
 
-A backup is a folder ``backup-NUMBER-HEAD-WHEN``. It is written under another name and renamed, so it is either
-whole or absent. Snapshots, sealed slates and indexes are not copied, because they are rebuilt from the journal.
+A backup is a folder ``backup-NUMBER-HEAD-WHEN``. It is written under a draft name and renamed, so a backup is either
+complete or absent. Snapshots and indexes are not copied, because they can be rebuilt from the journal.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ BACKUPS = "backups"
 """The folder of a lab's own backups, below the lab's folder."""
 
 _META = "backup-folders"
-"""The journal's value that lists other backup folders; a copy lacks it, because these backups are not its own."""
+"""The key of the journal's list of other backup folders. A backup lacks this list, because these are backups of the lab."""
 
 UNCOPIED = (_META, "copies")
-"""The journal's values that list copies of this lab: a backup lacks them, and ``restore`` carries them over."""
+"""The keys of the journal's lists of copies of this lab. Backups lack them, and ``restore`` keeps the lab's own."""
 
-# Names sort by number; the last event and the time are for people, in UTC because clocks change twice a year.
+# Names are sorted by number. The last event and the time are for people, in UTC because clocks change twice a year.
 _NAME = re.compile(r"backup-(\d{6,})-(\d{12,})-(\d{8}T\d{6}Z)")
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 @dataclass(frozen=True)
 class BackupFolder:
-    """A backup: its folder, number, last event, and time."""
+    """A backup, with its folder, its number, its last event and its time."""
 
     path: Path
     number: int
@@ -54,7 +54,7 @@ class BackupFolder:
 
 
 def list_backups(folder: Path) -> list[BackupFolder]:
-    """Return the backups in ``folder``, oldest first, ignoring other files."""
+    """Return the backups in ``folder``, oldest first."""
     backups = []
     for path in folder.glob("backup-*"):
         match = _NAME.fullmatch(path.name)
@@ -93,7 +93,7 @@ def write_backup(journal: Journal, folder: Path, *, now: Micros, keep: int) -> B
 
 
 def list_backup_folders(journal: Journal) -> list[Path]:
-    """Return all folders with backups of this lab, the lab's own folder first."""
+    """Return all folders with backups of a lab, the lab's own folder first."""
     own = [] if journal.path is None else [journal.path / BACKUPS]
     return [*own, *map(Path, msgspec.json.decode(journal.meta(_META) or "[]", type=list[str]))]
 
@@ -107,10 +107,12 @@ def _note(journal: Journal, folder: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder with its contents; LabError if the disk refuses."""
+    """Remove a folder with its contents. Raises LabError if this fails."""
     try:
         shutil.rmtree(path)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise LabError(f"{path} cannot be removed: {error.strerror}.") from None
+        raise LabError(
+            f"{path} cannot be removed: {error.strerror}. Remove the folder by hand and try again."
+        ) from None

@@ -1,6 +1,6 @@
-"""Copies that a lab wrote for people: mirrors and exports.
+"""Copies of a lab's memories outside the lab: mirrors and exports.
 
-The journal lists them, so a purge finds them.
+The journal lists these copies, so that a purge can find them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 COPIES = "copies"
-"""The journal's value that lists the copies; a backup lacks it, because they are not copies of the backup."""
+"""The key of the journal's list of copies. A backup lacks this list, because these are copies of the lab."""
 
 Kind = Literal["mirror", "export"]
 Content = TypeVar("Content")
@@ -37,9 +37,9 @@ Result = TypeVar("Result")
 
 
 class Copy(NamedTuple):
-    """A copy: its kind, its path, and a purge.
+    """A copy of a lab: its kind, its path, and the number of a purge event.
 
-    For a mirror, ``purge`` is the last purge that the mirror follows. For an export, it is the last purge before it.
+    For a mirror, ``purge`` is the last purge that was applied to it. For an export, it is the last purge before the export.
     """
 
     kind: Kind
@@ -48,7 +48,7 @@ class Copy(NamedTuple):
 
 
 def list_copies(journal: Journal | JournalView) -> list[Copy]:
-    """Return all registered copies, ordered by their first write."""
+    """Return all registered copies, in the order in which they were first written."""
     rows = msgspec.json.decode(journal.meta(COPIES) or "[]", type=list[tuple[Kind, str, int]])
     return [Copy(kind, Path(path), purge) for kind, path, purge in rows]
 
@@ -56,9 +56,9 @@ def list_copies(journal: Journal | JournalView) -> list[Copy]:
 def register_copy(
     journal: Journal | JournalView, kind: Kind, path: Path, *, begun: bool = False
 ) -> None:
-    """Register a copy as up to date, or as being written if ``begun`` is set.
+    """Add or update a copy in the journal's list of copies.
 
-    A read-only lab registers nothing.
+    The copy is recorded as up to date. With ``begun``, it is recorded as unfinished. A read-only lab registers nothing.
     """
     if journal.read_only or not isinstance(journal, Journal):
         return
@@ -73,7 +73,7 @@ def register_copy(
 
 
 def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
-    """Remove a copy that no longer exists from the list."""
+    """Remove a path from the journal's list of copies."""
     left = [copy for copy in list_copies(journal) if copy.path != path.absolute()]
     if (
         isinstance(journal, Journal)
@@ -84,7 +84,7 @@ def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
 
 
 def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
-    """Return the mirrors that have not applied the last purge."""
+    """Return the mirrors to which the last purge was not applied."""
     purge = last_purge(journal)
     return (
         [copy for copy in list_copies(journal) if copy.kind == "mirror" and copy.purge < purge]
@@ -96,11 +96,12 @@ def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
 def write_without_purge(
     store: Store, build: Callable[[], Content], write: Callable[[Content], Result]
 ) -> Result:
-    """Build content from the lab and write it, without a purge in between.
+    """Build content from a lab and write it, and ensure that no purge comes between.
 
     Returns the result of ``write``.
 
-    The content is built again if a purge took place. A read-only lab has no lock, so that others may purge meanwhile.
+    If a purge took place after the content was built, the content is built again. A read-only lab takes no lock, so
+    another process may purge during the write.
     """
     while True:
         purge = last_purge(store.journal)

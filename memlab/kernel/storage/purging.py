@@ -1,9 +1,9 @@
-"""The end of a purge: removal of purged content from derived files.
+"""The last step of a purge: purged content is removed from derived files.
 
-Derived files are all files that were written from the journal.
+Derived files are snapshots, indexes, backups and other files that were written from the journal.
 
-The transaction that removes the content also sets the journal's value ``purging``, which stays until all files are
-done. So if a process dies during a purge, the next process that opens the lab completes it.
+The transaction that removes the content from the journal also sets the journal's value ``purging``. The value is
+cleared when all files are done. If a process dies during a purge, the next process that opens the lab completes it.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ __all__ = ["DERIVED", "PURGED", "PURGE_TIMEOUT", "PURGING", "REPLACED", "end_pur
 DERIVED = "derived.lock"
 """The lock of processes that write a file derived from the journal, such as a snapshot or a backup.
 
-A purge waits for it, so that no such file is written with purged content.
+A purge waits for this lock, so that no derived file is written with purged content.
 """
 
 PURGE_TIMEOUT = 60.0
-"""Seconds that a purge and the holder of ``DERIVED`` wait for each other; a snapshot of a million takes ten."""
+"""The seconds that a purge waits for the lock ``DERIVED``. A snapshot of a million memories takes ten seconds."""
 
 REPLACED = "replaced"
 """The folder of a lab to which ``restore`` moves the files that a backup replaces."""
 
 PURGED, PURGING = "purged", "purging"
-"""Values of the journal: the event of the last purge, and the event of a purge that is not complete."""
+"""Keys of the journal's values for the event of the last purge, and for the event of a purge that is incomplete."""
 
 
 _COPIES = "copies"
-"""The value of ``PURGING`` when the lab's own files are done and copies elsewhere are not."""
+"""The value of ``PURGING`` when the lab's own files are done and backups in other folders are not."""
 
 
 def last_purge(journal: Journal | JournalView) -> int:
-    """Return the event of the last purge, 0 if there was none.
+    """Return the number of the event of the last purge, or 0 without a purge.
 
-    States before it contain purged content.
+    States before this event contain purged content.
     """
     return int(journal.meta(PURGED) or 0)
 
 
 def end_purge(journal: Journal, *, now: Micros) -> None:
-    """Remove snapshots, indexes and backups, and rewrite the database.
+    """Remove purged content from all derived files, and rewrite the database.
 
-    The caller holds ``DERIVED``. The backups in each folder are replaced by one backup of the lab as it is now.
-    Raises LabBusy if another process is in the way and LabError if a disk refuses; the next process that opens
-    the lab continues.
+    The caller holds the lock ``DERIVED``. Snapshots and indexes are removed. The backups in each folder are replaced by
+    one backup of the lab's current state. Raises LabBusy if another process holds a lock, and LabError if a file cannot
+    be written. The next process that opens the lab then continues.
     """
     folder = journal.path
     with writing(f"The rest of a purge in {folder}"):
@@ -71,7 +71,7 @@ def end_purge(journal: Journal, *, now: Micros) -> None:
             with journal.write() as tx:
                 tx.meta(
                     PURGING, _COPIES
-                )  # if a copy is out of reach, only copies remain to be done
+                )  # if a folder cannot be reached, only backups remain to be replaced
         for backups in list_backup_folders(journal):
             _renew(journal, backups, now)
     with journal.write() as tx:
@@ -84,7 +84,7 @@ def _renew(journal: Journal, backups: Path, now: Micros) -> None:
         if journal.path is not None and backups.parent == journal.path:
             return
         raise LabError(
-            f"The backups in {backups} cannot be reached, and hold what was purged. Make the folder reachable, or "
+            f"The backups in {backups} cannot be reached, and contain purged memories. Make the folder reachable, or "
             "create it empty if it no longer exists, and open the lab again."
         )
     if list_backups(backups):

@@ -1,6 +1,6 @@
 """The store: the journal of a lab and its folded state, kept in step.
 
-Every verb reads and writes through it.
+Every verb of a lab reads and writes through its store.
 """
 
 from __future__ import annotations
@@ -64,22 +64,22 @@ from memlab.kernel.storage.purging import DERIVED, PURGE_TIMEOUT, PURGING, end_p
 __all__ = ["Store"]
 
 _SNAPSHOT_EVERY = 20_000
-"""Memories after which a new snapshot is written; folding that many takes about a second."""
+"""The number of new memories after which a snapshot is written. Folding as many takes about a second."""
 
 _SEAL_EVERY = 500
-"""Slates in a segment: sealing them takes .4 s, and decoding as many unsealed slates 50 ms."""
+"""The number of slates in a segment. Sealing them takes 0.4 s, and decoding as many unsealed slates takes 50 ms."""
 
 _SEAL_AT = 2 * _SEAL_EVERY
-"""Unsealed slates at which a recall seals them, if the log has not been read in the meantime."""
+"""The number of unsealed slates at which a recall seals them, unless reading the log has sealed them before."""
 
 _EMBED_PIECE = 256
-"""Texts that are embedded between two checks whether to stop."""
+"""The number of texts that are embedded between two checks whether to stop."""
 
 _EMBED_AT_ONCE, _EMBED_BATCHES = 1_024, 64
 """The minimum number of memories whose vectors are replaced in one transaction, and the number of transactions for a
 large lab. All vectors are reread after each transaction, 25 MB for 100,000 memories."""
 
-# The columns that the log of slates expects of feedback events.
+# The columns of the frame of feedback events from which the log is built, with their types.
 _FEEDBACK = {
     "decision": pl.Int64,
     "memory": pl.Int64,
@@ -101,7 +101,7 @@ def _fold(
 ) -> None:
     """Apply new events to a state and to the version log.
 
-    Both must have seen the same events before.
+    The state and the version log must have the same earlier events.
     """
     decided = policy_events()
 
@@ -116,7 +116,7 @@ def _fold(
         state.fold(events if few else passing(), contents, strict=strict)
     except UnknownName as error:
         raise DamagedLab(
-            f"Content that an event refers to is missing: {error} {RESTORE}"
+            f"The journal lacks content that an event refers to: {error} {RESTORE}"
         ) from error
     if len(state.vectors) < state.rows:
         raise DamagedLab(
@@ -125,7 +125,7 @@ def _fold(
 
 
 def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
-    """Load a snapshot, or the newer snapshot that another process wrote in its place."""
+    """Load a snapshot, or a newer snapshot that another process has written meanwhile."""
     for _ in range(3):
         try:
             return load_snapshot(path, projections)
@@ -140,32 +140,32 @@ def _loaded(path: Path, projections: Sequence[type[Projection]]) -> Snapshot:
 def _check_declared(tx: Transaction) -> None:
     """Raise LabError if an event body has an undeclared field.
 
-    Visibility and purges would miss such a field.
+    Views of other viewers and purges would miss such a field.
     """
     for event in tx.events:
         unknown = undeclared_fields(event.kind, event.body)
         if unknown:
             raise LabError(
-                f"{unknown[0]} is not declared, so purges and views of other viewers do not know what it holds. "
+                f"{unknown[0]} is not declared, so purges and views of other viewers cannot handle it. "
                 f'Declare it in the EventType of "{event.kind}".'
             )
 
 
 def _digest(journal: Journal, upto: int) -> str:
-    """Compute the digest of a stored segment."""
+    """Compute the digest of the sealed segment that ends at the recall ``upto``."""
     return digest_parts(journal.segment_parts(upto).items())
 
 
 class _Contents(Contents, Protocol):
-    """The source of policies, in addition to texts and vectors."""
+    """A source of texts, vectors and sources of policies."""
 
     def source(self, hash: str) -> str: ...
 
 
 class _Written:
-    """The content that a write just stored, to avoid reading the journal.
+    """The content of a running transaction, which is served from memory.
 
-    All other content comes from the journal.
+    All other content is read from the journal.
     """
 
     def __init__(self, tx: Transaction, journal: Journal | JournalView) -> None:
@@ -195,9 +195,9 @@ def _replaced(
     own: Sequence[tuple[int, NDArray[np.int8]]],
     after_id: int,
 ) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Yield the vectors after ``after_id``; those of a write replace stored ones.
+    """Yield the vectors after ``after_id``, with new vectors in place of stored ones.
 
-    They end at the first id without a vector.
+    The result ends before the first id that has no vector.
     """
     blocks = [*stored, *own]
     count = max(first + len(matrix) - 1 for first, matrix in blocks) - after_id
@@ -214,19 +214,19 @@ def _replaced(
 
 
 class Store:
-    """One journal, one state and one version log.
+    """The journal of a lab, with the state and the version log folded from it.
 
     ``state`` and ``versions`` may be read only within ``reading`` or ``writing``. Several threads and processes
     may each have a store on the same folder.
 
-    A write is applied to the state before it is committed, so an event that cannot be applied is never in the
-    journal. While state and journal may differ, a mark is set, and it is cleared once they are known to agree. If
-    a call finds the mark set, it folds again from the last trustworthy point. So an interrupt or an error may
-    strike at any moment, and if it is unknown whether a commit took place, reading the journal settles it.
+    A write is applied to the state before it is committed, so an event that cannot be applied never enters the journal.
+    A mark is set while state and journal may differ, and cleared when they are known to agree. A call that finds the
+    mark set folds the journal again from the last sound snapshot. Therefore an interrupt or an error at any moment
+    leaves no wrong state.
     """
 
     strict: ClassVar[bool] = False
-    """Whether events with undeclared fields are refused; the tests set it for all stores."""
+    """Whether events with undeclared fields are refused. The tests set this to True for all stores."""
 
     def __init__(
         self,
@@ -244,8 +244,8 @@ class Store:
     ) -> None:
         """Open the lab at ``folder``, or one in memory for None.
 
-        ``projections`` are folded with the state, and ``mend`` corrects events of the journal's first format. With
-        ``view``, a journal of the past, the store opens and writes no files.
+        ``projections`` are folded with the state. ``mend`` corrects events of the journal's first format. ``view`` is
+        the journal of a lab of the past. With a ``view``, the store opens and writes no files.
         """
         self.projections = tuple(projections)
         self.folder, self.embedder, self.clock = folder, embedder, clock
@@ -260,13 +260,13 @@ class Store:
         self._marked = False
         """Whether a fold or a write has begun, so that state and journal may differ."""
         self._is_reading = False
-        """Whether a thread reads the state, which fills the state's caches."""
+        """Whether a thread is reading the state, which may fill caches of the state."""
         self._waiting: int | None = None
-        """The number of unsealed slates; None until one is logged here."""
+        """The number of unsealed slates, or None until this store logs a recall."""
         self._sound: dict[int, str] = {}
-        """The digests of segments that were compared with the chain, because comparing reads the whole segment."""
+        """The digests of the segments that were verified. They are cached, because verifying reads the whole segment."""
         self._opened = False
-        """Whether the vectors were found to be of this embedder; another process may change the embedder later."""
+        """Whether the vectors were checked to be of this embedder. Another process may change the embedder later."""
         try:
             if isinstance(self.journal, Journal):
                 self.journal.hash_paths = hash_paths
@@ -290,12 +290,12 @@ class Store:
         except BaseException as error:
             free_interrupted(
                 error
-            )  # the lock of an interrupted write would keep the journal from closing
+            )  # the lock of an interrupted write would prevent closing the journal
             self.journal.close()
             raise
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """Return a store of the past, on the same journal and with the same embedder."""
+        """Return a read-only store of the past on a journal that ends at an earlier event."""
         return Store(None, self.embedder, clock, projections=self.projections, view=view)
 
     @property
@@ -306,9 +306,9 @@ class Store:
         return "in memory" if self.folder is None else self.folder.name
 
     def free(self) -> None:
-        """Release the mutex that an interrupted call of this thread left held.
+        """Release the mutex that an interrupted call of this thread still holds.
 
-        The state is then folded again.
+        The state is folded again at the next use.
         """
         if self.mutex.owned:
             self._marked = True
@@ -316,23 +316,23 @@ class Store:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the mutex within the block."""
-        # Read before the mutex is taken: a nested block must not look like the remains of an interrupted call.
+        """Hold the mutex of the store within a ``with`` block."""
+        # The flag is read before the mutex is taken, so that a nested block is not mistaken for an interrupted call.
         first = not self.mutex.owned
         with self.mutex.hold():
             self._begin(first)
             yield
 
     def _begin(self, first: bool) -> None:
-        """Schedule a fold if an interrupted reader may have left a partial cache."""
+        """Mark the state as unreliable if a reader was interrupted."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
     @contextmanager
     def reading(self) -> Iterator[State]:
-        """Give the current state for the block.
+        """Provide the current state within a ``with`` block.
 
-        No other thread reads or changes it meanwhile.
+        No other thread reads or changes the state within the block.
         """
         first = not self.mutex.owned
         with self.mutex.hold():
@@ -350,17 +350,19 @@ class Store:
     def fold(self) -> None:
         """Fold the events that any process has added to the journal.
 
-        This takes microseconds if there are none.
+        This takes microseconds if there are no new events.
         """
         with self.exclusive():
             self._follow()
 
     def _follow(self) -> None:
-        """Fold new events, or fold again from a sound state if this one is unreliable."""
+        """Fold new events; if the state is unreliable, fold again from a sound state."""
         rewritten = (
             isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         )
-        if self._marked or rewritten:  # in a lab of the past, a later purge has no event
+        if (
+            self._marked or rewritten
+        ):  # in a lab of the past, the event of a later purge is not visible
             self._refold()
         if self.journal.head != self.state.seq:
             events = list(self.journal.events(after=self.state.seq))
@@ -372,7 +374,7 @@ class Store:
                 self._marked = False
 
     def _refold(self) -> None:
-        """Rebuild the state from a sound snapshot or from the first event."""
+        """Rebuild the state from a sound snapshot, or from the first event without one."""
         self._marked = True
         state, versions = self._restored()
         _fold(self.journal.events(after=state.seq), self.journal, state, versions)
@@ -382,7 +384,7 @@ class Store:
     def _adopt(self, state: State, versions: VersionLog) -> None:
         """Replace the state and the version log.
 
-        The counters grow, so that caches keyed by them are not used with the new state.
+        The state's counters of changes continue to grow, so that caches keyed by them are not used with the new state.
         """
         state.generation += self.state.generation + 1
         state.changes += self.state.changes + 1
@@ -390,7 +392,7 @@ class Store:
         self._purged = last_purge(self.journal)
 
     def _end_purge(self) -> None:
-        """Complete a purge whose process died."""
+        """Complete a purge that another process began and did not complete."""
         if (
             self.journal.read_only
             or isinstance(self.journal, JournalView)
@@ -407,9 +409,10 @@ class Store:
             warnings.warn(f"A purge of {self.where} is not complete: {error}", stacklevel=5)
 
     def refresh_index(self) -> None:
-        """Load the current nearest-neighbour index if there are enough memories.
+        """Load the newest nearest-neighbour index if the lab has enough memories for one.
 
-        While memories wait for vectors, each batch changes them, so the index is built only after the last batch.
+        While memories wait for vectors, each batch of vectors changes them. So the index is built only after the last
+        batch.
         """
         if self.state.rows > EXACT_UP_TO and not self.state.unembedded:
             self.neighbours.refresh(self.state.vectors)
@@ -418,13 +421,13 @@ class Store:
     def writing(
         self, *, durable: bool = True, verify: Callable[[State, State], None] | None = None
     ) -> Iterator[Transaction]:
-        """Hold the writer's lock and give a transaction on an up-to-date state.
+        """Hold the writer's lock and provide a transaction on the current state.
 
-        The events are applied to the state before the commit: if one cannot be applied, the error is raised and
-        nothing is written. If the write changes rows of earlier writes, the whole journal as it will be is folded
-        again, and ``verify`` is called with the states before and after.
+        The events are applied to the state before the commit. If an event cannot be applied, its error is raised and
+        nothing is written. If the write changes earlier rows of the journal, the whole changed journal is folded again
+        before the commit. ``verify`` is then called with the states before and after.
         """
-        # The mutex is taken before the journal's lock, and readers take only the mutex, so no two threads deadlock.
+        # The mutex is taken before the journal's lock, and readers take only the mutex. So two threads cannot deadlock.
         first = not self.mutex.owned
         with self.mutex.hold():
             self._begin(first)
@@ -434,7 +437,7 @@ class Store:
                 self._check_embedder()
                 if tx.next_id != self.state.rows + 1:
                     raise DamagedLab(
-                        f"{self.where} has {len(self.state):,} memories, and the next text would be that of "
+                        f"{self.where} has {len(self.state):,} memories, but the next text would have the id "
                         f"{tx.next_id:,}. {RESTORE}"
                     )
                 yield tx
@@ -461,11 +464,11 @@ class Store:
                 self.seal_if_due()
 
     def settle(self, tx: Transaction) -> None:
-        """Apply the events recorded in a transaction so far to the state.
+        """Apply the events that a transaction has recorded so far to the state.
 
-        Its later events can then be decided with the result.
+        Later events of the transaction can then be decided with the new state.
 
-        If the transaction fails afterwards, the state is folded again from the journal when it is next used.
+        If the transaction fails afterwards, the state is folded again from the journal at its next use.
         """
         self._marked = True
         _fold(
@@ -479,14 +482,14 @@ class Store:
     # -- Snapshots --------------------------------------------------------------------------------------------
 
     def snapshot(self, *, timeout: float = PURGE_TIMEOUT) -> None:
-        """Write a snapshot, so that the lab opens quickly.
+        """Write a snapshot of the state, so that the lab opens quickly.
 
         Raises LabBusy after ``timeout`` seconds.
         """
         if self.folder is None or self.journal.read_only:
             return
-        # A purge waits until the snapshot is written, and then removes it. Writing seals the edges, which changes the
-        # state, so that the state's lock is needed too.
+        # A purge waits until the snapshot is written, and then removes it. Writing seals the edges and so changes the
+        # state. Therefore the state's lock is needed too.
         with self.reading(), self.derived.hold(timeout):
             seq = self.state.seq
             decided = [
@@ -500,9 +503,9 @@ class Store:
             self._snapshot_at = len(self.state)
 
     def snapshot_if_due(self, *, after: int = _SNAPSHOT_EVERY) -> None:
-        """Write a snapshot if enough memories came since the last one.
+        """Write a snapshot if at least ``after`` memories were added since the last one.
 
-        Stored memories are durable without it, so an error of the disk is only a DamageWarning.
+        Memories are durable without a snapshot, so a failed write is only reported as a DamageWarning.
         """
         if self.folder is not None and self.state.rows - self._snapshot_at >= after:
             try:
@@ -524,9 +527,9 @@ class Store:
                 self.journal.close()
 
     def _restored(self) -> tuple[State, VersionLog]:
-        """Return the state of the newest sound snapshot of this journal.
+        """Return the state and version log of the newest sound snapshot of this journal.
 
-        Without one, the state is empty.
+        Without a sound snapshot, both are empty.
         """
         self._snapshot_at = 0
         path = latest_snapshot(self.folder / "snapshots") if self.folder is not None else None
@@ -539,7 +542,7 @@ class Store:
                 self.journal.chain(snapshot.state.seq),
             ):
                 raise DamagedLab(
-                    f"The snapshot {path.name} cannot be used: it is of another history than the journal."
+                    f"The snapshot {path.name} cannot be used: it belongs to another history than the journal."
                 )
         except OldSnapshot:
             self._remove(path)
@@ -563,17 +566,17 @@ class Store:
     def _remove(self, snapshot: Path) -> None:
         """Remove a snapshot that cannot be used.
 
-        If that fails, the next process that opens the lab warns again.
+        If the removal fails, the next process that opens the lab warns again.
         """
         if not self.journal.read_only:
             with suppress(LabBusy), self.derived.hold(0.0):
                 remove_snapshot(snapshot)
 
     def _sweep(self) -> None:
-        """Remove unfinished files of dead or interrupted processes."""
+        """Remove unfinished files that a dead or interrupted process has left."""
         if self.folder is None or self.journal.read_only:
             return
-        # A cache of earlier versions, which repeated content of the journal.
+        # This folder is a cache of earlier versions, which duplicates content of the journal.
         if (self.folder / "slates").exists():
             with suppress(LabBusy), self.derived.hold(0.0):
                 shutil.rmtree(self.folder / "slates", ignore_errors=True)
@@ -595,12 +598,11 @@ class Store:
     # -- Slates -----------------------------------------------------------------------------------------------
 
     def slates(self, *, lab: Any = None) -> Slates:
-        """Return the log of all recalls.
+        """Return the log of all recalls: sealed segments, then unsealed slates.
 
         Sealed segments come first, then the unsealed slates of the journal.
 
-        A segment that was changed is left out with the feedback on its recalls, and a warning and the log's notes
-        say so.
+        A damaged segment is left out, with the feedback on its recalls. A warning and the notes of the log report this.
         """
         journal, notes = self.journal, list[str]()
         log, after, missing = None, 0, list[tuple[int, int]]()
@@ -627,9 +629,9 @@ class Store:
     def _segments(
         self, journal: Journal, notes: list[str]
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the sound segments, and the ranges of recalls with lost slates.
+        """Return the ends of sound segments, and the ranges of recalls with lost slates.
 
-        A range is (after, upto).
+        A range is a pair (after, upto) of event numbers.
         """
         sound, gone, after = [], [], 0
         for upto, digest in journal.segments().items():
@@ -649,7 +651,7 @@ class Store:
             if digest is not None and sound[-1:] != [upto]:
                 notes[-1] = (
                     f"The sealed slates after event {after:,} and up to {upto:,} were changed since they were written. "
-                    "This evidence is lost, unless `memlab upkeep check` finds it in a backup."
+                    "These slates are lost, unless `memlab upkeep check` finds them in a backup."
                 )
                 warnings.warn(f"{self.where}: {notes[-1]}", DamageWarning, stacklevel=4)
             after = upto
@@ -666,12 +668,10 @@ class Store:
         return sound, gone
 
     def seal(self, *, every: int | None = None) -> int:
-        """Seal slates into segments of ``every`` slates; return the number sealed.
+        """Seal slates into segments of ``every`` slates; return how many were sealed.
 
-        A lab in memory seals nothing.
-
-        One transaction writes a segment and the event with its digest, and removes the slates. So a recall has
-        exactly one slate at every moment.
+        One transaction writes a segment and the event with its digest, and removes the slates. So each recall has
+        exactly one slate at every moment. A lab in memory seals nothing.
         """
         every, count = _SEAL_EVERY if every is None else every, 0
         while self.folder is not None and not self.journal.read_only:
@@ -688,13 +688,13 @@ class Store:
         return count
 
     def _unsealed(self) -> int:
-        """Return how many slates are not sealed."""
+        """Return the number of slates that are not yet sealed."""
         return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
 
     def seal_if_due(self) -> None:
-        """Seal slates if enough slates are unsealed.
+        """Seal slates if there are enough unsealed slates for a segment.
 
-        Logged slates are durable without it, so an error of the disk is only a DamageWarning.
+        Slates are durable without sealing, so a failed write is only reported as a DamageWarning.
         """
         if self._unsealed() >= _SEAL_EVERY:
             try:
@@ -709,13 +709,13 @@ class Store:
     # -- Embedders --------------------------------------------------------------------------------------------
 
     def embed_waiting(self, *, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Embed the newest memories that wait for a vector, in one transaction.
+        """Embed the newest memories that wait for vectors, in one transaction.
 
-        Returns whether any are left.
+        Returns whether memories still wait for vectors.
 
-        The texts are embedded before the lock is taken. Memories that another process embeds or purges meanwhile
-        are left alone. ``stopped`` is called from time to time: if it returns True, the vectors embedded so far
-        are written.
+        The texts are embedded before the writer's lock is taken. If another process embeds or purges memories
+        meanwhile, the vectors are discarded. ``stopped`` is called between batches. If it returns True, the vectors
+        computed so far are written.
         """
         with self.reading() as state:
             waiting, rows, purge = state.unembedded, state.rows, last_purge(self.journal)
@@ -740,7 +740,7 @@ class Store:
             return bool(state.unembedded)
 
     def _embedded_texts(self, state: State, ids: range) -> list[str]:
-        """Return the texts of memories as they are embedded, with their speakers."""
+        """Return texts with their speakers, in the form in which they are embedded."""
         speakers = state.names["speaker"]
         return [
             prefix_speaker(text, speakers.value_at(id - 1))
@@ -760,11 +760,12 @@ class Store:
             )
 
     def _match_embedder(self, *, reembed: bool | Literal["background"]) -> None:
-        """Check that the vectors are of the embedder.
+        """Check that the stored vectors are of this embedder, or embed all memories again.
 
-        An empty lab starts with it, and otherwise all memories are embedded again.
+        An empty lab records the embedder. Raises EmbedderMismatch if the vectors are of another embedder and
+        ``reembed`` is False.
         """
-        # The embedder is an event, so the first process that opens a new lab must be able to write.
+        # The embedder is recorded as an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")
@@ -798,7 +799,7 @@ class Store:
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
         """Return the body of an embedder event.
 
-        The first ``waiting`` memories have no vector yet.
+        ``waiting`` is the number of memories, from the first, that have no vector yet.
         """
         body = {
             "fingerprint": self.embedder.fingerprint,

@@ -1,9 +1,9 @@
 """A lab as one viewer sees it.
 
-States lack the memories that are private to others, and a read-only store keeps such states.
+The state of a viewer lacks the memories that are private to others. A read-only store provides it.
 
-``view_state`` is the only mechanism: every reader of a viewer's memories uses the state that it returns. This is the
-state itself if no memory is hidden, and otherwise one that is folded from the same events as the viewer sees them.
+All code that reads memories for a viewer uses the state that ``view_state`` returns. If no memory is hidden, this is
+the lab's state itself. Otherwise it is a state folded from the events without their hidden parts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from memlab.kernel.storage.store import Store
 __all__ = ["ViewerJournal", "ViewerStore", "view_state"]
 
 _KEPT = 8
-"""The number of viewers whose states are cached: each takes some 20 MB for 100,000 memories."""
+"""The number of viewers whose states are cached. Each state takes some 20 MB for 100,000 memories."""
 
 # Building a viewer's state takes 0.3 s for 100,000 memories; updating it takes the time of the new events.
 _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDictionary()
@@ -39,11 +39,11 @@ def view_state(
 
     ``state`` was folded from ``journal``.
 
-    If no memory is hidden, this is the state itself, unless ``always`` forces a view: recalls of others that showed
-    nothing are hidden too.
+    If no memory is hidden, this is ``state`` itself. With ``always``, it is a separate view even then, which also hides
+    other users' recalls without results.
 
-    The first call for a viewer from whom something is hidden folds the journal, in some 0.3 s for 100,000
-    memories; later calls fold only new events. The caller holds the lock of the state.
+    The first call for a viewer with hidden memories folds the journal, which takes some 0.3 s for 100,000 memories.
+    Later calls fold only new events. The caller holds the lock of the state.
     """
     if isinstance(state, ViewerState) or viewer is None:
         return state
@@ -59,7 +59,7 @@ def view_state(
         hidden = np.zeros(len(state), dtype=np.bool_)
     if view is None or (view.hidden != hidden[: len(view.hidden)]).any():
         view = ViewerState(state, viewer)
-    # Cached again only when it is complete, so that an interrupt leaves no half-folded view.
+    # The view is cached again only when it is complete, so that an interrupt leaves no half-folded view.
     cached.pop(viewer, None)
     view.follow(journal.events(after=view.upto, upto=state.seq), journal, hidden, _Askers(journal))
     cached[viewer] = view
@@ -70,9 +70,9 @@ def view_state(
 
 
 class _Askers:
-    """A function from the number of a logged recall to its viewer.
+    """A function that returns the viewer who asked a logged recall, by its number.
 
-    Returns None for no viewer in particular.
+    Returns None if the recall was asked without a viewer.
     """
 
     def __init__(self, journal: Journal | JournalView) -> None:
@@ -86,7 +86,7 @@ class _Askers:
 
 
 class ViewerJournal(JournalView):
-    """The events that a viewer sees, and the recalls that were asked as this viewer."""
+    """The events that a viewer sees, and the slates of the viewer's own recalls."""
 
     def __init__(self, store: Store, viewer: str) -> None:
         self._store, self._viewer = store, viewer
@@ -126,7 +126,7 @@ class ViewerJournal(JournalView):
                 yield decision, blob
 
     def texts(self, ids: Sequence[int]) -> list[str]:
-        """Return the text of each id, "" for hidden memories."""
+        """Return the text of each memory id, with "" for hidden memories."""
         state, texts = self._state(), self.full.texts(ids)
         hidden = isinstance(state, ViewerState) and state.hidden
         return (
@@ -141,12 +141,12 @@ class ViewerJournal(JournalView):
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Transaction]:
-        """Raise ReadOnlyLab: a view cannot be written."""
+        """Raise ReadOnlyLab, because a view cannot be written."""
         raise ReadOnlyLab(
             f'This is the lab as "{self._viewer}" sees it, which is read-only. Write to the lab itself, and give the '
             "creator and the visibility of each memory."
         )
-        yield  # what makes it a context manager
+        yield  # makes the function a generator, as contextmanager requires
 
     def _state(self) -> State:
         with self._store.reading() as state:
@@ -154,9 +154,9 @@ class ViewerJournal(JournalView):
 
 
 class ViewerStore(Store):
-    """The part of ``store`` that ``viewer`` sees.
+    """The part of a store that one viewer sees, as a read-only store.
 
-    It is valid as long as the store, and keeps no files.
+    It can be used while the whole store is open, and writes no files.
     """
 
     def __init__(self, store: Store, viewer: str) -> None:
@@ -174,9 +174,9 @@ class ViewerStore(Store):
 
     @contextmanager
     def reading(self) -> Iterator[State]:
-        """Give the viewer's current state for the block.
+        """Provide the viewer's current state within a ``with`` block.
 
-        No other thread changes it meanwhile.
+        No other thread changes the state within the block.
         """
         with self._of.reading() as state:
             self.state = view_state(self._of.journal, state, self.viewer, always=True)
@@ -189,7 +189,7 @@ class ViewerStore(Store):
             pass
 
     def as_of(self, view: JournalView, clock: Clock) -> Store:
-        """Return the viewer's store of the past."""
+        """Return the store of the past as the same viewer sees it."""
         return ViewerStore(self._of.as_of(view, clock), self.viewer)
 
     def refresh_index(self) -> None:
@@ -202,5 +202,5 @@ class ViewerStore(Store):
         raise InputError("A view has no index of its own. Use lab.upkeep.index of the lab itself.")
 
     def close(self) -> None:
-        """Close the view; the store stays open."""
+        """Close the view. The whole store stays open."""
         self.journal.close()

@@ -159,7 +159,7 @@ class Core:
         return list(dict.fromkeys(map(self.row, listed_memories(memories))))
 
     def personal(self) -> frozenset[str]:
-        """Return the kinds of personal identifiers that the active pack redacts."""
+        """Return the kinds of personal data that the active pack redacts."""
         with self.reading():
             return personal_kinds(self.pack.settings)
 

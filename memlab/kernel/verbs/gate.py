@@ -146,7 +146,7 @@ class Switches(Projection):
         return tuple(sorted(name for name in self._off if name is not None))
 
     def fold(self, event: Event) -> None:
-        """Apply a "switch" event."""
+        """Record that a "switch" event turned memory on or off for a project."""
         project = event.body["project"]
         if event.body["on"]:
             self._off.pop(project, None)
@@ -205,7 +205,7 @@ class Consents(Projection):
         return consent is not None and remote in (None, consent["remote"])
 
     def fold(self, event: Event) -> None:
-        """Apply a "switch" event."""
+        """Record the consent of a "switch" event, or remove it if memory was turned off."""
         project, body = event.body["project"], event.body
         if not body["on"]:
             self._consents.pop(project, None)
@@ -286,7 +286,7 @@ def check_disclosed(store: Store, state: State, project: str | None) -> None:
 def apply_switches(
     store: Store, state: State, project: str | None, filters: Filters
 ) -> tuple[Filters, str | None]:
-    """Return filters without switched-off projects, and why the recall stays empty.
+    """Return filters without switched-off projects, and why nothing may be recalled.
 
     The second value is None if the recall admits memories.
     """

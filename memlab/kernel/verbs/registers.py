@@ -117,7 +117,7 @@ class Gaps(Projection):
         row = self._rows.get(gap) if isinstance(gap, int) and not isinstance(gap, bool) else None
         if row is None:
             still = [str(number) for number, gap in self._rows.items() if gap["closed"] is None]
-            # The newest dozen fits one line of an error.
+            # Only the newest dozen is listed, so that the error fits one line.
             raise UnknownName("gap", gap, still[-12:])
         if row["closed"] is not None:
             raise InputError(f"Gap {gap} was closed already: {row['reason']}")
@@ -179,7 +179,7 @@ class Judged(Projection):
         return decision in self._verified
 
     def fold(self, event: Event) -> None:
-        """Apply a "feedback" or "verify" event."""
+        """Record a success ("feedback" event) or a verified recall ("verify" event)."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -225,7 +225,7 @@ class LastShown(Projection):
         return self._decisions.get(memory)
 
     def fold(self, event: Event) -> None:
-        """Apply a "recall" event."""
+        """Record which memories a "recall" event showed."""
         self._decisions.update(dict.fromkeys(event.body["ids"], event.seq))
 
     def dump(self) -> Any:
@@ -233,7 +233,7 @@ class LastShown(Projection):
         return [list(self._decisions), list(self._decisions.values())]
 
     def load(self, dumped: Any) -> None:
-        """Restore the decisions from the result of ``dump``."""
+        """Restore the last recall of each memory from the result of ``dump``."""
         self._decisions = dict(zip(*dumped, strict=True))
 
 

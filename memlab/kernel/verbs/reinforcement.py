@@ -44,7 +44,7 @@ def reinforce(
     rating: int | None = None,
     elapsed: Callable[[], Floats] | None = None,
 ) -> Change:
-    """Return the change of ``rows`` (ascending) after a use with this outcome.
+    """Return the changes that the ``reinforce`` policy makes to ``rows`` after a use.
 
     All values are computed from the values before the use. The function ``elapsed`` returns the
     days from the previous use to the judged one, f64[rows]; the default is the days since the last
@@ -153,7 +153,7 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def make_pairs(ids: Sequence[int], maximum: int) -> list[tuple[int, int]]:
-    """Return at most ``maximum`` pairs of ``ids``, from the first ids onwards.
+    """Return at most ``maximum`` pairs of ``ids``, beginning with the first ids.
 
     The maximum prevents a quadratic number of edges.
 
@@ -249,5 +249,5 @@ def _sort_pair(pair: tuple[int, int]) -> tuple[int, int]:
 def _find_edges(
     state: State, ends: NDArray[np.int64], codes: NDArray[np.int64], *, either: bool
 ) -> NDArray[np.int64]:
-    """Return the edge between each pair of ends, -1 if there is none."""
+    """Return the number of the edge between each pair of nodes, -1 without an edge."""
     return state.edges.find(ends[0], ends[1], codes, either=either)

@@ -69,8 +69,8 @@ _MAX_ROWS = 20
 class Memory(Displayed):
     """One memory with its values at the time of the call.
 
-    The object does not change afterwards. It has the most frequently read fields. ``lab.memories`` has every column of
-    a memory.
+    The object does not change afterwards. The fields are those that are read most often.
+    ``lab.memories`` has every column of a memory.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Memory(Displayed):
 
     @classmethod
     def of(cls, state: State, row: int) -> Memory:
-        """Return the memory in a row of a state.
+        """Return the memory that a row of a state holds.
 
         Parameters
         ----------
@@ -260,8 +260,8 @@ def note_redactions(memory: M, findings: Sequence[Finding]) -> M:
     kinds = tuple(dict.fromkeys(finding.type for finding in findings))
     if kinds:
         warn_caller(
-            f"Memory {memory.id} was stored without an apparent secret: {', '.join(kinds)}. A mark "
-            "in the text replaces it. If it was no secret, rephrase the text with lab.edit.",
+            f"An apparent secret was removed from memory {memory.id}: {', '.join(kinds)}. A "
+            "placeholder in the text replaces it. If it is no secret, rephrase the text with lab.edit.",
             RedactionWarning,
         )
     return replace(memory, redacted=kinds) if kinds else memory
@@ -290,8 +290,8 @@ class Feedback(Displayed):
     agent
         The agent that used the memory, or None.
     notice
-        A proposal to install an earlier policy that earned more than the active one. It is given once; in nearly all
-        cases it is None.
+        A proposal to install an earlier policy that earned more than the active one. A proposal is
+        made only once, so the value is nearly always None.
 
     Examples
     --------
@@ -431,8 +431,8 @@ class Linked:
 class Remembered(Sequence[Memory], Displayed):
     """The result of storing several memories, in the order in which they were given.
 
-    Each item is the memory that represents one given text: a new memory, or the stored memory with
-    which the pack's policies ``link`` and ``resolve`` merged it.
+    Each item is the memory that represents one given text. This is a new memory, or the stored
+    memory into which the pack's policies ``link`` and ``resolve`` merged the text.
 
     Parameters
     ----------
@@ -572,5 +572,7 @@ def render_overview(title: str, memories: pl.DataFrame) -> str:
         title,
         columns,
         rows,
-        notes=["the newest; lab.memories has all, with every column"] if rows else [],
+        notes=["the newest memories; lab.memories has all of them, with every column"]
+        if rows
+        else [],
     )

@@ -75,7 +75,7 @@ class Seam:
         kind
             A kind of event that the extension declares.
         body
-            The fields of the event. Its kind must declare each of them.
+            The fields of the event. The kind of the event must declare each field.
         at
             The time of the event. Default: now.
 

@@ -1,14 +1,14 @@
-"""Packs on labelled questions: retrieval quality with intervals, and latency.
+"""Rank packs on labelled questions: retrieval quality with intervals, and latency.
 
-Each pack has its own lab, a new one on disk that is filled through the public API, so that no
-pack can influence the scores of another. All conversations are in that lab, each as a project.
-Questions are asked one day after the end of their conversation, or at their own time. For an
-existing lab, each pack has a copy.
+Each pack has its own lab, which is new, on disk and filled through the public API. So no pack can
+influence the scores of another. All conversations are in that lab, each as a project. Questions are
+asked one day after the end of their conversation, or at their own time. For an existing lab, each
+pack has a copy.
 
 Each question is asked twice, first without a log. A logged recall counts as an access, and a pack
-that prefers accessed memories would answer later questions by earlier ones. On the demo's 36
-questions, cascade's recall@5 is .60 without a log and .48 with one. The second pass has the log,
-as for an agent, and is the one that is timed.
+that prefers accessed memories would answer later questions by earlier recalls. On the demo's 36
+questions, cascade's recall@5 is .60 without a log and .48 with a log. The second pass is logged, as
+for an agent, and its recalls are timed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from memlab.subjects.opening import open_lab
 
 __all__ = ["bench_conversations", "bench_lab"]
 
-# Cuts and metrics that published results on these benchmarks use.
+# The metrics and the numbers of ranks that published results on these benchmarks use.
 _CUTS = (5, 10, 20)
 _METRICS = (
     *(f"{kind}@{cut}" for kind in ("recall", "recall_any", "recall_all") for cut in _CUTS),
@@ -57,7 +57,10 @@ _METRICS = (
 )
 _Packs: TypeAlias = "Iterable[str | Path | Pack] | None"
 _OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
-"""A function that opens a lab in a folder under a pack; it returns the turns per second of filling it, or None."""
+"""A function that opens a lab for a pack in a folder.
+
+It returns the lab, and the turns per second of filling it, or None if it was not filled.
+"""
 
 
 @checked
@@ -88,16 +91,16 @@ def bench_conversations(
     baselines
         Whether to add BM25 and cosine similarity.
     limit
-        The number of memories of a recall, at least 20.
+        The maximum number of results of a recall, at least 20.
     labels
-        Further labels of the same questions by name, such as ``{"corrected":
-        correct_evidence(conversations, path)}``; they are applied to the same rankings.
+        Further labels of the same questions, by name. They are applied to the same rankings. An
+        example is ``{"corrected": correct_evidence(conversations, path)}``.
     dataset
         The name of the data, for reports.
     unit
-        The unit of a memory, for reports.
+        What a memory contains, for reports.
     sha256
-        The digest of the data, for reports.
+        The SHA-256 digest of the data, for reports.
     embedder
         The embedder of the labs.
     progress
@@ -117,7 +120,7 @@ def bench_conversations(
 
     Notes
     -----
-    Latencies are those of ``lab.recall`` with its log. They and the ingestion rate vary between
+    Latencies are those of a logged ``lab.recall``. Latencies and the ingestion rate vary between
     runs; all other figures are deterministic.
 
     Examples
@@ -131,7 +134,7 @@ def bench_conversations(
     sources = tuple(labelled.conversation for labelled in conversations)
 
     def open_filled(pack: Pack, folder: Path) -> tuple[Lab, float]:
-        """Open a new lab and store the conversations."""
+        """Open a new lab for a pack, and store the conversations in it."""
         clock = ManualClock(max(source.end for source in sources))
         lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
         return lab, _fill_lab(lab, sources)
@@ -162,23 +165,23 @@ def bench_lab(
     embedder: EmbedderSpec = None,
     progress: bool = False,
 ) -> BenchResult:
-    """Rank packs by retrieval quality on a lab of one's own.
+    """Rank packs by retrieval quality on a user's lab.
 
     Parameters
     ----------
     lab
-        A folder, of which each pack has a copy, or an open lab, which is neither logged nor
-        changed.
+        The folder of a lab, of which each pack has a copy. Or an open lab, whose recalls are then
+        not logged, so that it does not change.
     questions
-        The result of ``memlab.ingest.read_questions``, or a frame with ``question`` and
-        ``wanted`` (ids, refs or texts; one or a list) and optionally ``project``, ``at`` and
-        ``category``.
+        The result of ``memlab.ingest.read_questions``, or a frame. The frame needs the columns
+        ``question`` and ``wanted`` (an id, ref or text, or a list of them). ``project``, ``at`` and
+        ``category`` are optional.
     packs
         Names, paths or texts of packs; all packs of memlab by default.
     baselines
         Whether to add BM25 and cosine similarity.
     limit
-        The number of memories of a recall, at least 20.
+        The maximum number of results of a recall, at least 20.
     embedder
         The embedder of the labs.
     progress
@@ -187,8 +190,8 @@ def bench_lab(
     Returns
     -------
     BenchResult
-        The metrics of each pack. Intervals are over projects if questions name at least two,
-        otherwise over questions.
+        The metrics of each pack. Intervals are over projects if the questions name at least two
+        projects, otherwise over questions.
 
     Raises
     ------
@@ -224,7 +227,7 @@ def bench_lab(
         return _own_result("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
     if not path.is_dir():
-        raise NotALab(f"There is no lab at {path}.")
+        raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         with open_lab(path, read_only=True, embedder=embedder) as source:
             plan = own_plan(source.memories, wanted)
@@ -233,7 +236,7 @@ def bench_lab(
             copy_journal(journal, copy := Path(folder) / "lab")
 
         def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
-            """Open a copy of the lab."""
+            """Open a copy of the user's lab under a pack."""
             shutil.copytree(copy, folder_of_pack / "lab")
             return open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder), None
 
@@ -242,7 +245,7 @@ def bench_lab(
 
 
 class _UnderPack:
-    """An open lab that recalls under another pack, without a log."""
+    """An open lab whose recalls use another pack and are not logged."""
 
     def __init__(self, lab: Lab, pack: Pack) -> None:
         self._lab, self._pack = lab, pack
@@ -251,19 +254,19 @@ class _UnderPack:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Leave the lab open: it is the caller's."""
+        """Leave the lab open, because it belongs to the caller."""
 
     def recall(
         self, query: str, *, limit: int, project: str | None, at: When | None, log: bool
     ) -> Hits:
-        """Recall under the pack, without a log."""
+        """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
         return self._lab.recall(
             query, limit=limit, project=project, at=at, pack=self._pack, log=False
         )
 
 
 def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
-    """Build the benchmark result for a user's lab."""
+    """Build the result of a benchmark on a user's lab."""
     return BenchResult(
         name,
         0,
@@ -278,7 +281,7 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
 
 
 def _load_packs(packs: _Packs, *, baselines: bool) -> list[Pack]:
-    """Load the packs, and the baselines whose names are free."""
+    """Load the packs, and each baseline whose name no pack has."""
     chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
     if baselines:
         chosen += [
@@ -292,7 +295,7 @@ def _load_packs(packs: _Packs, *, baselines: bool) -> list[Pack]:
 def _measure_packs(
     plan: Plan, chosen: Sequence[Pack], open_pack_lab: _OpenLab, limit: int, *, progress: bool
 ) -> list[SystemResult]:
-    """Measure each pack under each set of labels; sort by set, then best first."""
+    """Measure each pack under each set of labels; sort by set, then by nDCG@10."""
     systems: list[SystemResult] = []
     with bar(
         progress,
@@ -310,7 +313,7 @@ def _measure_packs(
 def _measure_pack(
     pack: Pack, plan: Plan, open_pack_lab: _OpenLab, limit: int, step: Step
 ) -> list[SystemResult]:
-    """Run all questions under one pack: unlogged to rank, then logged to time."""
+    """Recall for all questions under a pack: unlogged to rank, then logged to time."""
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
         lab, rate = open_pack_lab(pack, Path(folder))
         with lab:
@@ -325,9 +328,9 @@ def _measure_pack(
 
 
 def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
-    """Remember every conversation in one batch each; return the durable turns per second.
+    """Remember each conversation in one batch, and return the turns per second.
 
-    The model is loaded before the clock starts.
+    The turns are durable then. The embedder is loaded before the time is measured.
     """
     lab.io.embedder.encode([""])
     batches = [conversation.rows(project=conversation.name) for conversation in conversations]
@@ -340,19 +343,19 @@ def _fill_lab(lab: Lab, conversations: Sequence[Conversation]) -> float:
 def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
-    """Recall for a question."""
+    """Recall for one question, and advance the progress bar."""
     hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
     step(1)
     return hits
 
 
 def _name_hits(hits: Hits, rate: float | None) -> list[str]:
-    """Return the hits' refs for a benchmark lab, or their ids for a user's lab."""
+    """Return the refs of hits in a benchmark lab, or the ids of hits in a user's lab."""
     return [str(hit.id) if rate is None else hit.ref or "" for hit in hits]
 
 
 def _time_recall(lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step) -> float:
-    """Return the seconds of a logged recall."""
+    """Return the duration of a logged recall in seconds."""
     start = perf_counter()
     _recall_questions(lab, question, limit, step, log=True)
     return perf_counter() - start
@@ -366,14 +369,14 @@ def _score_rankings(
     seconds: Sequence[float],
     rate: float | None,
 ) -> SystemResult:
-    """Compute the metrics of rankings under one set of labels.
+    """Compute a pack's metrics from its rankings under one set of labels.
 
     Questions without evidence do not count.
     """
     judged = judge(
         rankings, [question.evidence[label_set] for question in plan.questions], depth=max(_CUTS)
     )
-    # Unanswerable questions have categories of their own, but count in no overall figure.
+    # Unanswerable questions count in their own categories, but not in the overall figures.
     values = {name: measure(judged, name) for name in _METRICS}
     labelled = judged.gold > 0
     main = np.arange(len(plan.questions)) < plan.main
@@ -408,7 +411,7 @@ def _score_rankings(
 
 
 def _collect_evidence(plan: Plan) -> dict[str, tuple[frozenset[str], ...]]:
-    """Return the evidence of every question by set of labels."""
+    """Return the evidence of every question, by the name of the set of labels."""
     return {
         name: tuple(question.evidence[index] for question in plan.questions)
         for index, name in enumerate(plan.sets)

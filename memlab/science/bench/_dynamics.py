@@ -1,16 +1,17 @@
-"""Packs on simulated conversations: the effects of time and linking.
+"""Measure packs on simulated conversations: the effects of time and linking.
 
-They are compared with the same conversations stored at once.
+Packs are measured on conversations that are simulated, and on the same conversations stored at
+once.
 
-A conversation is simulated session by session at its own times. Messages of the user are linked
-with existing memories, which may supersede, merge or reinforce them. After each session, and
-before the questions, the pack's upkeep decays, promotes or deletes memories. In the stored
-variant, the same messages are put into the lab without linking or upkeep. Both labs get the same
-questions at the same time, without a log, so that answers are independent.
+A conversation is simulated session by session, at its own times. Messages of the user are linked
+with existing memories, which may supersede, merge or reinforce them. After each session, and before
+the questions, the pack's upkeep decays, promotes or deletes memories. In the stored variant, the
+same messages are put into a lab without linking or upkeep. Both labs get the same questions at the
+same time, without a log, so that the recalls are independent.
 
-A question may mark a part of its evidence as outdated, because the user corrected it later. The
-aim of a memory's life cycle is to show less of it. Recall counts the other evidence only, so
-dropping outdated evidence is no loss.
+A question may mark some of its evidence as outdated, because the user corrected it later. The
+upkeep of memories should show less outdated evidence. Recall counts only the other evidence, so a
+pack loses nothing if it drops outdated evidence.
 """
 
 from __future__ import annotations
@@ -41,31 +42,32 @@ from memlab.subjects.opening import open_lab
 __all__ = ["DynamicsResult", "LivedAbility", "bench_dynamics"]
 
 _DELAY = timedelta(days=1)
-"""The time from the end of a conversation to its questions, if they have no time."""
+"""The time from the end of a conversation to its questions, if the questions have no time."""
 
 
 @dataclass(frozen=True)
 class LivedAbility:
-    """The recall of one pack on the questions of one ability, stored and simulated.
+    """One pack's recall on the questions of one ability, stored and simulated.
 
     Parameters
     ----------
     pack
         The name of the pack.
     ability
-        The ability that the questions test; "" for all.
+        The ability that the questions test; "" for all abilities.
     questions
         The number of questions.
     stored, lived
-        The mean recall of evidence that is not outdated, stored and simulated.
+        The mean recall of evidence that is not outdated, in the stored and in the simulated lab.
     difference
-        The paired difference, simulated minus stored; None for a single conversation.
+        The paired difference of that recall, simulated minus stored; None for a single
+        conversation.
     outdated
         The number of questions with outdated evidence.
     outdated_stored, outdated_lived
-        The share of outdated evidence that was shown.
+        The share of outdated evidence that was shown, in the stored and in the simulated lab.
     outdated_difference
-        The paired difference of that share.
+        The paired difference of that share, simulated minus stored.
     """
 
     pack: str
@@ -91,7 +93,7 @@ class DynamicsResult(Report):
     conversations
         The number of conversations.
     limit
-        The number of memories of a recall.
+        The maximum number of results of a recall.
     rows
         The results by pack and ability.
     hashes
@@ -99,9 +101,9 @@ class DynamicsResult(Report):
     statuses
         The number of memories in each status at the end, by pack.
     unit
-        The unit of a memory.
+        What a memory contains, such as "message".
     sha256
-        The digest of the data.
+        The SHA-256 digest of the data.
 
     Examples
     --------
@@ -131,7 +133,8 @@ class DynamicsResult(Report):
         Returns
         -------
         dict
-            The values by name.
+            The keys are ``dataset``, ``sha256``, ``unit``, ``conversations``, ``limit``, ``packs``,
+            ``rows`` and ``statuses``.
         """
         return {
             "dataset": self.dataset,
@@ -189,8 +192,8 @@ def bench_dynamics(
 ) -> DynamicsResult:
     """Measure recall of current and outdated evidence on simulated conversations.
 
-    Messages of a user are memories without a kind, so that they are linked; messages of others
-    are turns.
+    Messages of the user are memories without a kind, so that they are linked. Messages of others
+    have the kind "turn".
 
     Parameters
     ----------
@@ -199,13 +202,13 @@ def bench_dynamics(
     packs
         Names, paths or texts of packs; all packs of memlab by default.
     limit
-        The number of memories of a recall, at least 1.
+        The maximum number of results of a recall, at least 1.
     dataset
         The name of the data, for reports.
     unit
-        The unit of a memory, for reports.
+        What a memory contains, for reports.
     sha256
-        The digest of the data, for reports.
+        The SHA-256 digest of the data, for reports.
     embedder
         The embedder of the labs.
     progress
@@ -235,7 +238,10 @@ def bench_dynamics(
         for conversation in conversations
         for question in conversation.questions
     ):
-        raise DatasetError("No answerable question has evidence, so there is nothing to measure.")
+        raise DatasetError(
+            "No answerable question has evidence, so there is nothing to measure. Pass conversations with labelled "
+            "questions."
+        )
     abilities: list[LivedAbility] = []
     statuses: dict[str, dict[str, int]] = {}
     with bar(
@@ -262,14 +268,14 @@ def bench_dynamics(
 
 
 def _open_lab(pack: Pack, labelled: LabelledConversation, embedder: EmbedderSpec) -> Lab:
-    """Open a lab at the beginning of a conversation."""
+    """Open a lab in memory, at the time of a conversation's first turn."""
     return open_lab(
         pack=pack, embedder=embedder, clock=ManualClock(labelled.conversation.turns[0].at)
     )
 
 
 def _message_rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
-    """Return the rows of a conversation.
+    """Return the rows of a conversation's messages.
 
     Messages of the user have no kind, so that they are linked.
     """
@@ -281,7 +287,7 @@ def _message_rows(labelled: LabelledConversation) -> list[dict[str, Any]]:
 
 
 def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
-    """Simulate a conversation session by session, with linking and upkeep."""
+    """Remember a conversation session by session, with linking and upkeep."""
     clock = lab.io.store.clock
     assert isinstance(clock, ManualClock)
     for _, rows in groupby(_message_rows(labelled), key=lambda row: row["session"]):
@@ -296,9 +302,9 @@ def _simulate(lab: Lab, labelled: LabelledConversation) -> None:
 def _ask_questions(
     labelled: LabelledConversation, stored: Lab, lived: Lab, limit: int
 ) -> list[dict[str, Any]]:
-    """Return a row for each question with its recall in both labs.
+    """Recall for each question in both labs, and return a row for each question.
 
-    A row has the share of outdated evidence that each lab shows too.
+    A row has the recall of current evidence, and the share of outdated evidence shown, in each lab.
     """
     talk, rows = labelled.conversation, []
     for question in labelled.questions:
@@ -319,12 +325,12 @@ def _ask_questions(
 
 
 def _count_share(refs: set[str | None], wanted: Sequence[str]) -> float:
-    """Return the share of the wanted refs that were shown."""
+    """Return the share of the wanted refs that are among ``refs``."""
     return sum(ref in refs for ref in wanted) / len(wanted)
 
 
 def _summarise_pack(pack: str, answers: pl.DataFrame) -> list[LivedAbility]:
-    """Summarise a pack's results over all questions and by ability."""
+    """Summarise a pack's results over all questions, and for each ability."""
     parts = [
         ("", answers),
         *(
@@ -336,7 +342,7 @@ def _summarise_pack(pack: str, answers: pl.DataFrame) -> list[LivedAbility]:
 
 
 def _summarise_ability(pack: str, ability: str, answers: pl.DataFrame) -> LivedAbility:
-    """Summarise the questions of one ability."""
+    """Summarise a pack's results on the questions of one ability."""
     outdated = answers.filter(pl.col("outdated_stored").is_not_null())
     stored, lived, difference = _compare_means(answers, "stored", "lived")
     before, after, gap = (
@@ -363,7 +369,7 @@ def _summarise_ability(pack: str, ability: str, answers: pl.DataFrame) -> LivedA
 def _compare_means(
     answers: pl.DataFrame, *names: str
 ) -> tuple[float | None, float | None, Estimate | None]:
-    """Return both means and their paired difference by conversation."""
+    """Return the means of two columns, and their paired difference over conversations."""
     first, second = (answers[name].cast(pl.Float64).to_numpy() for name in names)
     return (
         float(first.mean()),
@@ -373,7 +379,7 @@ def _compare_means(
 
 
 def _flatten(row: LivedAbility) -> dict[str, Any]:
-    """Return a result as a row of the frame."""
+    """Return the results on one ability as a row of the frame."""
     gap, stale = row.difference, row.outdated_difference
     return {
         "pack": row.pack,

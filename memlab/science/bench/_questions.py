@@ -1,4 +1,4 @@
-"""The questions of a benchmark, with the evidence of each set of labels."""
+"""Collect the questions of a benchmark, with the evidence of each set of labels."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 
 
 PUBLISHED = "published"
-"""The name of the labels that came with the conversations."""
+"""The name of the labels that were published with the conversations."""
 _QUESTION_DELAY = timedelta(days=1)
-"""The time from the end of a conversation to its questions, if they have no time."""
+"""The time from the end of a conversation to its questions, if the questions have no time."""
 
 
 class LabelledQuestion(Protocol):
-    """A question with its labels."""
+    """A question about a conversation, with its labels."""
 
     @property
     def text(self) -> str:
@@ -40,11 +40,11 @@ class LabelledQuestion(Protocol):
 
     @property
     def category(self) -> int | str:
-        """The category of the benchmark."""
+        """The category of the question in the benchmark."""
 
     @property
     def evidence(self) -> Sequence[str]:
-        """The refs of the turns that answer it."""
+        """The refs of the turns that answer the question."""
 
     @property
     def answerable(self) -> bool:
@@ -52,11 +52,11 @@ class LabelledQuestion(Protocol):
 
     @property
     def at(self) -> datetime | None:
-        """The time of the question."""
+        """The time of the question; None for one day after the conversation."""
 
 
 class Conversation(Protocol):
-    """A conversation; a lab sees only its rows."""
+    """A conversation with its turns as rows for a lab."""
 
     @property
     def name(self) -> str:
@@ -75,18 +75,18 @@ class Labelled(Protocol):
 
     @property
     def conversation(self) -> Conversation:
-        """The conversation."""
+        """The conversation that the questions are about."""
 
     @property
     def questions(self) -> Sequence[LabelledQuestion]:
-        """The labelled questions."""
+        """The labelled questions about the conversation."""
 
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """A question with its recall arguments and its evidence by each set of labels.
+    """A question with its recall arguments, and its evidence under each set of labels.
 
-    Questions of one ``cluster`` are not independent evidence about a pack.
+    Questions with the same ``cluster`` depend on each other as evidence about a pack.
     """
 
     id: str
@@ -100,10 +100,10 @@ class PlannedQuestion:
 
 @dataclass(frozen=True)
 class Plan:
-    """The questions of a benchmark.
+    """The questions of a benchmark: answerable questions first, then the others.
 
-    Answerable questions (``main`` of them) come first; ``sets`` are the names of the sets of
-    labels.
+    ``main`` is the number of answerable questions, ``unjudged`` that of the questions without
+    evidence. ``sets`` are the names of the sets of labels.
     """
 
     questions: tuple[PlannedQuestion, ...]
@@ -114,14 +114,15 @@ class Plan:
 
 def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[Labelled]]) -> Plan:
     """Collect every question that has evidence in any set of labels."""
-    # All sets must label the same questions in the same order, or their evidence would be mixed up.
+    # All sets must label the same questions in the same order. Otherwise their evidence would be mixed up.
     sides = [_pair_questions(source), *(_pair_questions(other) for other in others.values())]
     for name, side in zip(others, sides[1:], strict=True):
         if [(conversation.name, question.text) for conversation, question in side] != [
             (conversation.name, other.text) for conversation, other in sides[0]
         ]:
             raise InputError(
-                f'The labels "{name}" are for other questions, or in another order, than the published ones.'
+                f'The labels "{name}" are for other questions than the published labels, or in another order. Label the '
+                f"same questions in the same order."
             )
     judged: list[PlannedQuestion] = []
     unanswerable: list[PlannedQuestion] = []
@@ -143,23 +144,26 @@ def collect_questions(source: Sequence[Labelled], others: Mapping[str, Sequence[
         )
         (judged if question.answerable else unanswerable).append(item)
     if not judged:
-        raise DatasetError("No answerable question has evidence, so there is nothing to measure.")
+        raise DatasetError(
+            "No answerable question has evidence, so there is nothing to measure. Pass conversations with labelled "
+            "questions."
+        )
     unjudged = len(sides[0]) - len(judged) - len(unanswerable)
     return Plan((*judged, *unanswerable), len(judged), unjudged, (PUBLISHED, *others))
 
 
 def _pair_questions(source: Sequence[Labelled]) -> list[tuple[Conversation, LabelledQuestion]]:
-    """Return each question with its conversation."""
+    """Return each question, paired with its conversation."""
     return [
         (labelled.conversation, question) for labelled in source for question in labelled.questions
     ]
 
 
-# Questions to a lab of one's own, with the memories that they want.
+# Questions to a user's lab, with the memories that they want.
 
 
 class OwnQuestion(Protocol):
-    """A question to a lab, such as ``memlab.ingest.WantedMemories``."""
+    """A question to a user's lab, such as ``memlab.ingest.WantedMemories``."""
 
     @property
     def text(self) -> str:
@@ -171,11 +175,11 @@ class OwnQuestion(Protocol):
 
     @property
     def project(self) -> str | None:
-        """The project of the recall."""
+        """The project of the recall; None for all projects."""
 
     @property
     def at(self) -> datetime | None:
-        """The time of the question."""
+        """The time of the question; None for now."""
 
     @property
     def category(self) -> str:
@@ -184,7 +188,7 @@ class OwnQuestion(Protocol):
 
 @dataclass(frozen=True)
 class _Question:
-    """A row of a frame of questions."""
+    """A row of a user's frame of questions."""
 
     text: str
     wanted: tuple[str, ...]
@@ -198,38 +202,41 @@ _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
 def own_questions(source: object) -> Sequence[OwnQuestion]:
-    """Convert a frame to questions; return questions read from a file unchanged.
+    """Convert a frame to questions; return questions from a file unchanged.
 
     Raises
     ------
     InputError
-        If the argument is neither, or a frame has unknown columns or lacks required ones.
+        If the argument is neither a frame nor a sequence, or if a frame has a wrong column or
+        value.
     """
     if not isinstance(source, pl.DataFrame):
         if not isinstance(source, Sequence) or isinstance(source, str):
             raise InputError(
                 "questions must be a frame with the columns question and wanted, or the result of "
-                f"memlab.io.ingest.read_questions(path); not {type(source).__name__}."
+                f"memlab.ingest.read_questions(path), not {type(source).__name__}."
             )
         return source
-    # Frames come from users, so each row is checked and named.
+    # Frames come from users, so each row is checked, and errors name the row.
     for name in source.columns:
         if name not in _COLUMNS:
             raise InputError(
-                f'A frame of questions has no column "{name}". {did_you_mean(name, _COLUMNS)}'
+                f'A frame of questions cannot have a column "{name}". {did_you_mean(name, _COLUMNS)}'
             )
     for name in _COLUMNS[:2]:
         if name not in source.columns:
-            raise InputError(f"A frame of questions needs the column {name}.")
+            raise InputError(f"A frame of questions needs the column {name}. Add it.")
     questions = []
     for number, row in enumerate(source.iter_rows(named=True)):
         text, wanted, at = row["question"], row["wanted"], row.get("at")
         if not isinstance(text, str) or not text.strip():
-            raise InputError(f"Row {number} of the questions has no question.")
+            raise InputError(
+                f"Row {number} of the questions has no question. Write its text in the column question."
+            )
         listed = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
         if not all(isinstance(item, str | int) for item in listed):
             raise InputError(
-                f"Row {number} of the questions wants {listed!r:.60}; pass ids, refs or texts of memories."
+                f"Row {number} of the questions wants {listed!r:.60}. Pass ids, refs or texts of memories in wanted."
             )
         if at is not None and not isinstance(at, datetime):
             raise InputError(f"Row {number} of the questions: at must be a time, not {at!r:.40}.")
@@ -239,7 +246,7 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
 
 
 def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
-    """Resolve the wanted memories of each question to memory ids."""
+    """Resolve the wanted memories of each question to ids, and plan the questions."""
     lookup = _Names(memories)
     by_project = len({question.project for question in questions if question.wanted}) > 1
     items = []
@@ -259,12 +266,14 @@ def own_plan(memories: pl.DataFrame, questions: Sequence[OwnQuestion]) -> Plan:
         )
     judged = tuple(item for item in items if item.evidence[0])
     if not judged:
-        raise DatasetError("No question wants a memory, so there is nothing to measure.")
+        raise DatasetError(
+            "No question wants a memory, so there is nothing to measure. Fill the column wanted."
+        )
     return Plan(judged, len(judged), len(items) - len(judged))
 
 
 class _Names:
-    """Memories by id, by ref within a project, and by text."""
+    """The ids of a lab's memories, found by id, by ref within a project, or by text."""
 
     def __init__(self, memories: pl.DataFrame) -> None:
         columns = memories.select("id", "ref", "text", "project").iter_rows()
@@ -281,7 +290,7 @@ class _Names:
             self._texts.setdefault((text or "").strip(), []).append(name)
 
     def ids(self, wanted: str, question: OwnQuestion) -> list[str]:
-        """Return the ids of the memories that an id, ref or text identifies."""
+        """Return the ids of the memories that an id, a ref or a text identifies."""
         if wanted in self._ids:
             return [wanted]
         for table in (self._refs, self._texts):
@@ -293,13 +302,13 @@ class _Names:
         )
 
     def _within(self, names: list[str], project: str | None) -> list[str]:
-        """Return the memories that belong to a project or to no project."""
+        """Return the ids of memories in a project or in no project; all without a project."""
         return [
             name for name in names if project is None or self._projects[name] in (project, None)
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Suggest the memory text that shares at least half of the words."""
+        """Name the memory text that shares at least half of the words, as a sentence."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

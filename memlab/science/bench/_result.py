@@ -17,27 +17,27 @@ __all__ = ["BenchResult", "SystemResult"]
 
 @dataclass(frozen=True)
 class SystemResult:
-    """The metrics of one pack on all questions under one set of labels.
+    """The metrics of one pack on all questions, under one set of labels.
 
     Parameters
     ----------
     name, hash
         The name and hash of the pack.
     metrics
-        The mean of each metric over answerable questions. The metric ``recall@k`` is fractional:
-        the share of a question's evidence in the top k. The metrics ``recall_any@k`` and
-        ``recall_all@k`` are 1 for any or all of the evidence.
+        The mean of each metric over answerable questions. ``recall@k`` is fractional: the share of
+        a question's evidence in the top k. ``recall_any@k`` is 1 if any of the evidence is in the
+        top k, ``recall_all@k`` if all of it is.
     by_category
-        The metrics by category, LoCoMo's adversarial category 5 included.
+        The metrics by category. LoCoMo's adversarial category 5 is included here only.
     counts
-        The number of questions by category.
+        The number of questions with evidence by category.
     intervals
-        The 95% interval of each metric; None for a single cluster.
+        The 95% interval of each metric; None if there is a single cluster.
     latency_ms
-        The quantiles p50 and p95 of whole recalls in milliseconds: embedding, candidates,
-        policies and log.
+        The quantiles p50 and p95 of the time of a whole recall in milliseconds. It includes the
+        embedding, the candidates, the policies and the log.
     ingest_per_s
-        Turns stored durably per second; None for an existing lab.
+        The number of turns per second that were stored durably; None for an existing lab.
     labels
         The name of the set of labels.
     questions
@@ -64,7 +64,7 @@ class SystemResult:
         Returns
         -------
         dict
-            The values by name.
+            The keys are the names of the attributes.
         """
         return {
             "name": self.name,
@@ -86,30 +86,32 @@ class SystemResult:
 
 @dataclass(frozen=True, repr=False)
 class BenchResult(Report):
-    """Packs ranked by nDCG@10 on labelled questions, for each set of labels.
+    """The metrics of packs on labelled questions, for each set of labels.
+
+    Packs are sorted by nDCG@10, best first.
 
     Parameters
     ----------
     dataset
         The name of the data.
     conversations
-        The number of conversations; 0 for a lab of one's own.
+        The number of conversations; 0 for a user's lab.
     questions
         The number of answerable questions with evidence.
     unjudged
-        The number of questions without evidence, which were not asked.
+        The number of questions that were not asked, because they have no evidence.
     limit
-        The number of memories of a recall.
+        The maximum number of results of a recall.
     systems
-        The results of the packs.
+        The metrics of each pack.
     unit
-        The unit of a memory.
+        What a memory contains, such as "turn".
     sha256
-        The digest of the data.
+        The SHA-256 digest of the data.
     queries
         The ids of the questions.
     evidence
-        The evidence of each question by set of labels.
+        The evidence of each question, by the name of the set of labels.
 
     Examples
     --------
@@ -137,7 +139,10 @@ class BenchResult(Report):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """A row for each pack, set of labels and category; null is all answerable."""
+        """A row for each pack, set of labels and category.
+
+        The category is null in rows over all answerable questions.
+        """
         rows: list[dict[str, object]] = []
         for system in self.systems:
             rows.append(self._row(system, None, system.questions, system.metrics))
@@ -152,7 +157,7 @@ class BenchResult(Report):
         Returns
         -------
         dict
-            The values by name.
+            The keys are the names of the attributes, without ``queries`` and ``evidence``.
         """
         return {
             "dataset": self.dataset,
@@ -199,7 +204,7 @@ class BenchResult(Report):
         return list(dict.fromkeys(system.labels for system in self.systems))
 
     def _caption(self) -> str:
-        """Return the caption of the tables."""
+        """Return the caption: data, questions, labels and intervals."""
         size = (
             "1 conversation" if self.conversations == 1 else f"{self.conversations} conversations"
         )
@@ -224,7 +229,7 @@ class BenchResult(Report):
         questions: int,
         values: Mapping[str, float],
     ) -> dict[str, object]:
-        """Return a row of the frame."""
+        """Return a row of the frame: metrics, intervals and latency of one category."""
         overall = category is None
         ends: dict[str, object] = {}
         for name in _WITH_INTERVAL:
@@ -246,12 +251,12 @@ class BenchResult(Report):
 
 
 def _category_cell(category: int | str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats recall@10 of a category."""
+    """Return a function that formats the recall@10 of a category."""
     return lambda row: _format_share(row["found"].get(category, {}).get("recall@10"))
 
 
 def _metric_cell(name: str) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that formats a metric."""
+    """Return a function that formats the value of a metric in a row."""
     return lambda row: _format_share(row.get(name))
 
 
@@ -270,7 +275,7 @@ def _interval_cell(name: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def _format_share(value: float | None) -> str:
-    """Format a share without its leading zero; "-" if it is missing."""
+    """Format a share with three decimals and no leading zero; "-" for None."""
     return (
         "-"
         if value is None
@@ -280,7 +285,7 @@ def _format_share(value: float | None) -> str:
     )
 
 
-# The two metrics of the leaderboard; more intervals would not fit a terminal.
+# Only the two main metrics have intervals, because more would not fit a terminal.
 _WITH_INTERVAL = ("recall@10", "ndcg@10")
 _COLUMNS: Columns = (
     ("recall@5", _metric_cell("recall@5")),

@@ -1,4 +1,4 @@
-"""Variation for a search over policies: mutation, crossover, random expressions.
+"""Mutation and crossover of policies, for a search over policies.
 
 >>> import numpy as np
 >>> from memlab.kernel.language import compile_policy

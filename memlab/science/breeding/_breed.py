@@ -1,8 +1,9 @@
-"""Variation for a search over policies: typed mutation and crossover.
+"""Typed mutation and crossover of policies, for a search over policies.
 
-A change is made in the text of a policy, with a matching type, and compiled. Candidates that the
-checker rejects, that exceed the size limit or that compute the same as before are drawn again.
-All random numbers come from the caller's generator, so the same seed gives the same offspring.
+A change replaces a piece of a policy's text by another piece of the same type, and the result is
+compiled. A candidate is drawn again if the checker rejects it, if it exceeds the size limit, or if
+it computes the same as the parent. All random numbers come from the caller's generator, so the same
+seed gives the same offspring.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from memlab.science.breeding._grow import Scope, constant, grow, leaf
 from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
 from memlab.subjects.lens.edit import Span, edited, form_at, missing_features, parsed, sites
 
-# Operators that may replace each other, because they have the same arguments and result.
+# Operators that may replace each other, because they take and return the same types.
 _SWAPS = (
     ("+", "-", "*", "/", "min", "max"),
     ("<", "<=", ">", ">="),
@@ -35,7 +36,7 @@ _SWAPS = (
     ("abs", "sqrt", "tanh", "log1p", "sign", "floor", "ceil"),
     ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max"),
 )
-# Operators of any number of terms, of which one may be dropped; and the types of subtrees that operators change.
+# Operators of any number of terms, of which a mutation may drop one, and the types of the subtrees that may change.
 _CHAINS = ("+", "*", "min", "max", "and", "or")
 _TYPES = ("num", "bool", "str")
 
@@ -44,8 +45,8 @@ _TYPES = ("num", "bool", "str")
 class Offspring:
     """A valid policy with the edits that produced it.
 
-    ``tries`` is the number of candidates that were compiled. Without ``edits`` it is the parent,
-    because no candidate was within the limits and different.
+    ``tries`` is the number of candidates that were drawn. Without ``edits`` the policy is the
+    parent, because no candidate was valid, within the limits and different.
     """
 
     policy: Policy
@@ -70,11 +71,11 @@ class _Edit:
 
 
 class _NoSiteError(Exception):
-    """The policy has no site for a change of this kind."""
+    """The policy has no site for a change of the drawn kind."""
 
 
 class _Parent:
-    """A policy with its subtrees and sites, from which the operators draw."""
+    """A policy with the subtrees, sites and literals that mutations draw from."""
 
     def __init__(self, policy: Policy, rng: np.random.Generator, scale: float) -> None:
         self.policy, self.rng, self.scale = policy, rng, scale
@@ -83,22 +84,22 @@ class _Parent:
         self.tunable = [literal for literal in literals(policy) if not literal.structural]
 
     def pick(self, options: Iterable[Any]) -> Any:
-        """Return a random option; raise _NoSiteError if there is none."""
+        """Return a random option; raise _NoSiteError if there is no option."""
         choices = list(options)
         if not choices:
             raise _NoSiteError
         return choices[int(self.rng.integers(len(choices)))]
 
     def env(self, tree: Subtree) -> Env:
-        """Return the bindings at a subtree."""
+        """Return the bindings of names at a subtree."""
         return self.sites[tree.span].env
 
     def scope(self, tree: Subtree) -> Scope:
-        """Return the names in scope at a subtree."""
+        """Return the features and local names in scope at a subtree."""
         return Scope(self.policy.signature, self.env(tree), self.sites[tree.span].tail)
 
     def call(self, tree: Subtree) -> Form | None:
-        """Return the form of a subtree that is an ordinary call; None otherwise."""
+        """Return the form of a subtree if it is an ordinary call; None otherwise."""
         form = self.sites[tree.span].form
         return (
             form if form.kind == "call" and form.head not in ("quote", "param", "update") else None
@@ -107,7 +108,7 @@ class _Parent:
     def put(self, summary: str, tree: Subtree, text: str) -> _Edit:
         """Return the edit that replaces a subtree by a text.
 
-        The edit adds the features that the text needs.
+        Features that the text needs are added to the arguments of the policy.
         """
         whole = f"{summary}: {_shorten(tree.source)} -> {_shorten(text)}"
         return _Edit(whole, {tree.span: text}, missing_features(self.policy, text))
@@ -125,14 +126,14 @@ def mutate(
 ) -> Offspring:
     """Return a policy with random changes.
 
-    Literals and parameter values are multiplied by ``exp(scale * z)``, z standard normal, within
-    the bounds of parameters. Structural literals (see ``literals``) stay. Features come from the
-    slot, whether or not the policy lists them.
+    Literals and parameter values are multiplied by ``exp(scale * z)``, where z is standard normal.
+    Parameters stay within their bounds, and structural literals (see ``literals``) stay as they
+    are. All features of the slot may be used, whether or not the policy lists them.
 
     Parameters
     ----------
     policy
-        The parent.
+        The policy to change.
     rng
         The random generator.
     edits
@@ -140,9 +141,9 @@ def mutate(
     scale
         The standard deviation of the logarithm of a factor, above 0 and up to 10.
     max_nodes
-        The maximum number of operations; a larger parent may only shrink.
+        The maximum number of operations of the result. A parent above it may only shrink.
     tries
-        The maximum number of candidates for each change.
+        The maximum number of candidates that are drawn for each change.
     kinds
         The kinds of change, keys of ``MUTATIONS``; all by default.
 
@@ -156,7 +157,7 @@ def mutate(
     InputError
         If the policy works on lists, or an argument is out of range.
     UnknownName
-        If there is no mutation of a kind.
+        If ``kinds`` names an unknown kind of mutation.
 
     Examples
     --------
@@ -167,7 +168,9 @@ def mutate(
     """
     _check_breedable(policy)
     if edits < 1 or tries < 1 or max_nodes < 1 or not 0 < scale <= 10:
-        raise InputError("edits, tries and max_nodes must be at least 1, and scale within 0..10.")
+        raise InputError(
+            "edits, tries and max_nodes must be at least 1, and scale must be above 0 and at most 10."
+        )
     wanted = tuple(MUTATIONS) if kinds is None else tuple(kinds)
     for kind in wanted:
         if kind not in MUTATIONS:
@@ -192,9 +195,9 @@ def crossover(
 ) -> Offspring:
     """Return a policy with one subtree replaced by a subtree of another policy.
 
-    Names that ``let`` binds in the donor come along with their values, and so do helpers and
-    parameter values. Features that the policy does not list join its arguments. The slots may
-    differ: features that the policy's slot lacks are not taken.
+    Bindings of ``let`` that the subtree needs come along, and so do helpers and parameter values.
+    Features that the policy does not list are added to its arguments. The slots may differ: a
+    subtree is not taken if the policy's slot lacks one of its features.
 
     Parameters
     ----------
@@ -205,9 +208,9 @@ def crossover(
     rng
         The random generator.
     max_nodes
-        The maximum number of operations; a larger parent may only shrink.
+        The maximum number of operations of the result. A parent above it may only shrink.
     tries
-        The maximum number of candidates.
+        The maximum number of candidates that are drawn.
 
     Returns
     -------
@@ -229,12 +232,12 @@ def crossover(
 
 
 def _draw_edit(parent: _Parent, kinds: tuple[str, ...]) -> _Edit:
-    """Draw an edit of one of the kinds."""
+    """Draw an edit of a random kind out of ``kinds``."""
     return MUTATIONS[parent.pick(kinds)](parent)
 
 
 def _check_breedable(policy: Policy) -> None:
-    """Raise InputError for a policy over lists."""
+    """Raise InputError for a policy that works on lists."""
     lists = [a.text for a in parsed(policy).parts.arguments if a.text in policy.signature.lists]
     if lists:
         raise InputError(
@@ -246,7 +249,7 @@ def _check_breedable(policy: Policy) -> None:
 def _first_valid(
     policy: Policy, draw: Callable[[], _Edit], tries: int, max_nodes: int
 ) -> tuple[Policy, _Edit | None, int]:
-    """Return the first valid mutant, or the parent if all tries fail."""
+    """Return the first valid child, its edit and the number of tries; else the parent."""
     size = len(reachable(policy.root))
     for spent in range(1, tries + 1):
         try:
@@ -259,7 +262,7 @@ def _first_valid(
                 values=edit.values,
             )
         except (_NoSiteError, PolicyError):
-            # The checker decides on types of names under let, closed vocabularies and limits.
+            # The checker rejects wrong types of names under let, words outside a vocabulary, and exceeded limits.
             continue
         grown_to = len(reachable(child.root))
         if (grown_to <= max_nodes or grown_to < size) and child.meaning_hash != policy.meaning_hash:
@@ -267,7 +270,7 @@ def _first_valid(
     return policy, None, tries
 
 
-# The operators. Each returns a candidate, or raises _NoSiteError.
+# The mutations. Each returns an edit, or raises _NoSiteError.
 
 
 def _perturb_constant(parent: _Parent) -> _Edit:
@@ -278,7 +281,7 @@ def _perturb_constant(parent: _Parent) -> _Edit:
 
 
 def _perturb_parameter(parent: _Parent) -> _Edit:
-    """Perturb the value of a random parameter within its bounds."""
+    """Perturb the value of a random parameter within the bounds of the parameter."""
     param = parent.pick(parent.policy.params.values())
     if param.value == 0.0:
         moved = parent.scale * float(parent.rng.standard_normal())
@@ -294,13 +297,13 @@ def _perturb_parameter(parent: _Parent) -> _Edit:
 
 
 def _replace_leaf(parent: _Parent) -> _Edit:
-    """Replace a random leaf of the expression by another one."""
+    """Replace a random name or literal by another name or literal of the same type."""
     tree = parent.pick(tree for tree in parent.trees if not parent.sites[tree.span].form.items)
     return parent.put("leaf", tree, leaf(tree.type, parent.scope(tree), parent.rng))
 
 
 def _replace_operator(parent: _Parent) -> _Edit:
-    """Replace an operator by another one of its group."""
+    """Replace the operator of a random call by another of the same group."""
     tree = parent.pick(tree for tree in parent.trees if _swappable(parent.call(tree)))
     form = parent.sites[tree.span].form
     head = form.items[0]
@@ -309,16 +312,16 @@ def _replace_operator(parent: _Parent) -> _Edit:
 
 
 def _grow(parent: _Parent) -> _Edit:
-    """Replace a subtree by a random one."""
+    """Replace a random subtree by a random expression of the same type."""
     tree = parent.pick(parent.trees)
     return parent.put("grow", tree, grow(tree.type, 2, parent.scope(tree), parent.rng))
 
 
 def _wrap(parent: _Parent) -> _Edit:
-    """Wrap a subtree in an operation."""
+    """Wrap a random subtree in an operation that returns the same type."""
     tree = parent.pick(tree for tree in parent.trees if not tree.source.startswith("'"))
     scope = parent.scope(tree)
-    # A form ends before a trailing comment, so a comment cannot hide the text after it.
+    # The text of a form ends before a trailing comment, so that a comment cannot hide the text after it.
     choice = "(if {test} {it} {other})"
     shapes = {
         "num": (
@@ -341,7 +344,7 @@ def _wrap(parent: _Parent) -> _Edit:
 
 
 def _hoist(parent: _Parent) -> _Edit:
-    """Replace a random subtree by one of its own subtrees of the same type."""
+    """Replace a random call by one of its own subtrees of the same type."""
     tree = parent.pick(tree for tree in parent.trees if parent.call(tree) is not None)
     depth = len(tree.path)
     below = [
@@ -354,7 +357,7 @@ def _hoist(parent: _Parent) -> _Edit:
 
 
 def _swap(parent: _Parent) -> _Edit:
-    """Swap two arguments of a call."""
+    """Swap two arguments of the same type in a random call."""
     tree = parent.pick(parent.trees)
     if not tree.path:
         raise _NoSiteError
@@ -368,7 +371,7 @@ def _swap(parent: _Parent) -> _Edit:
 
 
 def _drop(parent: _Parent) -> _Edit:
-    """Drop a term of a sum, product or condition."""
+    """Drop a term of a random sum, product, minimum, maximum or condition."""
     chains = [
         t
         for t in parent.trees
@@ -394,16 +397,17 @@ MUTATIONS: Mapping[str, Callable[[_Parent], _Edit]] = {
     "swap": _swap,
     "drop": _drop,
 }
-"""The kinds of mutation, by name.
+"""The kinds of mutation by name, with the function of each.
 
-A literal or the value of a parameter is perturbed; a leaf, an operator or a subtree is replaced; a subtree is wrapped,
-or replaced by a part of it; two arguments are swapped; a term is dropped.
+"constant" and "parameter" perturb a value. "leaf", "operator" and "grow" replace a name or literal,
+an operator, or a subtree. "wrap" puts an operation around a subtree, and "hoist" replaces a call by
+a subtree of the call. "swap" swaps two arguments, and "drop" drops a term.
 """
 
 
 def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
-    """Replace a random subtree by a subtree of the donor policy."""
-    # A name must mean the same in both policies: shadowed features and different helpers rule a graft out.
+    """Replace a random subtree by a random subtree of the donor policy."""
+    # A name must mean the same in both policies. Shadowed features and helpers that differ exclude a subtree.
     graft: Subtree = donor.pick(donor.trees)
     target: Subtree = parent.pick(t for t in parent.trees if t.type == graft.type)
     text = _add_bindings(donor.policy, graft)
@@ -430,13 +434,13 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
 
 
 def _is_shadowed(name: str, env: Env) -> bool:
-    """Return whether ``let`` shadows a feature."""
+    """Return whether ``let`` binds the name of a feature to another value."""
     bound = env.get(name)
     return isinstance(bound, Node) and not (bound.op == "input" and bound.value == name)
 
 
 def _add_bindings(policy: Policy, tree: Subtree) -> str:
-    """Return the text of a subtree with the ``let`` bindings that it needs."""
+    """Return the text of a subtree with the ``let`` bindings that the subtree needs."""
     source = policy.source
     needed = set(symbols_of(tree.source))
     bindings: list[str] = []
@@ -449,7 +453,7 @@ def _add_bindings(policy: Policy, tree: Subtree) -> str:
 
 
 def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
-    """Return the bindings in force at a path, outermost first."""
+    """Return the ``let`` bindings in force at a path, outermost first."""
     bindings: list[tuple[Form, Form]] = []
     for depth in range(len(path)):
         form = form_at(policy, path[:depth])
@@ -465,7 +469,7 @@ def _find_bindings(policy: Policy, path: Path) -> list[tuple[Form, Form]]:
 
 
 def _swappable(form: Form | None) -> tuple[str, ...]:
-    """Return the operators with the same arguments as the operator of a call."""
+    """Return the operators that may replace the operator of a call; empty for none."""
     if form is None:
         return ()
     operator = ALIASES.get(form.head, form.head)
@@ -473,7 +477,10 @@ def _swappable(form: Form | None) -> tuple[str, ...]:
 
 
 def _perturb(value: float, parent: _Parent) -> str:
-    """Return a number times a log-normal factor, with four digits if they make a difference."""
+    """Return a number times a log-normal factor as text.
+
+    The factor is rounded to four digits, unless rounding returns the same number.
+    """
     moved = value * math.exp(parent.scale * float(parent.rng.standard_normal()))
     if not math.isfinite(moved):
         raise _NoSiteError
@@ -482,6 +489,6 @@ def _perturb(value: float, parent: _Parent) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one line of at most 60 characters."""
+    """Return a text in one line, cut to 60 characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= 60 else f"{flat[:57]}..."

@@ -1,4 +1,4 @@
-"""Random expressions of a type, over the names that are in scope."""
+"""Draw random expressions of a given type over the names in scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memlab.kernel.language.checker import Env
 from memlab.kernel.language.graph import Node
 from memlab.kernel.language.reader import quoted
 
-# Operators to draw from, by the type of their arguments and result.
+# The operators that random expressions use: of two numbers, of a number, of a pool, and of a comparison.
 _BINARY = ("+", "-", "*", "/", "min", "max")
 _UNARY = ("sqrt", "tanh", "abs", "sigmoid")
 _AGGREGATES = ("min-max", "slate-rank", "slate-mean")
@@ -20,9 +20,9 @@ _TESTS = ("<", "<=", ">", ">=")
 
 
 class Scope(NamedTuple):
-    """The names in scope: features and local bindings.
+    """The names in scope at a place of a policy: features and local bindings.
 
-    ``tail`` is whether the expression is the policy's result.
+    ``tail`` is whether the expression there is the policy's result.
     """
 
     signature: Signature
@@ -30,7 +30,7 @@ class Scope(NamedTuple):
     tail: bool = False
 
     def names(self, type: str) -> list[str]:
-        """Return the visible features and local names of a type."""
+        """Return the features and local names of a type that can be used."""
         features = [item.name for item in self.signature.inputs.values() if item.type == type]
         free = [name for name in features if name not in self.env or self._is_input(name)]
         local = [
@@ -41,7 +41,7 @@ class Scope(NamedTuple):
         return [*free, *local]
 
     def sets(self) -> list[str]:
-        """Return the set features that are not shadowed."""
+        """Return the set features that no local name shadows."""
         shadowed = [name for name, value in self.env.items() if isinstance(value, Node)]
         return [
             item.name
@@ -50,18 +50,21 @@ class Scope(NamedTuple):
         ]
 
     def _is_input(self, name: str) -> bool:
-        """Return whether a name is bound to the feature of that name."""
+        """Return whether a name still refers to the feature of that name."""
         bound = self.env[name]
         return isinstance(bound, Node) and bound.op == "input" and bound.value == name
 
 
 def constant(rng: np.random.Generator) -> str:
-    """Return a random positive number around 1: log-normal, three digits."""
+    """Return a random positive number with three digits, log-normal around 1."""
     return f"{math.exp(float(rng.standard_normal())):.3g}"
 
 
 def leaf(type: str | None, scope: Scope, rng: np.random.Generator) -> str:
-    """Draw a random name or literal, or a comparison if no boolean name exists."""
+    """Return a random name or literal of a type.
+
+    For a boolean type without names, return a comparison.
+    """
     names = scope.names(str(type))
     if type == "num":
         return _choose(names, rng) if names and rng.random() < 0.75 else constant(rng)
@@ -74,7 +77,7 @@ def leaf(type: str | None, scope: Scope, rng: np.random.Generator) -> str:
 
 
 def grow(type: str | None, depth: int, scope: Scope, rng: np.random.Generator) -> str:
-    """Return a random expression of at most ``depth`` nested operations."""
+    """Return a random expression of a type with at most ``depth`` nested operations."""
     if depth == 0 or rng.random() < 0.15:
         return leaf(type, scope, rng)
     inner = scope._replace(tail=False)
@@ -91,7 +94,7 @@ def grow(type: str | None, depth: int, scope: Scope, rng: np.random.Generator) -
 
 
 def _grow_number(depth: int, scope: Scope, rng: np.random.Generator) -> str:
-    """Return a random numeric operation."""
+    """Return a random operation that returns a number."""
     sets, kind = scope.sets(), rng.random()
     if kind < 0.1 and sets:
         return f"(size {_choose(sets, rng)})"
@@ -106,7 +109,7 @@ def _grow_number(depth: int, scope: Scope, rng: np.random.Generator) -> str:
 
 
 def _grow_bool(depth: int, scope: Scope, rng: np.random.Generator) -> str:
-    """Return a random boolean operation."""
+    """Return a random operation that returns a boolean."""
     kind = rng.random()
     if kind < 0.2:
         return f"(not {grow('bool', depth - 1, scope, rng)})"
@@ -125,15 +128,15 @@ def _grow_bool(depth: int, scope: Scope, rng: np.random.Generator) -> str:
 
 
 def _grow_comparison(scope: Scope, rng: np.random.Generator) -> str:
-    """Return a random comparison with a constant."""
+    """Return a random comparison of a number with a constant."""
     return f"({_choose(_TESTS, rng)} {leaf('num', scope, rng)} {constant(rng)})"
 
 
 def _list_words(scope: Scope) -> list[str]:
-    """Return the values of all string features; ``[""]`` if there are none."""
+    """Return the words of all string features; ``[""]`` if there are none."""
     return [word for item in scope.signature.inputs.values() for word in item.words] or [""]
 
 
 def _choose(options: tuple[str, ...] | list[str], rng: np.random.Generator) -> str:
-    """Return a random option."""
+    """Return a random option of a nonempty list."""
     return options[int(rng.integers(len(options)))]

@@ -1,4 +1,4 @@
-"""Example data of a small log.
+"""Paths of example data: a small log and a conversation.
 
     slates = memlab.Slates.from_wide(pl.read_parquet(memlab.examples.LOG), decision="query_id",
     item="memory_id", ...)
@@ -16,7 +16,10 @@ from pathlib import Path
 __all__ = ["CONVERSATION", "LOG"]
 
 CONVERSATION = Path(__file__).parent / "conversation.json"
-"""171 turns in LoCoMo's format, with 39 questions and the turns that answer them; written for memlab."""
+"""The path of a conversation in LoCoMo's format, a JSON file.
+
+It was written for memlab, and has 171 turns and 39 questions with their evidence.
+"""
 
 LOG = Path(__file__).parent / "log.parquet"
 """The path of the example log, a Parquet file."""

@@ -1,4 +1,4 @@
-"""Labs compared over time: size, share of junk, and outdated results."""
+"""Compare labs over time: size, share of junk, outdated results, retained value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Comparison", "compare", "figure"]
 
 Rows = NDArray[np.int64]
 
-# Types are fixed, because a column may be null at all instants.
+# The types are fixed, because a column may be null at all instants.
 _SCHEMA: dict[str, Any] = {
     "lab": pl.String,
     "at": pl.Datetime("us", "UTC"),
@@ -52,22 +52,24 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Comparison(Displayed):
-    """Labs over time; the result of ``memlab.compare``.
+    """The development of two or more labs over time; the result of ``memlab.compare``.
 
     Parameters
     ----------
     labs
         The names of the labs.
     packs, pack_hashes
-        The packs of the labs.
+        The names and hashes of the labs' packs.
     junk_below
         The retention below which a memory without a success is junk.
     frame
-        A row for each lab and instant. ``memories`` and ``edges`` are numbers, ``live`` that of
-        recallable memories, and ``junk`` their share of junk. ``shown`` counts the memories shown
-        since the previous instant; ``stale`` and ``failed`` are the shares of them that were
-        outdated, or failed by feedback. ``retained`` is the mean retention of memories that are
-        successes at the end; 0 if one is no longer live. Null if there are none.
+        A row for each lab and instant. ``memories`` and ``edges`` are counts, ``live`` counts the
+        recallable memories, and ``junk`` is the share of junk among them. ``shown`` counts the
+        memories that recalls showed since the previous instant. ``stale`` is the share of these
+        memories that were outdated. ``failed`` is the share of judged memories whose feedback was
+        fail. ``retained`` is the mean retention of memories that are successes at the end; a memory
+        that is no longer recallable counts as 0. A share or mean is null if there is nothing to
+        count.
 
     Examples
     --------
@@ -98,7 +100,7 @@ class Comparison(Displayed):
         Parameters
         ----------
         axes
-            Four axes to draw on; a new figure by default.
+            Four matplotlib axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -123,14 +125,14 @@ def compare(
 ) -> Comparison:
     """Compare the development of two or more labs.
 
-    Each lab is rebuilt once from its beginning.
+    The history of each lab is rebuilt once from its beginning.
 
     Parameters
     ----------
     a, b, *others
-        Labs or replays.
+        The labs, or replays of labs.
     names
-        A name for each lab; their packs by default.
+        A name for each lab; by default the names of their packs.
     points
         The number of instants, 2 to 10,000, evenly spaced from the first event of any lab to the
         last.
@@ -140,7 +142,7 @@ def compare(
     Returns
     -------
     Comparison
-        The labs over time.
+        The labs at each instant.
 
     Raises
     ------
@@ -162,7 +164,7 @@ def compare(
         raise InputError(f"There are {len(labs)} labs. Pass as many names, all different.")
     packs = [lab.policies.pack for lab in labs]
     labels = names or _name_labs([pack.name for pack in packs])
-    # Events before the first memory, such as the choice of a pack, would add empty instants.
+    # Events before the first memory, such as the choice of a pack, would add instants with nothing to show.
     instants = [
         [
             event.at
@@ -172,7 +174,9 @@ def compare(
     ]
     if not all(instants):
         raise InputError(
-            "One of the labs has no memories, recalls or feedback, so there is nothing to compare."
+            "One of the labs has no memories, recalls or feedback, so there is nothing to compare. Pass labs that have "
+            "been "
+            "used."
         )
     first, last = min(map(min, instants)), max(map(max, instants))
     at = np.linspace(first, last, points).round().astype(np.int64)
@@ -191,7 +195,7 @@ def compare(
 
 
 class _Course:
-    """One lab, rebuilt event by event."""
+    """A lab whose events are applied one by one, with counts since the last instant."""
 
     def __init__(self, lab: Lab, pack: Pack, junk_below: float) -> None:
         self._journal, self._pack, self._junk_below = lab.io.store.journal, pack, junk_below
@@ -211,7 +215,7 @@ class _Course:
             yield self._row(instant)
 
     def _apply_event(self, event: Event) -> None:
-        """Count an event's shown and judged memories, and apply it to the state."""
+        """Count the memories that an event shows or judges, and apply the event."""
         state = self._state
         if event.kind == "recall":
             rows = np.asarray(event.body["ids"], dtype=np.int64) - 1
@@ -225,7 +229,7 @@ class _Course:
         state.fold([event], self._journal)
 
     def _row(self, instant: Micros) -> tuple[object, ...]:
-        """Return the row of an instant, and reset the counts."""
+        """Return the frame's row of an instant, and reset the counts."""
         state = self._state
         live = _find_live(state)
         retention = self._retention(live, instant)
@@ -248,22 +252,23 @@ class _Course:
         return row
 
     def _retention(self, rows: Rows, instant: Micros) -> NDArray[np.float64]:
-        """Return the retention of memories under the lab's policy, clipped to 0..1."""
+        """Return the retention of memories under the lab's pack, clipped to 0..1."""
         retention = Moment(self._state, self._pack, rows, instant)["retention"]
         return np.clip(np.nan_to_num(np.asarray(retention, dtype=np.float64), nan=1.0), 0.0, 1.0)
 
 
 def _find_live(state: State) -> Rows:
-    """Return the rows of recallable memories."""
+    """Return the row numbers of recallable memories."""
     status = state.names["status"]
     wanted = [status.code(word) for word in RECALLABLE]
     return np.flatnonzero(np.isin(status.codes, wanted))
 
 
 def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray[np.bool_]:
-    """Return a mask of outdated memories.
+    """Return whether each memory is outdated.
 
-    They are not recallable, no longer valid, or have a newer value.
+    A memory is outdated if it is not recallable, is no longer valid, or states a single-valued
+    property of which a later memory states another value.
     """
     if not len(rows):
         return np.zeros(0, dtype=np.bool_)
@@ -286,7 +291,7 @@ def _find_stale(state: State, rows: Rows, now: Micros, declared: str) -> NDArray
 
 
 def _name_labs(names: list[str]) -> tuple[str, ...]:
-    """Return a distinct name for each lab, numbering labs of the same pack."""
+    """Return a distinct name for each lab; labs of the same pack are numbered."""
     return tuple(
         name if names.count(name) == 1 else f"{name} ({names[:index].count(name) + 1})"
         for index, name in enumerate(names)
@@ -296,17 +301,21 @@ def _name_labs(names: list[str]) -> tuple[str, ...]:
 # The figure of a comparison.
 
 
-# Columns of the frame, with titles and units for readers.
+# The panels: a column of the frame, its title, and the unit of its axis.
 _PANELS = (
     ("live", "Memories in use", "memories"),
     ("junk", "Decayed and never useful", "share of those in use"),
     ("stale", "Out of date when shown", "share of what was shown"),
     ("retained", "Retention of useful memories", "mean retention"),
 )
-# Lengths of dashes and gaps in points.
+# The lengths of dashes and gaps, in points.
 _DASHES = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5), (3, 2.5), (6, 1.2, 1.2, 1.2, 1.2, 1.2))
 _STYLES = ("-", *((0, dashes) for dashes in _DASHES))
-"""Line styles, so that a line is visible through the gaps of another: several labs are often at 0 together."""
+"""The line styles of labs.
+
+They differ, so that a line is visible through the gaps of another: several labs are often at 0
+together.
+"""
 
 
 def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None) -> Figure:
@@ -345,7 +354,7 @@ def figure(labs: Sequence[str], frame: pl.DataFrame, axes: Sequence[Axes] | None
                     ha="center",
                     color=GREY,
                 )
-        # In a figure of our own, upper panels share the axis of the lower ones.
+        # In a figure of our own, the upper panels share the time axis of the lower panels.
         for panel in panels[2:] if axes is None else panels:
             locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call]
             panel.xaxis.set_major_locator(locator)

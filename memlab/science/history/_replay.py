@@ -1,9 +1,9 @@
-"""A replay: the inputs of a lab at their times, under another pack.
+"""Replay the inputs of a lab at their times, under another pack.
 
-Inputs are the actions of a person or an agent: memories, recalls, feedback, edges and corrections
-by hand. The decisions of the lab's own pack (links, merged duplicates, labels, promotions,
-deletions) are left out and made again. Time is simulated: a year takes as long as its events, and
-upkeep runs when it is due in that time.
+Inputs are the actions of a person or an agent: memories, recalls, feedback, edges and manual
+corrections. The decisions of the lab's own pack (links, merged duplicates, labels, promotions,
+deletions) are left out, and the other pack decides again. Time is simulated: the replay of a year
+takes as long as its events, and upkeep runs when it is due in that time.
 """
 
 from __future__ import annotations
@@ -35,29 +35,34 @@ from memlab.subjects.opening import open_lab
 __all__ = ["Replay", "replay"]
 
 _MIN_DAYS = 1 / 24
-"""The minimum interval of upkeep: an hour, because more often changes no decision and takes long."""
+"""The minimum interval of upkeep: an hour. More frequent upkeep changes no decision and takes long."""
 _MAX_PASSES = 400
-"""The maximum number of upkeep passes between two events; in a longer gap they are evenly spaced."""
+"""The maximum number of upkeep passes between two events.
+
+In a longer gap, this number of passes is evenly spaced.
+"""
 
 
 @dataclass(frozen=True)
 class Replay(Displayed):
-    """A replayed lab, and what became of its inputs; the result of ``memlab.replay``.
+    """A replayed lab, and which inputs were applied; the result of ``memlab.replay``.
 
     Parameters
     ----------
     lab
         The new lab.
     pack, pack_hash
-        Its pack.
+        The name and the hash of the pack of the new lab.
     seed
-        The seed of its exploration.
+        The seed of exploration in the new lab.
     every_days
         The interval of upkeep in simulated days.
     frame
-        A row for each kind of input: kind, inputs, applied, left_out, and why some were left out.
+        A row for each kind of input, with the number of ``inputs``, of ``applied`` and of
+        ``left_out`` ones, and the reasons in ``why``.
     ids
-        The memory of the new lab for each memory of the old one, or null: memory_id, replayed_id.
+        A row for each memory of the old lab: ``memory_id``, and ``replayed_id`` in the new lab, or
+        null.
 
     Examples
     --------
@@ -107,24 +112,24 @@ def replay(
     path
         A folder for the new lab; in memory by default.
     every_days
-        The interval of upkeep (``lab.upkeep.maintain``) in simulated days; 0 for none, else at
-        least one hour.
+        The interval of upkeep (``lab.upkeep.maintain``) in simulated days: 0 for no upkeep,
+        otherwise at least one hour.
     upto
-        The number of the last event to replay; all by default.
+        The number of the last event to replay; all events by default.
     seed
-        The seed of exploration; that of the old lab by default.
+        The seed of exploration; by default that of the old lab.
     progress
         Whether to show a progress bar.
 
     Returns
     -------
     Replay
-        The new lab, and what became of the inputs.
+        The new lab, with the inputs that were applied and left out.
 
     Raises
     ------
     InputError
-        If the path exists, or ``every_days`` is too small.
+        If a lab or file exists at ``path``, or ``every_days`` is too small.
     UnknownName, PolicyError
         If the pack does not exist or is invalid.
 
@@ -146,7 +151,7 @@ def replay(
     """
     if 0 < every_days < _MIN_DAYS:
         raise InputError(
-            f"every_days is 0 or at least an hour ({_MIN_DAYS:.4f} days), not {every_days!r}."
+            f"every_days must be 0 or at least an hour ({_MIN_DAYS:.4f} days), not {every_days!r}."
         )
     if path is not None and Path(path).expanduser().exists():
         raise InputError(f"{path} exists, and a replay needs a new lab. Pass another path.")
@@ -173,14 +178,14 @@ def replay(
 
 
 def _grant_consent(lab: Lab, fresh: Lab) -> None:
-    """Grant consent in the new lab for the projects of the old one, if the pack needs it."""
+    """Grant consent for all projects of the old lab, if the new lab's pack needs it."""
     if fresh.policies.pack.settings["consent"] == "needed":
         for project in (None, *lab.memories["project"].drop_nulls().unique(maintain_order=True)):
             fresh.agents.switch_on(project, reason="a replay of what was remembered", by="replay")
 
 
 class _Player:
-    """The replay of events, one at a time, with the new memory and recall of each old one."""
+    """A replay of events one by one, which maps old memories and recalls to new ones."""
 
     def __init__(self, old: Lab, new: Lab, clock: ManualClock, every: Micros) -> None:
         self._old, self._new, self._clock, self._every = old, new, clock, every
@@ -206,7 +211,7 @@ class _Player:
         }
 
     def play(self, event: Event) -> None:
-        """Run upkeep that is due before an event, then apply its input."""
+        """Run the upkeep that is due before an event, then repeat the event's input."""
         self._pass_time(event.at)
         if EVENTS[event.kind].replay == "left-out":
             self._left_out[event.kind, "depends on the state of the old lab"] += 1
@@ -214,7 +219,8 @@ class _Player:
         if handler is None or (event.kind == "link" and event.body.get("by") != "hand"):
             return
         reason = handler(event)
-        # Background linking must finish at this simulated time, or results would depend on the machine.
+        # Background linking must finish at this simulated time. Otherwise results would depend on the speed of the
+        # machine.
         self._new.graph.link_waiting()
         if reason is None:
             self._applied[event.kind] += 1
@@ -222,7 +228,7 @@ class _Player:
             self._left_out[event.kind, reason] += 1
 
     def _pass_time(self, now: Micros) -> None:
-        """Run the upkeep that is due until a time, and set the clock."""
+        """Run the upkeep that is due up to a time, and set the clock to that time."""
         if self._due is None:
             self._due = now + self._every
         interval = max(self._every, (now - self._due) // _MAX_PASSES)
@@ -236,7 +242,7 @@ class _Player:
     # -- handlers of inputs: each returns the reason why the input was left out, or None --------------------------
 
     def _remember(self, event: Event) -> str | None:
-        """Remember the memories of an event, or apply an edit."""
+        """Remember the memories of an event, or repeat the edit that it records."""
         body, count = event.body, event.body.get("count", 0)
         if not count:
             return "nothing was remembered"
@@ -274,7 +280,7 @@ class _Player:
         return None if present else "purged since"
 
     def _switch(self, event: Event) -> str | None:
-        """Switch memory of a project on or off."""
+        """Switch the memory of a project on or off."""
         agents, body = self._new.agents, event.body
         (agents.switch_on if body["on"] else agents.switch_off)(
             body["project"], reason=body["reason"]
@@ -282,7 +288,7 @@ class _Player:
         return None
 
     def _edit(self, id: int, before: int, text: str, fields: dict[str, Any]) -> str | None:
-        """Repeat an edit of a memory."""
+        """Repeat the edit of a memory; return the reason if it was left out."""
         self._ids[id] = None
         memory = self._ids.get(before)
         if memory is None or not text:
@@ -295,7 +301,7 @@ class _Player:
         return None
 
     def _recall(self, event: Event) -> str | None:
-        """Repeat a recall or a request for context."""
+        """Repeat a recall or a request for context; return the reason if it was left out."""
         slate = self._slates.find(event.seq)
         if slate is None:
             return "no slate was logged"
@@ -325,7 +331,7 @@ class _Player:
         return None
 
     def _feedback(self, event: Event) -> str | None:
-        """Repeat feedback on a memory that the new lab shows too."""
+        """Repeat feedback on a memory, if the new lab shows the memory too."""
         body = event.body
         memory = self._ids.get(body["memory"])
         if memory is None:
@@ -348,7 +354,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Repeat a verdict of an agent on a recall."""
+        """Repeat an agent's verdict on the results of a recall, for those that are shown."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -368,7 +374,7 @@ class _Player:
         return None
 
     def _link(self, event: Event) -> str | None:
-        """Repeat edges that a person added."""
+        """Repeat the edges that a person added, and the edge weights that a person set."""
         edges, reason = event.body.get("edges"), self._set_weights(event.body.get("strengthen"))
         if edges is None:
             return reason
@@ -388,7 +394,7 @@ class _Player:
         return reason
 
     def _set_weights(self, strengthened: dict[str, Any] | None) -> str | None:
-        """Repeat edge weights that a person set."""
+        """Repeat the edge weights that a person set; return a reason if one was left out."""
         if strengthened is None:
             return None
         edges, reason = self._old.io.store.state.edges, None
@@ -412,7 +418,7 @@ class _Player:
         return reason
 
     def _describe_tag(self, event: Event) -> str | None:
-        """Repeat the description of a tag."""
+        """Repeat the description of a tag, if a memory has the tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
@@ -420,7 +426,7 @@ class _Player:
         return None
 
     def _set_fields(self, event: Event) -> str | None:
-        """Repeat field changes that a person made."""
+        """Repeat the field changes that a person made to memories of the new lab."""
         parts = []
         for part in event.body.get("set", ()):
             ids = [self._ids.get(id) for id in part["ids"]]
@@ -446,7 +452,11 @@ class _Player:
         return None
 
     def _applies(self, id: int, columns: dict[str, Any]) -> bool:
-        """Return whether the new lab still needs a change of status."""
+        """Return whether a change of fields still changes a memory of the new lab.
+
+        A change of status does not, if the memory has the status, or is recallable exactly if the
+        status is.
+        """
         status = columns.get("status")
         if not isinstance(status, str):
             return True
@@ -456,7 +466,7 @@ class _Player:
     # -- results ---------------------------------------------------------------------------------------------------
 
     def summary(self) -> pl.DataFrame:
-        """Return a table of the replayed inputs, one row per kind."""
+        """Return a table of the replayed inputs, one row for each kind."""
         kinds = sorted({*self._applied, *(kind for kind, _ in self._left_out)})
         rows = []
         for kind in kinds:
@@ -474,7 +484,7 @@ class _Player:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def pairs(self) -> pl.DataFrame:
-        """Return the new id of each memory."""
+        """Return a table of the old and new id of each memory."""
         pairs = list(self._ids.items())
         return pl.DataFrame(
             pairs, schema={"memory_id": pl.Int64, "replayed_id": pl.Int64}, orient="row"
@@ -482,19 +492,22 @@ class _Player:
 
 
 class _Slates:
-    """The slates of a lab by decision, which must be requested in ascending order."""
+    """The slates of a lab by decision.
+
+    Decisions must be requested in ascending order.
+    """
 
     def __init__(self, lab: Lab) -> None:
         self._remaining: Iterator[Slate] = read_slates(lab.io.store.journal)
         self._next: Slate | None = next(self._remaining, None)
 
     def find(self, decision: int) -> Slate | None:
-        """Return the slate of a decision; None if there is none."""
+        """Return the slate of a decision; None if the decision has no slate."""
         while self._next is not None and self._next.decision < decision:
             self._next = next(self._remaining, None)
         return None if self._next is None or self._next.decision != decision else self._next
 
 
 def expand_column(values: Any, count: int) -> list[Any]:
-    """Repeat a scalar to ``count`` values; return a list unchanged."""
+    """Return a list of ``count`` values: a scalar is repeated, a list is unchanged."""
     return values if isinstance(values, list) else [values] * count

@@ -1,4 +1,4 @@
-"""Simulated agents with a ground truth: worlds, runs and true values.
+"""Simulated users with a ground truth: worlds, runs and true values of policies.
 
 The ground truth never reads a feature of a policy. The usefulness of a memory follows from the
 facts of the world and their times; policies see texts, times, metadata and logged feedback.
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 _REMOVED = {"SPARSE": "a pack of your own that inherits memlab, with (setting probe-rate 0.02)"}
-"""Removed public names and their replacements."""
+"""Removed public names, with what to use instead."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The events of a simulated run with their ground truth; no other module defines it."""
+"""The events of a simulated run, which contain the ground truth."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class MessageEvent:
     at
         The time, in microseconds since 1970 (UTC).
     ref
-        The name of the message in the ground truth; policies learn nothing from it.
+        The name of the message in the ground truth. Policies cannot read it.
     text
         The words of the message.
     kind
         The kind of memory.
     project, session, speaker
-        The metadata of the memory; None if there is none.
+        The project, session and speaker of the memory; None if there is none.
     importance
         The importance, 0 to 1.
     tags
@@ -90,7 +90,7 @@ class MessageEvent:
 @checked
 @dataclass(frozen=True, slots=True)
 class QuestionEvent:
-    """A query with its ground truth.
+    """A query with its ground truth: the utility of each memory for the query.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ class QuestionEvent:
     text
         The words of the query.
     project
-        The project of the recall; None for all.
+        The project of the recall; None for all projects.
     useful
-        The utility (0 to 1) of memories by ``ref``.
+        The utility, 0 to 1, of the memories that help, by ``ref``.
     otherwise
         The utility of all other memories.
 
@@ -130,14 +130,14 @@ class User:
     """The feedback of the user of a simulated run.
 
     Each memory shown gets feedback with probability ``answers``, independent of rank, score and
-    pack. A memory of utility u is called a success with probability u, up to errors.
+    pack. A memory of utility u is judged a success with probability u, unless the user errs.
 
     Parameters
     ----------
     answers
         The probability of feedback on a memory, 0 to 1.
     errors
-        The probability of the wrong judgement, 0 to .5.
+        The probability that a judgement is the opposite of the right one, 0 to .5.
     delay_hours
         The mean of the exponential delay of feedback, in hours.
 
@@ -209,9 +209,9 @@ class Reactions:
     Parameters
     ----------
     answered
-        Whether there is feedback.
+        Whether the user gives feedback on the memory.
     success
-        Whether the feedback says success.
+        Whether the feedback on the memory is a success.
     delay
         The delay of the feedback, in microseconds.
     """
@@ -224,8 +224,8 @@ class Reactions:
 class Script(Protocol):
     """The events of a simulated run: a ``World`` or a ``Transcript``.
 
-    ``packs`` are the packs that log, each with the day from which it is live; the first event is
-    on day 0.
+    ``packs`` are the packs that log, each with the day from which it is live. The first event is on
+    day 0.
     """
 
     @property
@@ -242,7 +242,7 @@ class Script(Protocol):
 
     @property
     def packs(self) -> Sequence[tuple[int, str]]:
-        """The packs used for logging, each with its first day."""
+        """The packs that log, each with the day from which it is live."""
 
     def events(self) -> tuple[Event, ...]:
         """Return the events in order of time.
@@ -255,7 +255,7 @@ class Script(Protocol):
 
 
 def generator(seed: int, concern: str) -> np.random.Generator:
-    """Return a random generator that is independent for each purpose."""
+    """Return a random generator that is independent for each seed and purpose."""
     source = np.random.SeedSequence([seed, zlib.crc32(concern.encode())])
     return np.random.Generator(np.random.Philox(source))
 
@@ -263,7 +263,7 @@ def generator(seed: int, concern: str) -> np.random.Generator:
 def utilities(question: QuestionEvent, index: Mapping[str, int], count: int) -> NDArray[np.float64]:
     """Return the utility of each of ``count`` memories for a question.
 
-    ``index`` has the position of each ref.
+    ``index`` has the position of each memory by its ref.
     """
     values = np.full(count, question.otherwise)
     for ref, utility in question.useful.items():
@@ -271,22 +271,22 @@ def utilities(question: QuestionEvent, index: Mapping[str, int], count: int) -> 
     return values
 
 
-# Real conversations as a script: labelled evidence gives the utility of memories.
+# Real conversations can be a script: labelled evidence gives the utility of memories.
 
 
 @checked
 @dataclass(frozen=True)
 class Transcript:
-    """A script of real conversations: turns, questions and the evidence as utility.
+    """A script made from labelled conversations; evidence is useful for its question.
 
     Parameters
     ----------
     name
         The name of the script.
     script
-        The events in order of time.
+        The turns and questions, in order of time.
     unjudged
-        The number of questions left out because they have no known evidence.
+        The number of questions that were left out because they have no known evidence.
     seed
         The seed of all random draws.
     user
@@ -313,7 +313,7 @@ class Transcript:
         Returns
         -------
         tuple
-            The events.
+            The turns and questions.
         """
         return self.script
 
@@ -331,26 +331,25 @@ def from_conversations(
 ) -> Transcript:
     """Build a script from labelled conversations.
 
-    Conversations are plain data by name.
-
-    The name of a conversation is its project.
+    Turns and questions are mappings by the name of their conversation, which is also the project of
+    the turns.
 
     Parameters
     ----------
     turns
-        The turns of each conversation: mappings with ``text``, ``at`` and ``ref``, and optionally
-        kind, speaker, session and importance.
+        The turns of each conversation. A turn is a mapping with ``text``, ``at`` and ``ref``, and
+        optionally ``kind``, ``speaker``, ``session`` and ``importance``.
     questions
-        The questions of each conversation: mappings with ``text``, ``evidence`` (refs of turns)
-        and optionally ``at``. By default, questions come every hour, from one day after the last
-        turn.
+        The questions of each conversation. A question is a mapping with ``text``, ``evidence``
+        (refs of turns) and optionally ``at``. By default, questions come every hour, from one day
+        after the last turn.
     name
         The name of the script.
     seed
         The seed of all random draws.
     fractional
-        Whether each turn of evidence has its share of 1 as utility, so that a value is the
-        fractional recall. By default each has the utility 1.
+        Whether the utility of 1 is divided among the turns of evidence, so that a value is the
+        fractional recall. By default each turn of evidence has the utility 1.
     user
         The user who judges the memories shown; ``User()`` by default.
     packs
@@ -359,12 +358,12 @@ def from_conversations(
     Returns
     -------
     Transcript
-        The script.
+        The script, with the questions that have evidence.
 
     Raises
     ------
     DatasetError
-        If evidence names a turn that does not exist.
+        If evidence names a turn that does not exist, or questions a conversation without turns.
 
     Examples
     --------
@@ -376,7 +375,7 @@ def from_conversations(
     messages: list[MessageEvent] = []
     drafts: list[tuple[Micros, str, str, dict[str, float]]] = []
     unjudged = 0
-    # Evidence is checked while questions are read: a wrong ref would silently make a question unanswerable.
+    # Evidence is checked while questions are read, because a wrong ref would silently make a question unanswerable.
     for talk, rows in turns.items():
         own = [_turn(talk, row) for row in rows]
         refs = {message.ref for message in own}
@@ -419,7 +418,7 @@ def from_conversations(
 
 
 def _turn(talk: str, row: Mapping[str, Any]) -> MessageEvent:
-    """Convert a conversation's turn to a message event."""
+    """Convert a turn of a conversation to a message event."""
     return MessageEvent(
         at=to_micros(row["at"]),
         ref=f"{talk}/{row['ref']}",

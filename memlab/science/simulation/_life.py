@@ -1,4 +1,4 @@
-"""A simulated run of a world in a lab, fully logged, with the ground truth."""
+"""Simulate a world in a lab, with a complete log and the ground truth."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ Floats = NDArray[np.float64]
 class Life:
     """A finished simulated run: its lab, its log and its ground truth.
 
-    Close it, or use it in a ``with`` statement. It is made by ``live``.
-
-    Close it, or use it in a ``with`` statement.
+    It is made by ``live``. Close it, or use it in a ``with`` statement.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ class Life:
     slates
         The log of the run.
     questions
-        The question of each logged decision.
+        The question of each logged recall, by the id of the recall.
 
     Examples
     --------
@@ -74,7 +72,7 @@ class Life:
     questions: dict[int, QuestionEvent]
     _utilities: Floats
 
-    # Cached: a join over all candidates.
+    # Cached, because it joins all candidates.
     @cached_property
     def worth(self) -> pl.DataFrame:
         """The true ``utility`` and expected ``reward`` of every logged candidate."""
@@ -92,8 +90,8 @@ class Life:
     ) -> float:
         """Return the true value of a policy on the logged recalls.
 
-        The value is the mean over decisions of the summed true rewards, or utilities, of the
-        policy's top ``limit`` memories. A pack that shows fewer has a lower value.
+        The value is the mean over recalls of the summed true rewards, or utilities, of the policy's
+        top ``limit`` memories. A pack that shows fewer memories has a lower value.
 
         Parameters
         ----------
@@ -101,11 +99,10 @@ class Life:
             A pack (name, path, text or object), or a Polars expression over the logged
             candidates.
         of
-            "reward" (expected, as if feedback always came) or "utility".
+            "reward" (the expected reward, as if users always gave feedback) or "utility".
         how
-            "rescore" ranks the logged pool again, "recall" repeats each recall on the earlier
-            state. "auto" re-scores if the log has all features that the pack's recall-score
-            reads.
+            "rescore" ranks the logged pool again; "recall" repeats each recall on the earlier
+            state. "auto" re-scores if the log has all features that the pack's recall-score reads.
 
         Returns
         -------
@@ -115,7 +112,7 @@ class Life:
         Raises
         ------
         InputError
-            If an expression is to be recalled.
+            If ``how`` is "recall" for an expression.
 
         Examples
         --------
@@ -156,7 +153,7 @@ class Life:
         Returns
         -------
         DataFrame
-            ``number``, ``project`` and ``value`` of each question.
+            A row for each question, with ``number``, ``project`` and ``value``.
         """
         results = (
             self.slates.exposures.filter(~pl.col("probe")).select("decision", "memory_id").collect()
@@ -179,14 +176,14 @@ class Life:
     def logged(self) -> pl.DataFrame:
         """Return the mean observed reward of each pack while that pack was active.
 
-        Packs were live at different times and for different questions, so the report is
-        confounded.
+        Packs were live at different times and for different questions, so these figures are
+        confounded: they do not show which pack is better.
 
         Returns
         -------
         DataFrame
-            ``pack``, ``decisions`` and ``value`` (the mean reward of a result times the number of
-            results).
+            A row for each pack, with ``pack``, ``decisions`` and ``value``: the mean reward of a
+            result times the number of results per recall.
         """
         questions = self.slates.decisions.select("decision", "pack", "limit").sort("decision")
         exposed = questions.join(
@@ -205,7 +202,7 @@ class Life:
         )
 
     def close(self) -> None:
-        """Close the lab."""
+        """Close the lab of the run."""
         self.lab.close()
 
     def __enter__(self) -> Life:
@@ -227,11 +224,11 @@ class Life:
     # -- internals --------------------------------------------------------------------------------------------
 
     def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
-        """Return the utility of pairs of decisions and memories."""
+        """Return the utility of each memory for the question of each recall."""
         numbers = np.array(list(self.questions), dtype=np.int64)
         return np.asarray(self._utilities[np.searchsorted(numbers, decisions), memories - 1])
 
-    # Cached: each policy re-scores the same candidates.
+    # Cached, because each policy re-scores the same candidates.
     @cached_property
     def _frame(self) -> pl.DataFrame:
         """The logged candidates with the limit of their recall."""
@@ -240,15 +237,16 @@ class Life:
 
     @cached_property
     def _logging_packs(self) -> tuple[Pack, ...]:
-        """The packs that logged."""
+        """The packs that logged, as objects."""
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
     def _can_rescore(self, pack: Pack) -> bool:
-        """Return whether the log has the features of a pack's recall-score.
+        """Return whether a pack can be re-scored on the log.
 
-        They must be computed as the pack would compute them.
+        The log must have the features of the pack's recall-score, computed as the pack would
+        compute them.
         """
-        # A feature depends on settings and slots, so those must agree with every pack that logged.
+        # A feature depends on settings and slots, so these must be the same in every pack that logged.
         read = pack.policies["recall-score"].inputs
         needed = {name for feature in read for name in FEATURES[feature].depends}
         on_demand = {feature for feature in read if FEATURES[feature].on_demand}
@@ -272,7 +270,7 @@ class Life:
         )
 
     def _rescore(self, policy: Pack | pl.Expr) -> pl.DataFrame:
-        """Rank the logged candidates under a policy, and return the top-k."""
+        """Rank the logged candidates under a policy, and return the top-k of each recall."""
         if isinstance(policy, pl.Expr):
             score = policy.cast(pl.Float64)
             scored = self._frame.select("decision", "memory_id", "limit", score.alias("_score"))
@@ -286,7 +284,10 @@ class Life:
         return best.filter(pl.int_range(pl.len()).over("decision") < pl.col("limit"))
 
     def _repeat_recalls(self, pack: Pack) -> pl.DataFrame:
-        """Repeat each recall on the state before it, and return the results."""
+        """Repeat each recall under a pack, on the state before the recall.
+
+        Returns the memories that each recall shows.
+        """
         decisions = self.slates.decisions.select("decision").sort("decision").collect()["decision"]
         past = Past(self.lab.io.store.journal, Recaller(self.lab.io.embedder))
         results: list[tuple[int, int]] = []
@@ -298,14 +299,14 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return the pack's setting or policy hash of this name."""
+    """Return the pack's policy hash of a slot, or its value of a setting."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 
 def _reward_expression() -> pl.Expr:
-    """Return a Polars expression for the reward of a utility.
+    """Return a Polars expression for the reward of feedback.
 
-    Without a reward, success is 1 and fail is 0.
+    Feedback without a reward counts as 1 for success and 0 for fail.
     """
     return pl.coalesce("reward", (pl.col("outcome") == "success").cast(pl.Float64))
 
@@ -324,23 +325,23 @@ def live(
     """Simulate a world in a lab: messages, recalls and feedback at their times.
 
     Messages, questions and the user's reactions depend on the world alone. Feedback that is due
-    after the last event is missing, so some windows of the log are open. If the pack merged
-    messages into one memory, its utility is the maximum of theirs.
+    after the last event is missing, so the latest recalls of the log lack some feedback. If the
+    pack merged messages into one memory, the memory has the maximum of their utilities.
 
     Parameters
     ----------
     world
         A ``World``, a ``Transcript`` or another script.
     pack
-        The pack that logs all the time; by default the packs of the world, each from its day.
+        The pack that logs all the time. By default the packs of the world log, each from its day.
     challengers
-        Packs to challenge with from the first day on.
+        The packs that challenge the live pack from the first day on.
     path
         A folder for the lab; in memory by default.
     embedder
         The embedder of the lab.
     every_days
-        The interval of upkeep (``lab.upkeep.maintain``) in simulated days; 0 for none.
+        The interval of upkeep (``lab.upkeep.maintain``) in simulated days; 0 for no upkeep.
     progress
         Whether to show a progress bar.
 
@@ -366,7 +367,8 @@ def live(
     messages = [event for event in events if isinstance(event, MessageEvent)]
     if not messages or not any(isinstance(event, QuestionEvent) for event in events):
         raise InputError(
-            f"The world {world.name} has no messages or no questions, so there is nothing to simulate."
+            f"The world {world.name} has no messages or no questions, so there is nothing to simulate. Pass a script "
+            "with both."
         )
     clock = ManualClock(events[0].at)
     lab = open_lab(path, embedder=embedder, clock=clock, seed=world.seed)
@@ -399,11 +401,12 @@ def _run_events(
     every: Micros,
     progress: bool,
 ) -> tuple[dict[int, QuestionEvent], Floats]:
-    """Process the events of the script in order.
+    """Process the events of a script in order of time.
 
-    Returns the question of each decision, and the utility of every memory for it.
+    Returns the question of each logged recall, and the utility of every memory for each of these
+    questions.
     """
-    # Feedback and upkeep are given before each event, in the order of simulated time.
+    # Feedback and upkeep that are due come before each event, in the order of simulated time.
     events = world.events()
     index = {
         event.ref: index
@@ -461,7 +464,7 @@ def _run_events(
 
 
 class _Messages:
-    """The messages so far, and the memory of each message: a pack may merge one into another."""
+    """The messages so far, and the memory of each: a pack may merge several into one."""
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
@@ -482,7 +485,10 @@ class _Messages:
         self.waiting = []
 
     def worth(self, questions: Sequence[QuestionEvent], utilities: Sequence[Floats]) -> Floats:
-        """Return the utility of each memory from those of its messages, f64[questions, memories]."""
+        """Return the utility of each memory for each question, f64[questions, memories].
+
+        A memory has the maximum utility of its messages.
+        """
         table = np.full((len(questions), len(self._lab)), -np.inf)
         standing = np.empty(self._count, dtype=np.int64)
         for memory, messages in self.messages.items():
@@ -494,7 +500,7 @@ class _Messages:
 
 
 class _PendingFeedback:
-    """Feedback that is due later."""
+    """Feedback that the simulated user gives at a later time."""
 
     def __init__(self, lab: Lab, clock: ManualClock) -> None:
         self._lab, self._clock = lab, clock
@@ -502,12 +508,12 @@ class _PendingFeedback:
         self._count = 0
 
     def add(self, at: Micros, hit: Hit, *, success: bool) -> None:
-        """Schedule feedback on a hit."""
+        """Schedule feedback on a hit at a time."""
         self._count += 1
         heapq.heappush(self._heap, (at, self._count, hit, success))
 
     def give(self, until: Micros) -> None:
-        """Give all feedback that is due until a time, in order."""
+        """Give all feedback that is due up to a time, in order of time."""
         while self._heap and self._heap[0][0] <= until:
             at, _, hit, success = heapq.heappop(self._heap)
             self._clock.set(at)

@@ -1,9 +1,9 @@
-"""``memlab.trial``: a simulated run under each pack, each with its own recalls and memory.
+"""``memlab.trial``: simulate the same run under each pack, and compare rewards.
 
-A log shows how other packs would have done on its recalls: one step. A pack whose memory changes
-by use continues with the memories that it showed, and its value may rise or fall. A trial
-measures this: the same messages and questions, at the same times, in a separate lab for each
-pack.
+A log shows how other packs would have done on its recalls, one step at a time. A pack whose
+memories change by use goes on with the memories that it showed, so its value may rise or fall over
+time. A trial measures this. It simulates the same messages and questions, at the same times, in a
+separate lab for each pack.
 """
 
 from __future__ import annotations
@@ -41,16 +41,19 @@ __all__ = ["Trial", "trial"]
 
 Floats = NDArray[np.float64]
 _SEEDS = 5
-"""Simulated runs of a world by default: intervals over 5 seeds have 4 degrees of freedom, and minutes are enough."""
+"""The default number of simulated runs of a world.
+
+Intervals over 5 seeds have 4 degrees of freedom, and the runs take minutes.
+"""
 _LEVEL = 0.05
 """The p-value below which packs are distinguished."""
-# Scripts that a trial accepts, for messages.
+# The scripts that a trial accepts, as a phrase for messages.
 _WORLD = "a World, a Transcript, a list of its events, or the conversations that memlab.ingest.read_locomo returns"
 
 
 @dataclass(frozen=True)
 class _PackResult:
-    """The result of one pack: its value, and the difference to the first pack."""
+    """The result of one pack: its value, and its difference to the first pack."""
 
     pack: str
     hash: str
@@ -63,33 +66,33 @@ class _PackResult:
 
 @dataclass(frozen=True, repr=False)
 class Trial(Report):
-    """The rewards per recall of packs in simulated runs, best first.
+    """The rewards per recall of packs in simulated runs; made by ``memlab.trial``.
 
-    It is made by ``memlab.trial``.
+    Packs are sorted by reward, best first.
 
     Parameters
     ----------
     world
-        The name of the script.
+        The name of the world or transcript.
     script_hash
-        The digest of all events.
+        The SHA-256 digest of all events.
     seeds
         The seeds of the runs.
     days
-        The number of days of a run; None for all.
+        The number of days after which runs end; None if runs end with their last event.
     every_days
         The interval of upkeep in simulated days.
     of
-        "reward" or "utility".
+        The quantity that is compared: "reward" or "utility".
     baseline
         The pack that the others are compared with.
     clusters
-        The clusters of the intervals, in words.
+        The number and unit of the clusters of the intervals, such as "5 seeds".
     questions
-        The number of questions of all runs.
+        The number of questions in all runs together.
     lives
-        A row for each pack and seed: ``pack``, ``seed``, ``questions``, ``memories`` (at the
-        end), ``used`` (memories that a recall showed) and ``value``.
+        A row for each pack and seed, with ``pack``, ``seed``, ``questions``, ``memories`` (their
+        number at the end), ``used`` (the number of memories that a recall showed) and ``value``.
 
     Examples
     --------
@@ -121,9 +124,10 @@ class Trial(Report):
     def frame(self) -> pl.DataFrame:
         """A row for each pack, best first.
 
-        ``pack``, ``value``, ``low``, ``high``, ``difference`` (to ``baseline``, paired),
-        ``difference_low``, ``difference_high``, ``p`` (Bonferroni), ``one_step``,
-        ``one_step_difference``, ``verdict``, ``hash``.
+        ``value`` has the bounds ``low`` and ``high``. ``difference`` is paired with ``baseline``
+        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value,
+        Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
+        its difference to the baseline. ``verdict`` and ``hash`` follow.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
@@ -178,7 +182,7 @@ class Trial(Report):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The sample, the method, and packs whose value differs from one step."""
+        """The sample, the method, and packs whose value differs from the one-step value."""
         unit = "expected reward" if self.of == "reward" else "utility"
         runs = "run" if len(self.seeds) == 1 else "runs"
         remarks = [
@@ -214,7 +218,7 @@ class Trial(Report):
         Returns
         -------
         dict
-            The values by name.
+            The keys are ``headline``, ``packs``, ``lives``, ``notes`` and the settings.
         """
         return {
             "headline": self.sentence,
@@ -233,8 +237,8 @@ class Trial(Report):
 
 
 def _read_script(world: Any) -> Script:
-    """Convert the caller's argument to a script."""
-    # Conversations are recognised by their attributes, because this package does not know the readers of files.
+    """Convert the argument ``world`` of a trial to a script."""
+    # Conversations are recognised by their attributes, because this package does not import the readers of files.
     if hasattr(world, "events") and hasattr(world, "seed"):
         script: Script = world
         return script
@@ -251,7 +255,7 @@ def _read_script(world: Any) -> Script:
                 for item in world
             }
             return from_conversations(turns, questions)
-    raise InputError(f"A trial simulates {_WORLD}; not {type(world).__name__}.")
+    raise InputError(f"A trial simulates {_WORLD}, not {type(world).__name__}. Pass one of these.")
 
 
 @checked
@@ -272,24 +276,25 @@ def trial(
     Parameters
     ----------
     packs
-        At least two packs: names, paths, texts or objects. The others are compared with the
+        At least two packs, each as a name, path, text or object. The others are compared with the
         first.
     world
         A ``World`` or ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled
         conversations.
     seeds
-        The seeds of the runs, or their number from the world's own seed on. For a world, each
-        seed is another run (5 by default); for a transcript, another user (its own by default).
+        The seeds of the runs, or their number, counted from the world's own seed. Each seed of a
+        world is another run (5 by default). Each seed of a transcript is another user (by default
+        only the transcript's own).
     days
-        The number of days after which runs end; all by default.
+        The number of days after which runs end. By default runs end with their last event.
     every_days
-        The interval of upkeep in simulated days; 0 for none.
+        The interval of upkeep in simulated days; 0 for no upkeep.
     of
-        "reward" (the expected reward of the results) or "utility".
+        The quantity to compare: "reward" (the expected reward of the results) or "utility".
     beside
-        A logged run, for the one-step value: a ``Life`` has the exact value, an ``Evaluation`` an
-        estimate. A step shows as many memories as the log did, a simulated run as many as the
-        pack's own ``limit``.
+        A logged run, to add the one-step value of each pack. A ``Life`` has the exact value, an
+        ``Evaluation`` an estimate. The one-step value counts as many results per recall as the log
+        has, a simulated run as many as the pack's own ``limit``.
     embedder
         The embedder of the labs.
     progress
@@ -309,10 +314,10 @@ def trial(
 
     Notes
     -----
-    Differences are paired by question. Intervals are over the seeds of a world. With one seed or
-    without a world, they are over projects, which are the conversations of a transcript. Labs are
-    in memory and closed at the end; ``live(world, pack=...)`` and ``memlab.compare`` show how a
-    lab develops.
+    Differences are paired by question. Intervals are over the seeds of a world. With one seed, or
+    with a transcript, they are over projects; the projects of a transcript are its conversations.
+    The labs are in memory and are closed at the end. ``live(world, pack=...)`` and
+    ``memlab.compare`` show how a lab develops.
 
     Examples
     --------
@@ -326,7 +331,7 @@ def trial(
     chosen = _name_packs([load_pack(pack) for pack in packs])
     script: Script = world
     scripts = [_limit_days(_set_seed(script, seed), days) for seed in _list_seeds(script, seeds)]
-    # Runs are grouped by seed, so that every pack meets the same questions before the next seed.
+    # Runs are grouped by seed, so that all packs are simulated on one seed before the next.
     values: dict[str, list[Floats]] = {name: [] for name in chosen}
     keys: list[tuple[int, str]] = []
     lives: list[tuple[object, ...]] = []
@@ -393,9 +398,11 @@ def trial(
 
 
 def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
-    """Return packs by name, adding part of the hash to duplicate names."""
+    """Return packs by name; duplicate names get the beginning of the hash."""
     if len({pack.hash for pack in packs}) < max(2, len(packs)):
-        raise InputError("A trial compares at least two packs, and all of them must differ.")
+        raise InputError(
+            "A trial compares at least two packs, and all of them must differ. Pass different packs."
+        )
     names = [pack.name for pack in packs]
     return {
         pack.name if names.count(pack.name) == 1 else f"{pack.name} [{pack.hash[:8]}]": pack
@@ -404,19 +411,21 @@ def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:
 
 
 def _list_seeds(script: Script, seeds: int | Sequence[int] | None) -> list[int]:
-    """Return the seeds of the runs."""
+    """Return the seeds of the runs as a list."""
     if seeds is None:
         seeds = _SEEDS if isinstance(script, World) else 1
     listed = (
         [script.seed + number for number in range(seeds)] if isinstance(seeds, int) else list(seeds)
     )
     if not listed or len(set(listed)) < len(listed):
-        raise InputError("A trial needs at least one seed, and all seeds must differ.")
+        raise InputError(
+            "seeds must be a number of runs, at least 1, or a list of different seeds."
+        )
     return listed
 
 
 def _set_seed(script: Script, seed: int) -> Script:
-    """Return the script with another seed."""
+    """Return the script with another seed; raise InputError if it cannot change."""
     if seed == script.seed:
         return script
     if not isinstance(script, World | Transcript):
@@ -427,7 +436,7 @@ def _set_seed(script: Script, seed: int) -> Script:
 
 
 def _limit_days(script: Script, days: int | None) -> Script:
-    """Return the script of the first days."""
+    """Return the script without the events after the first ``days`` days."""
     if days is None:
         return script
     if isinstance(script, World):
@@ -438,7 +447,7 @@ def _limit_days(script: Script, days: int | None) -> Script:
 
 
 def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estimate | None, float]:
-    """Return the mean with its interval over clusters, None for a single cluster."""
+    """Return the mean's interval over clusters (None for one cluster), and the mean."""
     interval = cluster_interval(values, clusters)
     return interval, float(values.mean()) if interval is None else interval.value
 
@@ -446,7 +455,7 @@ def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estim
 def _find_one_step(
     logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """Return the value on the recalls of one logged run; None if an evaluation withholds it."""
+    """Return a pack's value on the recalls of a logged run; None if it is not known."""
     if isinstance(logged, Life):
         return logged.truth(pack, of=of, how="recall")
     if logged is None:
@@ -458,7 +467,7 @@ def _find_one_step(
 
 
 def _name_verdict(gap: float, p: float | None) -> str:
-    """Return the verdict on a difference."""
+    """Return the verdict on a difference with this p-value; None means no interval."""
     if p is None:
         return "no interval"
     if p >= _LEVEL:
@@ -467,6 +476,6 @@ def _name_verdict(gap: float, p: float | None) -> str:
 
 
 def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
-    """Return the lower or upper bound of an interval, or None."""
+    """Return a bound of an interval; None if there is none."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

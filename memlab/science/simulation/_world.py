@@ -1,7 +1,8 @@
-"""A world: projects, facts and preferences over time, and a user with questions.
+"""A simulated world: facts and preferences over time, and a user with questions.
 
-The ground truth of a question follows from the facts: the fact in question, its value at that
-time, and the messages that state it. It uses no feature of a policy, no score and no vector.
+The ground truth of a question follows from the facts of the world: the fact in question, its value
+at that time, and the messages that state the value. It uses no feature of a policy, no score and no
+vector.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ __all__ = [
 ]
 
 
-# The vocabulary of a simulated run, from ``words.toml``.
+# The vocabulary of simulated worlds is in ``words.toml``.
 
 
 @dataclass(frozen=True)
 class Aspect:
-    """A property that has one value at a time.
+    """A property that has one value at a time, such as the database of a project.
 
-    ``names`` are synonyms, ``values`` the possible values, ``kind`` the kind of memory.
+    ``names`` are synonyms of the property, ``values`` its possible values, and ``kind`` is the kind
+    of the memories that state it.
     """
 
     names: tuple[str, ...]
@@ -54,12 +56,12 @@ class Aspect:
     kind: str
 
 
-# The vocabulary, read once.
+# The vocabulary is read once.
 _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
 
 
 def _read_aspects(name: str) -> tuple[Aspect, ...]:
-    """Return the aspects of a table of the vocabulary."""
+    """Return the aspects of a named table of the vocabulary."""
     return tuple(
         Aspect(tuple(row["names"]), tuple(row["values"]), row["kind"]) for row in _TABLES[name]
     )
@@ -71,20 +73,22 @@ ASPECTS, TASTES, (DUTIES,) = (
     _read_aspects("duties"),
 )
 NAMES: dict[str, list[str]] = _TABLES["names"]
-"""Names of people, projects and places, and reasons."""
+"""The names of people, projects and places, and reasons, as lists by subject."""
 
 FORMS: dict[str, dict[str, list[str]]] = _TABLES["forms"]
-"""Templates of messages, by the sort of fact (project, taste, duty, talk) and by their function."""
+"""Templates of messages, by sort (project, taste, duty, talk) and then by function."""
 
 
 def take_names(pool: list[str], number: int, what: str) -> tuple[str, ...]:
-    """Return the first ``number`` names of a pool, numbered where the pool is exhausted.
+    """Return the first ``number`` names of a pool.
+
+    If the pool has too few names, they are used again with a number.
 
     >>> take_names(["Ida", "Bo"], 3, "person")
     ('Ida', 'Bo', 'Ida 2')
     """
     if number < 1:
-        raise InputError(f"A world needs at least one {what}, not {number}.")
+        raise InputError(f"A World needs at least one {what}, not {number}.")
     rounds = (divmod(index, len(pool)) for index in range(number))
     return tuple(
         pool[index] + (f" {round_number + 1}" if round_number else "")
@@ -96,7 +100,7 @@ def take_names(pool: list[str], number: int, what: str) -> tuple[str, ...]:
 _SECOND = HOUR // 3600
 _START = "2026-01-05"
 _MISLABELLED = 0.2
-"""The share of messages with a wrong kind: kinds are guesses of an agent."""
+"""The share of messages with a wrong kind: an agent can only guess kinds."""
 
 # The speakers of a world.
 _USER, _AGENT = "Robin", "assistant"
@@ -107,20 +111,20 @@ _ABOUT = ("now", "before", "why")
 @checked
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the days of a world.
+    """A phase of a world: rates that apply to a stretch of its days.
 
     Parameters
     ----------
     until
         The share of the world's days at which the phase ends, 0 to 1.
     change_days
-        The mean number of days for which a value is valid.
+        The mean number of days for which a value of a fact is valid.
     repeats
-        How often a value is stated again within thirty days.
+        How often the value of a fact is stated again within thirty days, on average.
     noise
-        The weight of the phase in the distribution of irrelevant messages.
+        The relative frequency of irrelevant messages per day.
     questions
-        The weight of the phase in the distribution of questions.
+        The relative frequency of questions per day.
 
     Examples
     --------
@@ -159,21 +163,23 @@ class World:
     tastes
         The number of preferences of the user.
     messages_per_day
-        The number of messages; irrelevant ones fill up the facts and their repetitions.
+        The mean number of messages per day. Irrelevant messages are added until this number is
+        reached.
     questions_per_day
-        The number of questions.
+        The mean number of questions per day.
     phases
-        The stretches of days with their rates; the last ends at 1.
+        The phases in order; the last ends at 1.
     replies
-        The share of values that the agent asks for, so that the answer alone is incomplete.
+        The share of values that answer a question of the agent, so that the answer alone is
+        incomplete.
     reasons
         The share of values with a stated reason.
     synonyms
-        The share of questions that use other words than the statement.
+        The share of questions that name the fact by a synonym.
     about
         The weights of questions about the present value, the previous value and the reason.
     grading
-        "facts": memories are useful for the fact in question. "alike": all memories are equally
+        "facts" if memories are useful for the fact in question; "alike" if all memories are equally
         useful at a time.
     user
         The user who judges the memories shown.
@@ -208,11 +214,13 @@ class World:
 
     def __post_init__(self) -> None:
         if self.days < 1 or self.messages_per_day < 0 or self.questions_per_day < 0:
-            raise InputError("A World lasts at least one day, and its rates are not negative.")
+            raise InputError(
+                "days of a World must be at least 1, and its rates must not be negative."
+            )
         if not 1 <= self.aspects <= len(ASPECTS) or not 0 <= self.tastes <= len(TASTES):
             raise InputError(
-                f"A world has 1 to {len(ASPECTS)} aspects a project and 0 to {len(TASTES)} tastes, "
-                f"not {self.aspects} and {self.tastes}."
+                f"A World must have 1 to {len(ASPECTS)} aspects and 0 to {len(TASTES)} tastes, not {self.aspects} and "
+                f"{self.tastes}."
             )
         for name in ("replies", "reasons", "synonyms"):
             if not 0 <= getattr(self, name) <= 1:
@@ -222,10 +230,12 @@ class World:
         shares = [phase.until for phase in self.phases]
         if not shares or sorted(shares) != shares or shares[-1] < 1:
             raise InputError(
-                f"The phases of a World end at rising shares of its days, the last at 1, not {shares}."
+                f"The phases of a World must end at rising shares of its days, and the last at 1, not at {shares}."
             )
         if not self.packs or self.packs[0][0] != 0:
-            raise InputError("The first pack of a World is live from day 0 on.")
+            raise InputError(
+                "The first pack of a World must be live from day 0 on. Pass packs=((0, pack), ...)."
+            )
 
     def events(self) -> tuple[Event, ...]:
         """Return the messages and questions in order of time.
@@ -235,14 +245,14 @@ class World:
         Returns
         -------
         tuple
-            The events.
+            The messages and questions.
         """
         return self._events
 
-    # Cached: composing a quarter of events takes seconds.
+    # Cached, because composing the events of a quarter takes seconds.
     @cached_property
     def _events(self) -> tuple[Event, ...]:
-        """The generated messages and questions."""
+        """The messages and questions, in order of time."""
         script = _Composer(self)
         return tuple(sorted([*script.messages, *script.questions()], key=lambda event: event.at))
 
@@ -258,7 +268,7 @@ class World:
         Returns
         -------
         Phase
-            The phase.
+            The phase that the day belongs to.
         """
         return next(
             phase
@@ -269,7 +279,7 @@ class World:
 
 @dataclass
 class _Draft:
-    """A message before it has a ref."""
+    """A message that has no ref yet."""
 
     at: Micros
     text: str
@@ -283,7 +293,7 @@ class _Draft:
 
 @dataclass
 class _Version:
-    """One value of a fact, with the indices of the drafts that state it and its reason."""
+    """One value of a fact, with the indices of the drafts that state it or its reason."""
 
     value: str
     old: str | None
@@ -305,7 +315,7 @@ class _Fact:
 
 
 class _Composer:
-    """The composition of a world's events: facts, then messages about them, then questions."""
+    """The composition of a world's events: facts, messages about them, then questions."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -324,7 +334,7 @@ class _Composer:
     # -- facts ------------------------------------------------------------------------------------------------
 
     def _draw_facts(self) -> list[_Fact]:
-        """Draw facts and the day from which each of their values is valid."""
+        """Draw the facts, with the times from which each of their values is valid."""
         world, rng = self.world, generator(self.world.seed, "facts")
         facts: list[_Fact] = []
         for project in self.projects:
@@ -336,7 +346,7 @@ class _Composer:
         facts += [
             _Fact("taste", TASTES[index], str(rng.choice(self.projects)), _USER) for index in tastes
         ]
-        # All facts have a value after a sixth of the days, so that most questions have an answer.
+        # Every fact has a value after a sixth of the days, so that most questions have an answer.
         settled = max(1, world.days // 6)
         for fact in facts:
             changes = rng.random(world.days)
@@ -357,13 +367,13 @@ class _Composer:
         return facts
 
     def _draw_time(self, day: int, rng: np.random.Generator) -> Micros:
-        """Draw a time within the working day."""
+        """Return a random time within the working day."""
         return self.start + day * DAY + 8 * HOUR + int(rng.random() * 9 * HOUR)
 
     # -- messages ---------------------------------------------------------------------------------------------
 
     def _state_facts(self) -> None:
-        """Write the messages that state each value, its reasons and its repetitions."""
+        """Write messages that state each value of each fact, its reason and repetitions."""
         world, rng = self.world, generator(self.world.seed, "wording")
         forms = FORMS["project"]
         for fact in self.facts:
@@ -389,7 +399,7 @@ class _Composer:
                 self._repeat_statements(fact, version, rng)
 
     def _repeat_statements(self, fact: _Fact, version: _Version, rng: np.random.Generator) -> None:
-        """Write messages that repeat a value while it is valid."""
+        """Write messages that state a value again while it is valid."""
         first, last = ((at - self.start) // DAY for at in (version.at, version.until))
         rolls = rng.random(max(0, int(last - first)))
         for offset, roll in enumerate(rolls):
@@ -416,7 +426,7 @@ class _Composer:
         *,
         speaker: str,
     ) -> int:
-        """Write a message from a template; return the index of the message."""
+        """Write a message about a fact from a random template; return the message's index."""
         text = str(rng.choice(forms)).format(
             **self._fill_slots(fact, version, str(rng.choice(fact.aspect.names)), rng)
         )
@@ -440,7 +450,7 @@ class _Composer:
     def _fill_slots(
         self, fact: _Fact, version: _Version, name: str, rng: np.random.Generator
     ) -> dict[str, str]:
-        """Return the values of the slots of a template."""
+        """Return the values that fill the slots of a template."""
         return {
             "project": fact.project,
             "name": name,
@@ -451,9 +461,9 @@ class _Composer:
         }
 
     def _write_noise(self) -> None:
-        """Write messages that answer no question.
+        """Write messages that answer no question, until the number per day is reached.
 
-        They are mentions without a value, open questions, and asides.
+        They mention a property without its value, wonder about a property, or are asides.
         """
         world, rng = self.world, generator(self.world.seed, "noise")
         count = max(0, round(world.messages_per_day * world.days) - len(self.drafts))
@@ -479,7 +489,7 @@ class _Composer:
             self.drafts.append(_Draft(moment, text, kind, fact.project, False, _USER, (), weight))
 
     def _make_message(self, index: int) -> MessageEvent:
-        """Return a draft as an event."""
+        """Return the draft with this index as an event with a ref."""
         draft = self.drafts[index]
         return MessageEvent(
             at=draft.at,
@@ -494,13 +504,13 @@ class _Composer:
         )
 
     def _name_session(self, project: str, at: Micros) -> str:
-        """Return the session of a message: its project and day."""
+        """Return the name of a message's session: its project and the number of the day."""
         return f"{project} {(at - self.start) // DAY + 1}"
 
     # -- questions --------------------------------------------------------------------------------------------
 
     def questions(self) -> list[QuestionEvent]:
-        """Draw the questions in order of time."""
+        """Draw the questions about stated facts, in order of time."""
         world, rng = self.world, generator(self.world.seed, "questions")
         by_project: dict[str, list[_Fact]] = {name: [] for name in self.projects}
         tastes = [fact for fact in self.facts if fact.sort == "taste"]
@@ -521,7 +531,7 @@ class _Composer:
         for at in moments:
             project = self.projects[int(rng.integers(len(self.projects)))]
             facts = tastes if tastes and rng.random() < 0.2 else by_project[project]
-            # The popularity of facts follows Zipf's law: a few facts of each project get most questions.
+            # The popularity of facts follows Zipf's law, so that a few facts of each project get most questions.
             stated_ranks = [
                 rank for rank, fact in enumerate(facts, 1) if self._is_stated(fact.versions[0], at)
             ]
@@ -543,13 +553,13 @@ class _Composer:
         return questions
 
     def _is_stated(self, version: _Version, at: Micros) -> bool:
-        """Return whether a value was stated before this time."""
+        """Return whether a value was first stated before a time."""
         return self.drafts[version.statements[0]].at < at
 
     def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """Return a question about a stated fact, and the messages' utilities."""
+        """Return the text of a question about a stated fact, and messages' utilities."""
         versions = [version for version in fact.versions if self._is_stated(version, at)]
         if (about == "before" and len(versions) < 2) or (
             about == "why" and not versions[-1].reasons
@@ -564,15 +574,16 @@ class _Composer:
         return form.format(**filling), self._grade_messages(versions, about, at)
 
     def _grade_messages(self, versions: list[_Version], about: str, at: Micros) -> dict[str, float]:
-        """Return the utility of messages for a question.
+        """Return the utility of messages for a question, by ref.
 
-        The latest statement of the value in question has 1, repetitions and reasons less, and
-        outdated values 0.
+        The latest statement of the value in question has the utility 1, repetitions and reasons
+        have less, and statements of outdated values have 0. For the previous value, statements of
+        the present value have up to .2.
         """
         grades: dict[str, float] = {}
 
         def grade(drafts: list[int], newest: float, others: float) -> None:
-            """Assign one utility to the latest earlier message and another to the rest."""
+            """Assign one utility to the latest earlier message, and another to older messages."""
             earlier = sorted(
                 (index for index in drafts if self.drafts[index].at < at),
                 key=lambda i: self.drafts[i].at,
@@ -592,18 +603,18 @@ class _Composer:
         return grades
 
 
-# Worlds with a purpose: an effect to find, a confounder to resist, and a tie in which no claim is right.
+# Worlds with a purpose: a difference to find, a confounder to resist, and a tie in which no claim is right.
 
 
-# Many probes, so that a log of three months has the evidence of years.
+# Each recall has many probes, so that a log of three months has the evidence of years.
 _PROBES = "(setting limit 5) (setting probe-rate 1) (setting probe-depth 95) (setting probe-floor 0.5) (setting probes 8)"
 
-# Packs that log the worlds; their texts are hashed.
+# The packs that log the worlds. Their texts are hashed.
 PROBING = f"""(pack probing "The default pack: five memories, and eight probes from all its pool." :inherits memlab)
 {_PROBES}
 """
 
-# The default pack without exploration.
+# A pack without exploration.
 SURE = """(pack sure "The default pack, five memories, never a probe." :inherits memlab)
 (setting limit 5) (setting probe-rate 0)
 """
@@ -622,7 +633,7 @@ FRESH = f"""(pack fresh "What is near, and what is new." :inherits memlab)
   (- (+ (min-max similarity) (min-max lexical)) (* 0.8 (min-max age-days))))
 """
 
-# The three worlds, for tests and examples.
+# In the first world, packs differ in their value.
 _DIFFERS = World(
     "differs",
     "Three months of work in eight projects, with probes in every recall. The packs differ greatly, and an offline "
@@ -633,7 +644,7 @@ _DIFFERS = World(
     packs=((0, PROBING),),
 )
 
-# A confounder: the better pack has the lower reward.
+# In the second world, a confounder gives the better pack the lower reward.
 _REVERSES = World(
     "reverses",
     "A quiet half without changes and with many repetitions, then a hectic half in which values last a week among three "
@@ -650,7 +661,7 @@ _REVERSES = World(
     packs=((0, HABIT), (45, FRESH)),
 )
 
-# A tie.
+# In the third world, all packs have the same value.
 _SAME = World(
     "same",
     "All memories are equally useful to the user at a time; only the hour and the project matter. Every policy that shows "
@@ -663,4 +674,4 @@ _SAME = World(
 WORLDS: Mapping[str, World] = MappingProxyType(
     {world.name: world for world in (_DIFFERS, _REVERSES, _SAME)}
 )
-"""Seeded worlds by name; ``WORLDS[name].doc`` has the purpose of each."""
+"""The seeded worlds by name; ``WORLDS[name].doc`` states the purpose of each."""

@@ -162,7 +162,7 @@ class Agent(Displayed):
     @checked
     def remember(
         self,
-        text: str | pl.DataFrame | Iterable[Any],
+        text: str | pl.DataFrame | Iterable[Mapping[Any, Any] | str],
         *,
         at: When | None = None,
         linking: str | None = None,
@@ -669,7 +669,7 @@ class Agent(Displayed):
 
     @checked
     def touch(
-        self, files: Annotated[str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any], AsGiven]
+        self, files: str | Iterable[str | Mapping[str, Any]] | Mapping[str, Any]
     ) -> ModuleMap:
         """Log the files that the agent's session read or wrote.
 
@@ -707,7 +707,7 @@ class Agent(Displayed):
         self._identity.check_writes()
         if self.project is None:
             raise InputError(
-                f"{self.name} has no project, so its files belong to none: "
+                f"{self.name} has no project, so its files belong to no project: "
                 "use lab.agents(name, project=...)."
             )
         return LabModules(self._core).touch(files, project=self.project, session=self.session)

@@ -1,1 +1,1 @@
-"""Clusters, summaries that replace their members, and statistics of a memory."""
+"""The subject clusters: clusters, summaries that replace memories, and statistics of a memory graph."""

@@ -1,6 +1,6 @@
 """Clusters of a lab: ``lab.graph.clusters``.
 
-Vectors are clustered without the writer's lock; the result is checked and written under it.
+Vectors are clustered without the writer's lock. The result is checked and written under the lock.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-# Rows of a result in a notebook, so that it fits on a screen.
+# Maximum number of rows that a notebook shows of a result, so that they fit on a screen.
 MAX_ROWS = 12
 
 
@@ -70,14 +70,14 @@ class Clustered(Displayed):
     Attributes
     ----------
     at
-        The instant of the result, in UTC.
+        The time of the result, in UTC.
     event
         The position of the event in the journal; None if nothing was written.
     method
         The method of clustering and its main settings, in words.
     frame
-        One row per cluster: cluster (number), name, members, what (new, kept, moved, merged or gone) and
-        into, the number of the cluster that absorbed a merged one.
+        One row per cluster with the columns cluster (number), name, members, what and into. ``what`` is new, kept,
+        moved, merged or gone. ``into`` is the number of the cluster that a merged cluster became part of.
 
     Examples
     --------
@@ -166,12 +166,11 @@ class LabClusters:
     ) -> Clustered:
         """Cluster the memories that take part in recall, by HDBSCAN over their vectors.
 
-        Each member is linked to the node of its cluster by an edge ``in-cluster``, whose weight is
-        the cosine to the centroid. Packs that follow these edges, such as cascade, retrieve
-        memories through them that share no word with the query. Clusters whose members stay
-        together keep their number and name, even if the lab has a new embedder (``reembed=True``).
-        Until the next call, clusters of the former embedder gain no members and are not refined. A
-        second call gives the same clusters and writes nothing.
+        Each member is linked to the node of its cluster by an edge ``in-cluster``, whose weight is the cosine to the
+        centroid. Packs that follow these edges, such as cascade, can retrieve memories that share no word with the
+        query. Clusters whose members stay together keep their number and name, even if the lab has a new embedder
+        (``reembed=True``). After a change of the embedder, clusters gain no members and are not refined until the next
+        call. A second call gives the same clusters and writes nothing.
 
         Parameters
         ----------
@@ -195,7 +194,8 @@ class LabClusters:
 
         Notes
         -----
-        Others can read and write meanwhile. CPU: 2 s for 10,000 memories, 4 s for 100,000.
+        Other threads and processes can read and write meanwhile. Processor time is 2 s for 10,000 memories and 4 s for
+        100,000.
 
         Examples
         --------
@@ -208,11 +208,11 @@ class LabClusters:
         return cluster_lab(self._core.store, self._core.store.clock(), min_size=min_size, seed=seed)
 
     def frame(self) -> pl.DataFrame:
-        """Return the live clusters as a frame, the largest first.
+        """Return a frame with one row per live cluster, largest first.
 
         Returns
         -------
-        One row per cluster: cluster (number), name, members, radius, created and refined.
+        One row per cluster with the columns cluster (number), name, members, radius, created and refined.
 
         Examples
         --------
@@ -224,13 +224,13 @@ class LabClusters:
             return clusters_frame(state)
 
     def refine(self) -> Clustered:
-        """Move clusters to follow their members, and merge near ones.
+        """Move clusters to follow their members, and merge clusters that are near.
 
-        New memories near a cluster join it, centroids move to the mean of their members, near
-        clusters merge and empty ones are removed. The pack's ``cluster-closeness`` sets how near a
-        memory must be (0: none joins), and ``cluster-merge`` which clusters merge. Upkeep
-        (``lab.upkeep``) refines clusters when it is due: after ``refine-every`` recalls, or when
-        the last recall returned members of several clusters. A recall itself only counts.
+        New memories near a cluster join it. Centroids move to the mean of their members, near clusters merge, and empty
+        clusters are removed. The pack's ``cluster-closeness`` is the minimum cosine at which a memory joins (0 means
+        that no memory joins). Its ``cluster-merge`` controls which clusters merge. Upkeep (``lab.upkeep``) refines
+        clusters after ``refine-every`` recalls, or if the last recall returned members of several clusters. A recall
+        itself only increments a counter.
 
         Returns
         -------
@@ -262,9 +262,9 @@ def cluster_lab(
 ) -> Clustered:
     """Cluster the memories of each audience, and write one event for each.
 
-    Public memories are clustered together, and the private ones of each creator separately; `only`
-    selects some of these audiences. Vectors are clustered in a copy while others read and write;
-    memories that arrive meanwhile may join later.
+    Public memories are clustered together, and the private memories of each creator separately. `only` selects some of
+    these audiences. A copy of the vectors is clustered, so the lab can be read and written meanwhile. Memories that are
+    added meanwhile may join a cluster later.
     """
     check_writable(store)
     clusters, fingerprint, upto = find_clusters(store, min_size=min_size, seed=seed, only=only)
@@ -280,7 +280,7 @@ def cluster_lab(
 
 
 def refine_lab(store: Store, now: Micros) -> Clustered:
-    """Move centroids, merge near clusters, and reset the count of recalls."""
+    """Refine the clusters of each audience, and reset the count of recalls."""
     check_writable(store)
     with store.reading():
         audience_names = list_audiences(store.state)
@@ -300,11 +300,11 @@ def refine_lab(store: Store, now: Micros) -> Clustered:
 
 
 def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
-    """Refine clusters when due, else assign new memories to clusters.
+    """Refine clusters if that is due; otherwise let new memories join clusters.
 
-    Clusters are computed where there are none. There is no cost if the pack has neither
-    ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member (CPU:
-    0.2 s for 10,000 memories, 1.4 s for 100,000), and clustering takes 2 to 5 s.
+    If a refinement is due and there are no clusters, they are computed. Nothing is done if the pack sets neither
+    ``cluster-closeness`` nor ``refine-every``. A refinement reads the vector of each member, which takes 0.2 s of
+    processor time for 10,000 memories and 1.4 s for 100,000. Clustering takes 2 to 5 s.
     """
     refined = refine_if_due(store, now, seed=seed)
     if refined is not None:
@@ -335,14 +335,14 @@ def maintain_clusters(store: Store, now: Micros, *, seed: int = 0) -> list[int]:
 def refine_if_due(
     store: Store, now: Micros, *, seed: int = 0, spanning: bool = True
 ) -> list[int] | None:
-    """Refine clusters if that is due, or create missing ones; return the events.
+    """Refine clusters if due, or compute missing ones; return the new event numbers.
 
-    None if nothing is due. With `spanning`, they are also due after a recall that returned members
-    of several clusters, not only after a number of recalls.
+    Returns None if no refinement is due. A refinement is due after a number of recalls. With `spanning`, it is also due
+    after a recall that returned members of several clusters.
     """
     with store.reading():
         pack = store.versions.pack
-        # recalls of private memories must not influence when public clusters are refined
+        # Recalls of private memories must not influence when public clusters are refined.
         if not pack.count("refine-every") or not is_refinement_due(
             view_state(store.journal, store.state, EVERYONE), pack, spanning=spanning
         ):
@@ -368,7 +368,7 @@ def refine_after_turn(store: Store, now: Micros, *, spanning: bool) -> list[int]
 
 
 def _decide_new_joins(state: State, pack: Pack, audience: str) -> Clustering:
-    """Decide which memories added since the last check join a cluster of `audience`."""
+    """Decide which memories added since the last check join clusters of an audience."""
     return decide_joins(
         state, pack, np.arange(get_centroids(state).part(audience).looked, len(state)), audience
     )
@@ -379,7 +379,7 @@ def find_clusters(
 ) -> tuple[dict[str, Clusters], str, int]:
     """Cluster the recallable memories of each audience.
 
-    Return also the fingerprint of the embedder and the last memory id that was included.
+    Returns the clusters by audience, the fingerprint of the embedder, and the last memory id that was included.
     """
     with store.reading():
         state = store.state
@@ -399,7 +399,7 @@ def find_clusters(
 
 
 def _combine_results(results: Sequence[Clustered]) -> Clustered:
-    """Combine the results of several audiences into one."""
+    """Combine the results of several audiences into one result."""
     first, frames = results[0], [result.frame for result in results]
     event = next((result.event for result in results if result.event is not None), None)
     return Clustered(first.at, event, first.method, pl.concat(frames))
@@ -414,9 +414,9 @@ def _decide_and_write(
     always: bool,
     audience: str,
 ) -> Clustered:
-    """Compute a decision without the write lock, and store it under the lock.
+    """Compute a decision without the writer's lock, and write it under the lock.
 
-    If the state changed in between, the decision is repeated under the lock.
+    If the state changed in between, the decision is computed again under the lock.
     """
     with store.reading():
         before, decision = store.state.seq, decide(store.state, store.versions.pack)
@@ -435,7 +435,7 @@ def check_writable(store: Store) -> None:
     """Raise ReadOnlyLab if the lab was opened read-only."""
     if store.journal.read_only:
         raise ReadOnlyLab(
-            f"{store.where} was opened with read_only=True, and clusters and summaries are stored in it. "
+            f"{store.where} was opened with read_only=True, but clusters and summaries must be stored in it. "
             "Open it without read_only."
         )
 
@@ -463,12 +463,12 @@ class LabGraph(GraphVerbs):
     def stats(self, *, at: When | None = None, seed: Seed = 0, progress: bool = True) -> Stats:
         """Compute statistics of the whole memory, as frames and one figure.
 
-        They cover kinds, temporal layers, clusters, communities, bridges and key memories.
+        The statistics cover kinds, temporal layers, clusters, communities, bridges and key memories.
 
         Parameters
         ----------
         at
-            The instant for which layers are computed; by default now.
+            The time for which layers are computed, by default now.
         seed
             The seed of samples, so that results are reproducible.
         progress

@@ -1,6 +1,6 @@
 """Consolidation of a lab: ``lab.upkeep.consolidation``.
 
-Texts of summaries are written without the writer's lock; groups are decided again under it.
+The texts of summaries are written without the writer's lock. Groups are decided again under the lock.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Consolidated(Displayed):
     redacted
         The number of secrets that were removed from the summaries.
     frame
-        One row per summary: summary (id, null in a dry run), of (cluster or community), count, members
-        (ids), project, visibility and text.
+        One row per summary with the columns summary (id, null in a dry run), of (the name of the cluster or community),
+        count, members (ids), project, visibility and text.
 
     Examples
     --------
@@ -150,31 +150,30 @@ class LabConsolidation:
         seed: Seed = 0,
         dry_run: bool = False,
     ) -> Consolidated:
-        """Replace old memories of a cluster or community by one summary, in one event.
+        """Replace old memories of each cluster or community by a summary, in one event.
 
-        The pack's ``consolidate`` policy selects the memories, by default rarely used events of
-        some age. They are grouped by cluster or community and by audience. The replaced memories
-        get the status "consolidated" and leave recall; the summary, a memory of kind "summary",
-        leads to them by edges ``derived-from``. A summary is visible to the same people as its
-        members: it has their project, scope, visibility, branch, season and creator. A second call
-        writes nothing.
+        The pack's ``consolidate`` policy selects the memories. The default policy selects rarely used events of some
+        age. They are grouped by cluster or community and by audience. The replaced memories get the status
+        "consolidated" and no longer take part in recall. The summary is a memory of kind "summary", with edges
+        ``derived-from`` to the replaced memories. It has their project, scope, visibility, branch, season and creator,
+        so the same people see it. A second call writes nothing.
 
         Parameters
         ----------
         older_than_days
             The minimum age of the memories in days; by default the setting ``consolidate-days``.
         keep
-            How many of the most important memories of each group are left alone; by default the setting
-            ``consolidate-keep``. The rest of a group must number at least ``consolidate-least``.
+            The number of most important memories of each group that are not replaced, by default the setting
+            ``consolidate-keep``. At least ``consolidate-least`` other memories must remain in the group.
         summarise
-            A function from the texts of the members, the oldest first, to the text of the summary. Secrets
-            are removed from its result. It is called without any lock, and an exception ends the call with
-            nothing written. By default a summary has a heading and the most representative sentences of its
-            members, within ``summary-tokens``; questions and short exclamations are left out.
+            A function that receives the texts of the members, oldest first, and returns the text of the summary.
+            Secrets in the result are redacted. The function is called without any lock. If it raises, nothing is
+            written. By default, a summary has a heading and the most representative sentences of its members, within
+            ``summary-tokens``. Questions and short exclamations are left out.
         project
             The project whose memories are consolidated; by default all projects.
         by
-            The groups: "clusters", or "communities" of linked memories.
+            How memories are grouped: by "clusters", or by "communities" of linked memories.
         seed
             The seed of clusters and communities.
         dry_run
@@ -195,11 +194,11 @@ class LabConsolidation:
 
         Notes
         -----
-        A summary has the maximum importance and the minimum confidence of its members. Recalls, successes
-        and failures are summed, and its date is that of the newest member. Whether a summary may be
-        consolidated itself is up to the policy; the shipped policies exclude summaries. Clusters are computed
-        first, as by ``lab.graph.clusters.find``, if they do not cover the selected memories. CPU without
-        clusters: 1.5 s for 10,000 memories and 10 s for 100,000, most of it to embed each sentence.
+        A summary has the maximum importance and the minimum confidence of its members. Recalls, successes and failures
+        are summed, and its date is that of the newest member. The policy decides whether a summary may be consolidated
+        again; the shipped policies exclude summaries. If the clusters do not cover the selected memories, clusters are
+        computed first, as by ``lab.graph.clusters.find``. Apart from clustering, processor time is 1.5 s for 10,000
+        memories and 10 s for 100,000, mostly to embed sentences.
 
         Examples
         --------
@@ -228,7 +227,7 @@ class LabConsolidation:
 
     @checked
     def undo(self, summary: MemoryLike) -> Memory:
-        """Restore the members of a summary; the former name of ``lab.restore(summary)``.
+        """Restore the members of a summary. Call ``lab.restore(summary)`` instead.
 
         Parameters
         ----------
@@ -237,12 +236,12 @@ class LabConsolidation:
 
         Returns
         -------
-        The summary, which has left recall.
+        The summary, which no longer takes part in recall.
 
         Raises
         ------
         InputError
-            If the memory is not an active summary, or is part of another one.
+            If the memory is not an active summary, or is part of another summary.
 
         Examples
         --------
@@ -255,12 +254,12 @@ class LabConsolidation:
         return self._core.memory(row + 1)
 
     def frame(self) -> pl.DataFrame:
-        """Return all summaries as a frame.
+        """Return a frame with one row per summary, active or undone.
 
         Returns
         -------
-        One row per summary: memory_id, of, by, count, members (ids), at, undone (null while active), status
-        and text.
+        One row per summary with the columns memory_id, of, by, count, members (ids), at, undone (null while active),
+        status and text.
 
         Examples
         --------
@@ -275,12 +274,14 @@ class LabConsolidation:
 def undo_consolidations(store: Store, rows: Sequence[int]) -> None:
     """Restore the status of the members of summaries, and retire the summaries.
 
-    A member that left its summary since (restored, deleted, purged) is unchanged. Recalls and
-    feedback of a summary stay with it. Raises InputError for a memory that is not an active
-    summary.
+    Members that were restored, deleted or purged in the meantime are unchanged. Recalls and feedback of a summary stay
+    with the summary. Raises InputError for a memory that is not an active summary.
     """
     if store.journal.read_only:
-        raise ReadOnlyLab(f"{store.where} was opened with read_only=True.")
+        raise ReadOnlyLab(
+            f"{store.where} was opened with read_only=True, so summaries cannot be undone. "
+            "Open it without read_only."
+        )
     with store.writing() as tx:
         for row in rows:
             now = store.clock()
@@ -303,8 +304,8 @@ def consolidate(
 ) -> Consolidated:
     """Select groups of memories, write their summaries, and store them.
 
-    Texts are written without the lock, because a language model may take long. If the groups differ
-    under the lock, the changed ones are summarised again.
+    Texts are written without the writer's lock, because a language model may take long. If the groups differ when the
+    lock is held, the changed groups are summarised again.
     """
     if not dry_run:
         check_writable(store)
@@ -384,7 +385,7 @@ def consolidate(
 
 @dataclass(frozen=True)
 class _Plan:
-    """The arguments of a consolidation, applied to the state at the time of a call."""
+    """The arguments of a consolidation, which its methods apply to the current state."""
 
     store: Store
     now: Micros
@@ -395,7 +396,7 @@ class _Plan:
     seed: int
 
     def candidates(self, state: State, pack: Pack) -> Ints:
-        """Return the rows that may be consolidated."""
+        """Return the rows of the memories that may be consolidated."""
         days = (
             pack.number("consolidate-days")
             if self.older_than_days is None
@@ -404,7 +405,7 @@ class _Plan:
         return select_candidates(state, pack, self.now, older_than=days, project=self.project)
 
     def unseen(self) -> list[str]:
-        """Return the audiences whose clusters miss some of the selected memories."""
+        """Return the audiences whose clusters do not cover all selected memories."""
         with self.store.reading():
             state, result = self.store.state, []
             rows = self.candidates(state, self.store.versions.pack)
@@ -420,7 +421,7 @@ class _Plan:
             return result
 
     def groups(self, state: State, pack: Pack, planned: dict[str, Clusters] | None) -> list[Group]:
-        """Form the groups to summarize; a dry run uses the unsaved clusters `planned`."""
+        """Return the groups to summarise. A dry run uses the clusters `planned`, which are not stored."""
         rows = self.candidates(state, pack)
         names: dict[int, str] | Mapping[int, str]
         if planned is not None:
@@ -442,7 +443,7 @@ class _Plan:
 
 
 def _call_summarise(summarise: Summarise, texts: list[str]) -> str:
-    """Call a user's summary function; raise InputError if the result is no text."""
+    """Call a user's summary function; raise InputError if the result is not a text."""
     text = summarise(texts)
     if not isinstance(text, str):
         raise InputError(
@@ -497,7 +498,7 @@ def _build_result(
 
 
 def summaries_frame(state: State) -> pl.DataFrame:
-    """Return one row per summary: its group, members, dates, status and text."""
+    """Return a frame with one row per summary: group, members, dates, status and text."""
     rows = [
         (
             id,
@@ -530,16 +531,15 @@ def summaries_frame(state: State) -> pl.DataFrame:
 class Quoting(Dependents):
     """Summaries as dependents of the memories that they quote.
 
-    When a memory is edited, the summaries of its old text are undone, and their members are in use
-    again.
+    When a memory is edited, the summaries of its old text are undone, and their members take part in recall again.
     """
 
     def derived_ids(self, state: State) -> Collection[int]:
-        """Return the ids of all summaries."""
+        """Return the ids of all memories that are summaries."""
         return get_summaries(state).all.keys()
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        """Return the rows of the active summaries that quote the memory in `row`."""
+        """Return the rows of the active summaries that include the memory in `row`."""
         return [id - 1 for id in summaries_quoting(state, row)]
 
     def withdraw(
@@ -550,7 +550,7 @@ class Quoting(Dependents):
         before: dict[str, Any],
         outcome: EditOutcome,
     ) -> dict[str, Any]:
-        """Undo the summaries in `rows`, and return the fields of the edited memory."""
+        """Undo the summaries in `rows`, and return the new fields of the edited memory."""
         after = dict(before)
         for summary in rows:
             state = editor.state
@@ -573,12 +573,13 @@ class Quoting(Dependents):
                 after |= {} if status == "active" else {"status": status}
             outcome.dropped.append("consolidation")
             outcome.notes.append(
-                f"Summary {summary + 1} was undone, because it summarises the old text. Consolidate again."
+                f"Summary {summary + 1} was undone, because it summarises the old text. "
+                "Run lab.upkeep.consolidation.run() to write a new summary."
             )
         return after
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return the rows that are active summaries."""
+        """Return those of `rows` that are active summaries."""
         return select_active_summaries(state, rows)
 
     def members(self, state: State, row: int) -> Sequence[int]:
@@ -591,7 +592,7 @@ class Quoting(Dependents):
 
 
 def summaries_quoting(state: State, row: int) -> list[int]:
-    """Return the active summaries that contain a memory, the outermost first.
+    """Return the ids of the active summaries that include a memory, outermost first.
 
     Summaries of summaries are included.
     """

@@ -1,4 +1,4 @@
-"""Projections, hooks and accessors of clusters, summaries and graph statistics."""
+"""The declarations of the subject clusters: projections, hooks and accessors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memlab.subjects.clusters.registers import Centroids, Recalls, Summaries
 
 __all__ = ["DECLARED"]
 
-# Names of functions are strings, so that their modules are imported on first use.
+# Functions are named as strings, so that their modules are imported at first use.
 DECLARED = Declared(
     projections=(
         Centroids,

@@ -1,4 +1,4 @@
-"""Clustering of memory vectors: HDBSCAN over directions, stored as centroids."""
+"""Clustering of memory vectors by HDBSCAN over their directions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 ]
 
 
-# Directions of vectors without their common mean, on a grid on which every sum is exact.
+# A direction is a vector without the mean of all vectors, rounded to a grid on which every sum is exact.
 #
-# The vectors of static encoders are crowded: the mean cosine of two turns of real conversations is .88, and that of a
-# cluster's centroid with the nearest other one .98 (median). Without the mean vector (Mu and Viswanath, 2018) these
-# are .0 and .64, and a radius separates clusters.
+# The vectors of static encoders point in similar directions. The mean cosine of two turns of real conversations is .88,
+# and the median cosine of a centroid with the nearest other centroid is .98. After subtracting the mean vector (Mu and
+# Viswanath, 2018), these are .0 and .64, and a radius separates clusters.
 #
-# Components are multiples of 2**-24. So a dot product of two directions, and the sum of up to 2**29 of them, is exact
-# in f64: the result is the same in any order, batch or BLAS, and f32 stores a component without loss.
+# Components are multiples of 2**-24. So a dot product of two directions, and the sum of up to 2**29 directions, is
+# exact in f64. The result is the same for any order, batch or BLAS, and f32 stores a component without loss.
 
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 # The precision of an f32 in 0.5..1, so that components fit into f32 without loss.
 _GRID = float(1 << 24)
 _BLOCK = 8192
-"""Rows per block: 16 MB of f64 with 256 dimensions."""
+"""Number of rows per block, which takes 16 MB of f64 with 256 dimensions."""
 
 
 def iterate_blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -51,20 +51,23 @@ def iterate_blocks(matrix: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:
 
 
 def compute_directions(vectors: NDArray[Any], centre: NDArray[Any] | None = None) -> Floats:
-    """Return each vector scaled to length 1, f64[rows, dim]; zero vectors stay zero.
+    """Return the direction of each vector, f64[rows, dim]; zero vectors stay zero.
 
-    A direction is the vector at length 1, minus `centre` if given, scaled to length 1 again.
+    A direction is the vector scaled to length 1. If `centre` is given, it is subtracted and the result is scaled to
+    length 1 again.
     """
     unit = _normalize(vectors.astype(np.float64))
     if centre is not None:
         centred = _normalize(unit - centre)
-        centred[~unit.any(axis=1)] = 0.0  # a zero vector points nowhere, not away from the centre
+        centred[~unit.any(axis=1)] = (
+            0.0  # a zero vector has no direction, in particular not away from the centre
+        )
         unit = centred
     return round_to_grid(unit)
 
 
 def compute_centre(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the mean direction of all non-zero vectors, f32[dim]."""
+    """Return the mean of the directions of all non-zero vectors, f32[dim]."""
     total, count = np.zeros(vectors.shape[1]), 0
     for _, block in iterate_blocks(vectors):
         unit = compute_directions(block)
@@ -89,19 +92,21 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Clusters of rows, numbered from the largest; ties go to the smaller first row.
+    """Clusters of rows, numbered by descending size.
+
+    Of clusters of equal size, the one with the smaller first row comes first.
 
     Attributes
     ----------
     rows, labels
-        ``labels[i]`` is the cluster of ``rows[i]`` (ascending), -1 for none.
+        ``labels[i]`` is the cluster of ``rows[i]``, or -1 without a cluster. Rows ascend.
     centroids
-        The mean directions of the members less ``centre``, f32 of length 1.
+        The mean direction of the members of each cluster after subtracting ``centre``, f32 of length 1.
     centre
         The mean of all vectors.
     radii
-        Cosine distances from 0 to 2: the quantile ``settings["reach"]`` of the members' distances
-        from their centroid.
+        The radius of each cluster: the quantile ``settings["reach"]`` of the cosine distances (0 to 2) of its members
+        from the centroid.
     sizes
         The number of members of each cluster.
     method
@@ -139,16 +144,14 @@ def cluster_vectors(
 ) -> Clusters:
     """Cluster the directions of `vectors` by HDBSCAN.
 
-    ``vectors[i]`` belongs to ``rows[i]``, and rows ascend. `min_size` is the minimum size of a
-    cluster, by default ``default_min_size``. If there are more than `max_sample` rows, a random
-    sample drawn by `seed` is clustered, and ``assign`` places the others. Vectors of more than
-    `dimensions` are reduced to their first principal components. Zero vectors belong to no cluster.
-    HDBSCAN is by Campello, Moulavi and Sander (2013).
+    ``vectors[i]`` belongs to ``rows[i]``, and rows ascend. `min_size` is the minimum size of a cluster, by default
+    ``default_min_size``. If there are more than `max_sample` rows, a random sample drawn with `seed` is clustered, and
+    ``assign`` labels the other rows. Vectors with more than `dimensions` are reduced to their first principal
+    components. Zero vectors belong to no cluster. HDBSCAN is by Campello, Moulavi and Sander (2013).
 
-    Leaves of the tree are used. The excess of mass, HDBSCAN's default, put two thirds of 10,000
-    synthetic turns into one cluster. Of 2,760 turns of real conversations, 26 leaves hold a
-    quarter. On two busy cores 10,000 rows of 16 dimensions take 2 s; 5,000 rows of all 256
-    dimensions took over 30 s, and no region was dense.
+    Clusters are the leaves of HDBSCAN's tree. Its default, the excess of mass, put two thirds of 10,000 synthetic turns
+    into one cluster. Of 2,760 turns of real conversations, a quarter are in 26 leaves. On two busy cores, 10,000 rows
+    of 16 dimensions take 2 s. With all 256 dimensions, 5,000 rows took over 30 s and gave no cluster.
 
     >>> ring = np.linspace(0, 0.2, 10)
     >>> east = np.stack([np.cos(ring), np.sin(ring)], 1)
@@ -205,7 +208,7 @@ def cluster_vectors(
 
 
 def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
-    """Return the nearest cluster of each vector, -1 if outside that cluster's radius.
+    """Return the nearest cluster of each vector, or -1 if outside its radius.
 
     Ties go to the smaller label. The label of a vector does not depend on the other vectors.
     """
@@ -218,7 +221,7 @@ def assign(clusters: Clusters, vectors: NDArray[Any]) -> Ints:
 
 
 def find_nearest(clusters: Clusters, vectors: NDArray[Any]) -> tuple[Ints, Floats]:
-    """Return the cluster of the nearest centroid for each vector, and the cosine.
+    """Return the cluster with the nearest centroid for each vector, and the cosine.
 
     The centre is subtracted first. Ties go to the smaller label. Zero vectors, and all vectors if
     there are no clusters, have label -1 and cosine 0.
@@ -255,7 +258,7 @@ def compute_cosines(clusters: Clusters, vectors: NDArray[Any], labels: Ints) -> 
 def default_min_size(rows: int) -> int:
     """Return the default minimum cluster size for a number of rows.
 
-    It is a fifth of the square root of the number of rows, at least 5.
+    The minimum is a fifth of the square root of the number of rows, and at least 5.
 
     >>> default_min_size(50), default_min_size(10_000)
     (5, 20)
@@ -272,10 +275,10 @@ def recompute_clusters(
     settings: Mapping[str, int | float],
     before: NDArray[np.float32] | None = None,
 ) -> Clusters:
-    """Build clusters from labels, with recomputed centroids and radii.
+    """Build clusters from labels, with new centroids, radii and sizes.
 
-    Labels are 0, 1, ... without a gap. Where the directions of members cancel out, the centroid is
-    that of `before`.
+    Labels are 0, 1, ... without a gap, or -1. If the directions of the members cancel out, the centroid in `before` is
+    used.
     """
     count = int(labels.max(initial=-1)) + 1
     sums = np.zeros((count, vectors.shape[1]))
@@ -313,9 +316,9 @@ def recompute_clusters(
 
 
 def number_by_size(labels: Ints, rows: Ints) -> Ints:
-    """Renumber groups by descending size; ties go to the smaller first row.
+    """Renumber groups by descending size; of equal sizes, the smaller first row leads.
 
-    The label -1 stays, and empty groups leave no gap.
+    The label -1 is unchanged, and empty groups leave no gap in the numbers.
     """
     inside = labels >= 0
     groups, index = np.unique(labels[inside], return_inverse=True)
@@ -329,7 +332,7 @@ def number_by_size(labels: Ints, rows: Ints) -> Ints:
 
 
 def _label_dense(points: Floats, min_size: int) -> Ints:
-    """Return HDBSCAN's labels, -1 for noise and for zero vectors."""
+    """Return the labels of HDBSCAN, with -1 for noise and for zero vectors."""
     labels = np.full(len(points), -1, dtype=np.int64)
     nonzero = np.flatnonzero(points.any(axis=1))
     if len(nonzero) < 2 * min_size:
@@ -345,9 +348,9 @@ def _label_dense(points: Floats, min_size: int) -> Ints:
 
 
 def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
-    """Return normalized principal components and their explained variance ratio.
+    """Return normalised principal components, and the share of variance they explain.
 
-    Vectors with at most `dimensions` columns are returned as they are.
+    Vectors with at most `dimensions` columns are returned unchanged.
     """
     if unit.shape[1] <= dimensions or not len(unit):
         return unit, 1.0
@@ -358,7 +361,7 @@ def _reduce_dimensions(unit: Floats, dimensions: int) -> tuple[Floats, float]:
 
 
 def _describe_method(settings: Mapping[str, int | float], shape: tuple[int, ...]) -> str:
-    """Return a description of the method with its main settings."""
+    """Return the method of clustering and its main settings in words."""
     count, dim = shape
     method = f"HDBSCAN, leaves of at least {settings['min_size']}"
     if settings["dimensions"] < dim:
@@ -370,7 +373,7 @@ def _describe_method(settings: Mapping[str, int | float], shape: tuple[int, ...]
     return method
 
 
-# Refinement: centroids move to the mean of their members, near clusters merge.
+# Refinement moves centroids to the mean of their members and merges near clusters.
 
 
 def refine_clusters(
@@ -378,15 +381,15 @@ def refine_clusters(
 ) -> Clusters:
     """Move centroids to the mean of their present members, and merge near clusters.
 
-    ``labels[i]`` (-1..len(clusters) - 1, as from ``assign``) is the cluster of ``vectors[i]``,
-    which belongs to ``clusters.rows[i]``. Two clusters merge if each is the other's nearest and the
-    distance of their centroids is less than `merge_ratio` times the smaller radius. One call merges
-    pairs only, so a chain of clusters does not collapse into one. Empty clusters are removed and
-    groups are renumbered by size; rows without a cluster stay without one.
+    ``labels[i]`` (-1..len(clusters) - 1, as from ``assign``) is the cluster of ``vectors[i]``, which belongs to
+    ``clusters.rows[i]``. Two clusters merge if each is the nearest of the other, and the distance of their centroids is
+    less than `merge_ratio` times the smaller radius. One call merges only pairs, so a chain of clusters does not
+    collapse into one cluster. Empty clusters are removed and the others are renumbered by size. Rows without a cluster
+    stay without a cluster.
 
-    A radius does not change: the quantile of members that were selected by it would be smaller, and
-    shrink with every call. Merged clusters have the quantile of all members or their larger radius,
-    whichever is greater.
+    The radius of a cluster that does not merge is unchanged. A quantile of members that were selected by the radius
+    would shrink with every call. A merged cluster gets the quantile of all its members, or the larger of the two radii
+    if that is greater.
     """
     rows = clusters.rows
     nonempty = np.unique(labels[labels >= 0])
@@ -404,12 +407,14 @@ def refine_clusters(
     group = _pair_near_clusters(step, clusters.radii[nonempty], merge_ratio)
     labelled = number_by_size(group[step.labels], rows)
     count = int(labelled.max(initial=-1)) + 1
-    survivor = np.zeros(len(step), dtype=np.int64)  # the merged cluster of each cluster
+    survivor = np.zeros(
+        len(step), dtype=np.int64
+    )  # for each cluster, the number of the cluster that it becomes part of
     inside = labelled >= 0
     survivor[step.labels[inside]] = labelled[inside]
     predecessor = np.zeros(
         count, dtype=np.int64
-    )  # the first cluster that went into each merged one
+    )  # for each resulting cluster, the first of the clusters that formed it
     predecessor[survivor[::-1]] = np.arange(len(step))[::-1]
     result = recompute_clusters(
         vectors,
@@ -427,9 +432,9 @@ def refine_clusters(
 
 
 def _pair_near_clusters(step: Clusters, radii: NDArray[np.float64], merge_ratio: float) -> Ints:
-    """Return the number under which each cluster continues after merging near pairs.
+    """Return the group number of each cluster after merging pairs of near clusters.
 
-    The last entry, -1, is the group of rows without a cluster.
+    The last entry is -1, so that the label -1 of rows without a cluster maps to itself.
     """
     count = len(step)
     group = np.append(np.arange(count), -1)

@@ -1,14 +1,13 @@
 """Decisions of consolidation: which memories are replaced by which summary.
 
-A summary takes part in recall instead of old memories that say much the same. The pack's
-``consolidate`` policy selects the memories. They are grouped by cluster or community, and within
-each by their audience: project, scope, visibility, branch, season, creator, and the session if they
-are bound to it. So nobody sees a summary who could not see each of its members. Facts about a
-subject are never consolidated, because they have a life cycle of their own.
+In recall, a summary replaces old memories with similar content. The pack's ``consolidate`` policy selects the memories.
+They are grouped by cluster or community. Each group is divided by project, scope, visibility, branch, season and
+creator, and by session if the memories are bound to one. So everyone who sees a summary can also see each of its
+members. Facts about a subject are never consolidated, because they have a life cycle of their own.
 
-A summary has the maximum importance and emotional weight of its members, the minimum confidence,
-and the sums of recalls, successes and failures. It is as old as its newest member, and valid since
-its oldest; so consolidation does not make old memories look new.
+A summary has the maximum importance and emotional weight of its members, the minimum confidence, and the sums of
+recalls, successes and failures. It has the date of its newest member and is valid since its oldest member. So
+consolidation does not make old memories look new.
 """
 
 from __future__ import annotations
@@ -47,12 +46,14 @@ __all__ = [
 Ints = NDArray[np.int64]
 Grouping = Literal["clusters", "communities"]
 
-# The code of the relation in the edge columns.
+# The code of the relation "derived-from" in the columns of edges.
 _DERIVED = RELATIONS.index("derived-from")
 _ASIDE = [RELATIONS.index(name) for name in ("derived-from", "in-cluster", "has-tag", "mentions")]
-"""Relations that form no communities. Edges of consolidation are excluded, so that a second run agrees."""
+"""Relations that are ignored for communities. Edges of consolidation are ignored so that a second run gives the same
+groups."""
 
-# Columns that separate groups because they restrict who sees a memory, and columns kept where all members agree.
+# Columns by which groups are divided, because they restrict who sees a memory, and columns that a summary inherits if
+# all members have the same value.
 _APART = ("project", "branch", "season", "creator")
 _COMMON = ("session", "speaker")
 
@@ -61,7 +62,7 @@ _COMMON = ("session", "speaker")
 class Group:
     """The memories that one summary replaces, as ascending rows.
 
-    ``label`` is the name of their cluster or community.
+    ``label`` is the name of the cluster or community of these memories.
     """
 
     rows: Ints
@@ -69,17 +70,17 @@ class Group:
 
 
 def get_summaries(state: State) -> Summaries:
-    """Return the register of summaries."""
+    """Return the projection with all summaries."""
     return state.projection(Summaries)
 
 
 def summaries_by_id(state: State) -> dict[int, Summary]:
-    """Return every summary by its id, including undone ones."""
+    """Return all summaries, active or undone, by the id of the summary memory."""
     return get_summaries(state).all
 
 
 def select_active_summaries(state: State, rows: Sequence[int]) -> list[int]:
-    """Return the rows of active summaries whose members were not restored."""
+    """Return those of `rows` that are active summaries, which were not undone."""
     summaries, status = get_summaries(state).all, state.names["status"]
     return [
         row
@@ -95,7 +96,8 @@ def select_candidates(
 ) -> Ints:
     """Return the rows that the pack's ``consolidate`` policy selects for summaries.
 
-    A null of the policy counts as no. With `project`, only its memories; facts are never selected.
+    A null result of the policy counts as False. With `project`, only memories of this project are selected. Facts are
+    never selected.
     """
     rows = rows_in_use(state)
     if project is not None:
@@ -118,10 +120,9 @@ def select_candidates(
 def label_rows(
     state: State, by: Grouping, rows: Ints, *, seed: int
 ) -> tuple[Ints, Mapping[int, str]]:
-    """Return the group number of each row, -1 for none, and the group names.
+    """Return the group number of each row, or -1, and the names of the groups.
 
-    Communities are those of all memories, over the edges between memories, whether or not they take
-    part in recall.
+    Communities are computed over all edges between memories, including memories that take no part in recall.
     """
     if by == "clusters":
         numbers = read_members(state).numbers_of(rows)
@@ -149,9 +150,9 @@ def label_rows(
 
 
 def _label_communities(state: State, audience: str, seed: int) -> Ints:
-    """Return the community of each row within one audience, -1 for none.
+    """Return the community of each row within one audience, or -1.
 
-    Edges that consolidation, clusters, tags or names added do not count.
+    Edges from consolidation, clusters, tags and names of entities are ignored.
     """
     edges, private = state.edges, np.zeros(len(state), dtype=np.bool_)
     visibility, creator = state.names["visibility"], state.names["creator"]
@@ -177,11 +178,10 @@ def _label_communities(state: State, audience: str, seed: int) -> Ints:
 def form_groups(
     state: State, rows: Ints, labels: Ints, names: Mapping[int, str], *, min_size: int, keep: int
 ) -> list[Group]:
-    """Form the groups to summarize, in the order of their first rows.
+    """Return the groups to summarise, in the order of their first rows.
 
-    A group has at least `min_size` of `rows` with the same label and the same audience. The `keep`
-    most important ones of each group are left alone; ties go to the more recalled, then to the
-    older memory.
+    A group has at least `min_size` rows with the same label and the same audience. The `keep` most important memories
+    of each group are excluded. Of equal importance, memories with more recalls are excluded first, then older memories.
     """
     rows, labels = rows[labels >= 0], labels[labels >= 0]
     if not len(rows):
@@ -209,9 +209,9 @@ def form_groups(
 
 
 def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | None]:
-    """Return a group's texts in order of time, and their common speaker.
+    """Return the texts of a group in order of time, and their common speaker or None.
 
-    If all members have one speaker, it is returned once and not repeated with each text.
+    A common speaker of all members is returned once, and not with each text.
     """
     created = state.numbers["created"].values[group.rows]
     order = np.lexsort((group.rows, created))
@@ -226,10 +226,10 @@ def read_utterances(state: State, group: Group) -> tuple[list[Utterance], str | 
 def build_consolidation(
     state: State, members_of: list[Group], by: Grouping, now: int
 ) -> tuple[dict[str, Any], Change]:
-    """Return the fields of a consolidation event, and the changes of its members.
+    """Return the body of a consolidation event, and the changes of its members.
 
-    The fields include the columns of a summary for each group. Summaries are numbered after the
-    last memory, in the order of the groups; the caller adds their texts and vectors.
+    The body has the columns of one summary for each group. Summaries get the ids after the last memory, in the order of
+    the groups. The caller adds their texts and vectors.
     """
     first = len(state) + 1
     each = [_summary_columns(state, group.rows) for group in members_of]
@@ -238,7 +238,7 @@ def build_consolidation(
     status = state.names["status"]
     summaries = []
     for offset, group in enumerate(members_of):
-        # A restored member gets its former status back, so the event keeps it.
+        # The event stores the former status of each member, which the member gets back when it is restored.
         statuses = status.to_objects(group.rows)
         ids_by_status = {
             word: (group.rows[statuses == word] + 1).tolist()
@@ -268,8 +268,8 @@ def build_consolidation(
 def build_restoration(state: State, row: int, now: int) -> Change:
     """Return the changes that restore the members of a summary and retire it.
 
-    A member that left the summary since (restored, deleted, purged) is unchanged. Raises InputError
-    for a memory that is not an active summary, and for a summary that is part of another one.
+    Members that were restored, deleted or purged in the meantime are unchanged. Raises InputError for a memory that is
+    not an active summary, and for a summary that is part of another summary.
     """
     summary = get_summaries(state).all.get(row + 1)
     if summary is None or summary.undone is not None:
@@ -303,13 +303,13 @@ def build_restoration(state: State, row: int, now: int) -> Change:
 
 
 def _shared_value(state: State, name: str, rows: Ints) -> str | None:
-    """Return the value that all rows share in a column of names, else None."""
+    """Return the value that all rows have in a column of names, or None."""
     codes = state.names[name].codes[rows]
     return state.names[name].value_at(int(rows[0])) if (codes == codes[0]).all() else None
 
 
 def _summary_columns(state: State, rows: Ints) -> dict[str, Any]:
-    """Return the columns of the summary of `rows`, with one value each."""
+    """Return the columns of the summary of `rows`, one value for each column."""
     numbers, lists = state.numbers, state.lists
     created = numbers["created"].values[rows]
 

@@ -1,12 +1,12 @@
 """Decisions about which memories belong to which cluster.
 
-``finding`` groups vectors. This module turns the groups into clusters of a lab: a group takes the
-number and name of the existing cluster with which it shares most members. Membership is an edge
-``in-cluster`` from a memory to the cluster's node. Its weight is the cosine to the centroid (0 to
-1) at the time of the decision; the pack's ``spread`` policy decides how activation passes it.
+``finding`` groups vectors. This module turns the groups into clusters of a lab. A group takes the number and name of
+the existing cluster with which it shares most members. Membership is an edge ``in-cluster`` from a memory to the node
+of the cluster. The weight of the edge is the cosine to the centroid (0 to 1) at the time of the decision. The pack's
+``spread`` policy decides how much activation the edge passes on.
 
-Members are memories that take part in recall. A memory that leaves recall keeps its edge until the
-next clustering, so that it is a member again if it is restored.
+Members are memories that take part in recall. A memory that no longer does keeps its edge until the next clustering, so
+that it is a member again if it is restored.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
-# The code of the relation in the edge columns.
+# The code of the relation "in-cluster" in the columns of edges.
 _IN_CLUSTER = RELATIONS.index("in-cluster")
 _DIGITS = 4
-"""Decimals of an edge's weight, so that clustering unchanged memories twice writes nothing."""
+"""Number of decimals of an edge's weight. Rounding ensures that clustering unchanged memories again writes nothing."""
 
 # The columns of ``Clustering.frame``.
 _SCHEMA = {
@@ -63,7 +63,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Clustering:
-    """A decision about clusters; false if nothing changes.
+    """A decision about clusters, whose truth value is False if nothing changes.
 
     Attributes
     ----------
@@ -89,14 +89,14 @@ NO_CHANGE = Clustering(pl.DataFrame(schema=_SCHEMA))
 
 
 def get_centroids(state: State) -> Centroids:
-    """Return the register of clusters."""
+    """Return the projection with all clusters."""
     return state.projection(Centroids)
 
 
 def rows_in_use(state: State, audience: str | None = None) -> Ints:
     """Return the rows of recallable memories that have a vector.
 
-    With an `audience`, only the public rows (EVERYONE) or the private rows of one creator.
+    With an `audience`, only public rows (EVERYONE) or the private rows of one creator are returned.
     """
     rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
     rows = state.drop_unembedded(rows[rows < len(state.vectors)])
@@ -116,7 +116,7 @@ def rows_in_use(state: State, audience: str | None = None) -> Ints:
 class Members:
     """The edges ``in-cluster`` as columns: edge number, memory row and cluster number.
 
-    The cluster number is -1 for a node without a registered cluster.
+    The cluster number is -1 if the node has no registered cluster.
     """
 
     edges: Ints
@@ -124,7 +124,7 @@ class Members:
     clusters: Ints
 
     def numbers_of(self, rows: Ints) -> Ints:
-        """Return the cluster number of each row, -1 for rows without a cluster."""
+        """Return the cluster number of each row, or -1 for rows without a cluster."""
         numbers = np.full(
             int(max(rows.max(initial=-1), self.rows.max(initial=-1))) + 1, -1, dtype=np.int64
         )
@@ -133,7 +133,7 @@ class Members:
 
 
 def read_members(state: State) -> Members:
-    """Return the cluster memberships of all memories, whichever embedder made them."""
+    """Return the cluster memberships of all memories, of any embedder."""
     registered = get_centroids(state).every
     nodes = state.nodes.find("cluster", [cluster.name for cluster in registered.values()])
     edges = np.flatnonzero(state.edges.alive & (state.edges.relation == _IN_CLUSTER))
@@ -149,9 +149,9 @@ def read_members(state: State) -> Members:
 
 
 def current_clusters(state: State, audience: str = EVERYONE) -> tuple[Clusters, Ints] | None:
-    """Return the current embedder's live clusters and each label's cluster number.
+    """Return the live clusters of the current embedder, and their numbers by label.
 
-    None if there are none. The members are the rows in use of the `audience`.
+    Returns None without such clusters. Members are the recallable rows of the `audience`.
     """
     register = get_centroids(state).part(audience)
     live = register.live
@@ -184,17 +184,16 @@ def decide_clusters(
 ) -> Clustering:
     """Decide how newly computed clusters replace the stored ones.
 
-    A group continues the existing cluster with which it shares most members. Clusters without a
-    continuation end. The groups come from vectors of the embedder `fingerprint`, of memories up to
-    the id `upto`. Memories that have left recall since are no members. The decision is empty if
-    nothing differs.
+    A group continues the existing cluster with which it shares most members. Clusters without a continuation end. The
+    groups were computed from vectors of the embedder `fingerprint`, for memories up to the id `upto`. Memories that no
+    longer take part in recall are not members. The decision is empty if nothing changes.
     """
     register, before = get_centroids(state).part(audience), _read_members_of(state, audience)
     own = rows_in_use(state, audience)
     if not (own >= register.upto).any():
         upto = (
             register.upto
-        )  # new memories of other audiences must not show in this audience's event
+        )  # new memories of other audiences must not be visible in this audience's event
     alive = np.isin(clusters.rows, own)
     rows, labels = clusters.rows[alive], clusters.labels[alive]
     old = before.numbers_of(rows)
@@ -251,10 +250,10 @@ def decide_clusters(
 
 
 def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE) -> Clustering:
-    """Decide which of `rows` join a cluster.
+    """Decide which of `rows` join an existing cluster.
 
-    A memory in use and in no cluster joins the nearest one if the cosine to its centroid reaches
-    the setting ``cluster-closeness``. Centroids do not move.
+    A recallable memory without a cluster joins the nearest cluster if the cosine to its centroid is at least the
+    setting ``cluster-closeness``. Centroids do not move.
     """
     minimum, present = pack.number("cluster-closeness"), current_clusters(state, audience)
     if not minimum or present is None or not len(rows):
@@ -290,10 +289,9 @@ def decide_joins(state: State, pack: Pack, rows: Ints, audience: str = EVERYONE)
 def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clustering:
     """Decide which clusters move to their members, merge or end.
 
-    New memories join first, as in ``decide_joins``. Centroids move to the mean of their members,
-    near clusters merge, and empty clusters end. Of clusters that merge, the one with most members
-    survives. Edges of unchanged memberships keep their weight. The decision is empty if there are
-    no clusters of the present embedder.
+    New memories join first, as in ``decide_joins``. Centroids move to the mean of their members, near clusters merge,
+    and empty clusters end. Of merging clusters, the one with most members survives. Edges of unchanged memberships keep
+    their weight. The decision is empty if the current embedder has no clusters.
     """
     present = current_clusters(state, audience)
     if present is None:
@@ -302,7 +300,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
     joins = decide_joins(state, pack, np.arange(register.looked, len(state)), audience)
     clusters, ids = present
     labels = clusters.labels.copy()
-    joined = np.zeros(0, dtype=np.int64)  # positions of the memories that join now
+    joined = np.zeros(0, dtype=np.int64)  # the positions of the memories that join in this decision
     if joins:
         part = joins.change.join[0]
         by_name = {register.all[id].name: label for label, id in enumerate(ids.tolist())}
@@ -317,7 +315,7 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
     sizes = np.bincount(labels[labels >= 0], minlength=len(ids))
     became = np.full(len(ids), -1, dtype=np.int64)
     became[labels[labels >= 0]] = step.labels[labels >= 0]
-    # The largest cluster of each merged group survives; of equal sizes the lower number, so that runs agree.
+    # The largest cluster of each merged group survives. Of equal sizes, the lower number survives, so that runs agree.
     survivors: dict[int, int] = {}
     for label in np.lexsort((ids, -sizes)).tolist():
         if became[label] >= 0:
@@ -375,10 +373,10 @@ def decide_refinement(state: State, pack: Pack, audience: str = EVERYONE) -> Clu
 
 
 def clusters_frame(state: State) -> pl.DataFrame:
-    """Return one row per live cluster, the largest first.
+    """Return a frame with one row per live cluster, largest first.
 
-    The columns are cluster (number), name, members (in use), radius, created and refined. Clusters
-    of an earlier embedder are left out.
+    The columns are cluster (number), name, members (recallable memories), radius, created and refined. Clusters of an
+    earlier embedder are left out.
     """
     register = get_centroids(state)
     rows = []
@@ -401,12 +399,12 @@ def clusters_frame(state: State) -> pl.DataFrame:
 
 
 def _add_audience(audience: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an event, with the creator if its clusters are private."""
+    """Return an event's body, with the creator as ``of`` if the clusters are private."""
     return {**body, "of": audience} if body and audience else body
 
 
 def _read_members_of(state: State, audience: str) -> Members:
-    """Return the memberships in clusters of one audience.
+    """Return the memberships in the clusters of one audience.
 
     Memberships in unregistered clusters count as public.
     """
@@ -431,10 +429,10 @@ def _assign_numbers(
     old: Ints,
     audience: str,
 ) -> dict[int, str]:
-    """Match new clusters to live ones by shared members; return names by number.
+    """Match new clusters to live clusters by shared members; return names by number.
 
-    A label continues the live cluster with which it shares most members, each cluster once; other
-    labels get new numbers.
+    A label continues the live cluster with which it shares most members. Each cluster is continued by at most one
+    label. Other labels get new numbers.
     """
     both = (labels >= 0) & (old >= 0)
     shared: dict[tuple[int, int], int] = {}
@@ -452,7 +450,9 @@ def _assign_numbers(
     about = describe_groups(state, rows, labels, len(clusters))
     names: dict[int, str] = {}
     following = max(get_centroids(state).every, default=0) + 1
-    count = len(register.all) + 1  # a name must not reveal how many clusters other creators have
+    count = (
+        len(register.all) + 1
+    )  # the number in a name must not reveal how many clusters other creators have
     fresh: set[str] = set()
     for label in range(len(clusters)):
         if label in assigned:
@@ -474,9 +474,9 @@ def _change_edges(
     weight: NDArray[np.float64],
     gone: set[int],
 ) -> Change:
-    """Return the edge changes that move each row to its cluster in `new`.
+    """Return the changes of edges that make each row a member of its cluster in `new`.
 
-    A number of -1 means no cluster.
+    The number -1 means no cluster. Edges to the clusters `gone` are removed.
     """
     own = np.isin(before.rows, rows)
     position = np.searchsorted(rows, before.rows[own])
@@ -499,7 +499,7 @@ def _change_edges(
 def _redirect_edges(
     state: State, step: Clusters, gone: Mapping[int, int | None], became: Mapping[int, int]
 ) -> Change:
-    """Redirect edges of merged clusters to the survivor; drop those to empty ones."""
+    """Redirect edges of merged clusters to the survivor; drop edges to empty clusters."""
     before, registered = read_members(state), get_centroids(state).every
     moved = np.isin(before.clusters, list(gone))
     if not moved.any():
@@ -530,7 +530,7 @@ def _edge_weights(
 
 
 def _round_weights(cosine: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return cosines clipped to 0..1 and rounded to the precision of edge weights."""
+    """Return cosines clipped to 0..1 and rounded to four decimals."""
     return np.asarray(np.round(np.clip(cosine, 0.0, 1.0), _DIGITS), dtype=np.float64)
 
 

@@ -1,9 +1,8 @@
-"""Registers folded from events: clusters, the count of recalls, and summaries.
+"""The projections of the subject: clusters, the number of recalls, and summaries.
 
-Edges ``in-cluster`` lead from each member to the node of its cluster's name. A centroid is a
-direction among the vectors of one embedder. When a lab has changed its embedder, which
-``Centroids.fingerprint`` shows, its clusters gain no members and are not refined. Clustering again
-keeps the name of each cluster whose members stay together.
+Edges ``in-cluster`` lead from each member to the node of its cluster's name. A centroid is a direction in the vector
+space of one embedder, ``Centroids.fingerprint``. After a change of the embedder, the clusters gain no members and are
+not refined. Clustering again keeps the name of each cluster whose members stay together.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = [
 
 
 _NAME, _BYTES = Field("cluster", held="reference", shared=True), Field("bytes")
-# The fields of events and of snapshots, as the stored format declares them.
+# The declared fields of the events and of the dump.
 _GENERAL = {
     "fingerprint": HASH,
     "centre": _BYTES,
@@ -76,7 +75,7 @@ class Cluster:
     name
         The name of the cluster's node.
     centroid
-        The mean direction of the members, f32[dim] as bytes; empty once the cluster has ended.
+        The mean direction of the members, f32[dim] as bytes. It is empty after the cluster has ended.
     radius
         The cosine distance from the centroid within which new memories join, 0 to 2.
     size
@@ -84,7 +83,7 @@ class Cluster:
     created, refined
         Instants in microseconds since 1970.
     ended
-        The instant at which the cluster ended; None while it is live.
+        The instant at which the cluster ended, or None while it is live.
     into
         The number of the cluster that absorbed this one, if it was merged.
     """
@@ -100,11 +99,10 @@ class Cluster:
 
 
 class Centroids(Projection):
-    """The register of clusters, by number from 1. Numbers and names are never reused.
+    """All clusters, by number from 1. Numbers and names are never reused.
 
-    An event lists the changes of each of its ``clusters``; an unknown number is a new cluster.
-    Clusters of private memories are kept per creator, in ``own``; their events name the creator as
-    ``of``.
+    An event lists changes of ``clusters``, and an unknown number is a new cluster. Clusters of private memories are
+    stored by creator in ``own``. Their events name the creator as ``of``.
     """
 
     name: ClassVar[str] = "clusters"
@@ -128,20 +126,20 @@ class Centroids(Projection):
         self.method = ""
         self.settings: dict[str, int | float] = {}
         self.upto = 0
-        """The last memory id that was part of a clustering."""
+        """The id of the last memory that was part of a clustering."""
         self.looked = 0
-        """The last memory id that was considered for joining a cluster since."""
+        """The id of the last memory that was tested for joining a cluster since then."""
         self.all: dict[int, Cluster] = {}
         self.own: dict[str, Centroids] = {}
-        """The clusters of private memories by creator, each register with its own numbers."""
+        """The clusters of private memories, by creator."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the clusters of `audience`; the empty string stands for public ones."""
+        """Return the clusters of an audience: "" for public ones, else one creator's."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property
     def every(self) -> dict[int, Cluster]:
-        """All clusters by number, public and private."""
+        """All clusters, public and private, by number."""
         return self.all | {
             id: cluster for part in self.own.values() for id, cluster in part.all.items()
         }
@@ -152,13 +150,13 @@ class Centroids(Projection):
         return {id: cluster for id, cluster in self.all.items() if cluster.ended is None}
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the public clusters or to those of one creator."""
+        """Update the public clusters, or those of one creator, from an event."""
         body = event.body
         part = self if "of" not in body else self.own.setdefault(body["of"], Centroids())
         part._fold(event)
 
     def _fold(self, event: Event) -> None:
-        """Update settings, centroids and sizes from an event; end removed clusters."""
+        """Update settings, centroids and sizes from an event, and end removed clusters."""
         body = event.body
         self.fingerprint = body.get("fingerprint", self.fingerprint)
         self.centre = body.get("centre", self.centre)
@@ -183,11 +181,11 @@ class Centroids(Projection):
             cluster.ended, cluster.into, cluster.centroid = event.at, into, b""
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool:
-        """Return whether `viewer` may see an event: a public one, or the viewer's own."""
+        """Return whether `viewer` sees an event: it is public or about their own clusters."""
         return bool(body.get("of", viewer) == viewer)
 
     def dump(self) -> Any:
-        """Return the register as plain values for a snapshot."""
+        """Return all clusters as plain values for a snapshot."""
         return {
             "fingerprint": self.fingerprint,
             "centre": self.centre,
@@ -204,7 +202,7 @@ class Centroids(Projection):
         }
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the values of ``dump``."""
+        """Restore all clusters from the return value of ``dump``."""
         self.fingerprint, self.centre = dumped["fingerprint"], dumped["centre"]
         self.method, self.settings = dumped["method"], dict(dumped["settings"])
         self.upto, self.looked = dumped["upto"], dumped["looked"]
@@ -214,10 +212,10 @@ class Centroids(Projection):
             self.own[creator].load(part)
 
 
-# When clusters are due to be refined.
+# The decision when clusters are due for a refinement.
 #
-# A recall only increments a counter, so it pays nothing for clustering. Upkeep calls ``is_refinement_due`` and writes an
-# event of kind ``refine``, which resets the counter.
+# A recall only increments a counter, so clustering costs a recall nothing. Upkeep calls ``is_refinement_due`` and
+# writes an event of kind ``refine``, which resets the counter.
 
 
 # The code of the relation in the edge columns.
@@ -235,7 +233,7 @@ class Recalls(Projection):
     def __init__(self) -> None:
         self.since_refined = 0
         self.last: tuple[int, ...] = ()
-        """The ids of the last recall's results, best first; empty after a refinement."""
+        """The ids of the results of the last recall, best first. Empty after a refinement."""
 
     def fold(self, event: Event) -> None:
         """Count a recall, or restart the count after a refinement."""
@@ -249,15 +247,15 @@ class Recalls(Projection):
         return [self.since_refined, list(self.last)]
 
     def load(self, dumped: Any) -> None:
-        """Restore the count and the last results from the values of ``dump``."""
+        """Restore the count and the last results from the return value of ``dump``."""
         self.since_refined, self.last = dumped[0], tuple(dumped[1])
 
 
 def is_refinement_due(state: State, pack: Pack, *, spanning: bool = True) -> bool:
     """Return whether the clusters are due for refinement.
 
-    They are due after ``refine-every`` logged recalls. With `spanning` they are also due when the
-    last recall returned members of several clusters. A setting of 0 turns refinement off.
+    Refinement is due after ``refine-every`` logged recalls. With `spanning`, it is also due if the last recall returned
+    members of several clusters. A setting of 0 turns refinement off.
     """
     every, recalls = pack.count("refine-every"), state.projection(Recalls)
     return bool(every) and (
@@ -267,23 +265,23 @@ def is_refinement_due(state: State, pack: Pack, *, spanning: bool = True) -> boo
 
 
 def count_spanned_clusters(state: State, ids: tuple[int, ...]) -> int:
-    """Return the number of clusters to which the memories `ids` belong."""
+    """Return the number of different clusters that the given memories belong to."""
     crossings = state.edges.crossings(np.array(ids, dtype=np.int64) - 1)
     inside = crossings.outgoing & (state.edges.relation[crossings.edge] == _IN_CLUSTER)
     return len(np.unique(crossings.neighbour[inside]))
 
 
-# Consolidation: which memories each summary replaces, and their status before.
+# Consolidation: the memories that each summary replaces, with their former status.
 
 
-# The fields of a summary, as the stored format declares them.
+# The declared fields of a summary.
 _OF = Field("cluster", held="reference", shared=True)
 _WAS = mapping_field({"*": MEMORY_ID})
 
 
 @dataclass(slots=True)
 class Summary:
-    """The members that one summary replaces.
+    """The memories that one summary replaces.
 
     Attributes
     ----------
@@ -294,9 +292,9 @@ class Summary:
     of
         The name of the cluster or community.
     was
-        The ids of the members, by the status that they had before.
+        The ids of the members, by their status before the consolidation.
     undone
-        The instant at which the members were restored; None while the summary is active.
+        The instant at which the members were restored, or None while the summary is active.
     """
 
     at: int
@@ -307,12 +305,12 @@ class Summary:
 
     @property
     def members(self) -> list[int]:
-        """The ids of the summarized memories, ascending."""
+        """The ids of the replaced memories, ascending."""
         return sorted(id for ids in self.was.values() for id in ids)
 
 
 class Summaries(Projection):
-    """The register of summaries, by the id of the summary memory."""
+    """All summaries, by the id of the summary memory."""
 
     name: ClassVar[str] = "summaries"
     kinds: ClassVar[tuple[str, ...]] = ("consolidate", "unconsolidate")
@@ -353,9 +351,9 @@ class Summaries(Projection):
             self.all[row["summary"]] = Summary(event.at, event.body["by"], row["of"], was)
 
     def dump(self) -> Any:
-        """Return the register as plain values for a snapshot."""
+        """Return all summaries as plain values for a snapshot."""
         return [[id, *astuple(summary)] for id, summary in self.all.items()]
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the values of ``dump``."""
+        """Restore all summaries from the return value of ``dump``."""
         self.all = {id: Summary(*fields) for id, *fields in dumped}

@@ -1,4 +1,4 @@
-"""Statistics of a memory as text, HTML and a figure. Texts of memories are escaped."""
+"""The statistics of a memory graph as text, HTML and a figure. Texts of memories are escaped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-# Rows per table, so that a report fits on a screen, and the font of a notebook.
+# The maximum number of rows per table, so that a report fits on a screen, and the font of a notebook.
 _SHOWN = 8
 _FACE = "--face:var(--jp-content-font-family,system-ui,sans-serif)"
 
@@ -34,7 +34,7 @@ Frames = Mapping[str, pl.DataFrame]
 
 
 def write_headline(frames: Frames) -> str:
-    """Return one sentence with the numbers of memories, edges and groups."""
+    """Return a sentence with the numbers of memories, edges, communities and clusters."""
     total = dict(frames["totals"].iter_rows())
     in_use = (
         "all in use" if total["in use"] == total["memories"] else f"{total['in use']:,.0f} in use"
@@ -46,7 +46,7 @@ def write_headline(frames: Frames) -> str:
 
 
 def _describe_graph(frames: Frames) -> str:
-    """Return one sentence about density, clustering and components."""
+    """Return one sentence about the density, clustering and components of the graph."""
     total = dict(frames["totals"].iter_rows())
     if not total["edges"]:
         return "no memories are linked yet"
@@ -63,11 +63,11 @@ def _join_words(row: Mapping[str, Any]) -> str:
 
 
 def _join_ids(row: Mapping[str, Any]) -> str:
-    """Return the ids of the central memories of a row."""
+    """Return the ids of the central memories of a row, such as "#3 #7"."""
     return " ".join(f"#{id}" for id in row["central"])
 
 
-# Columns that several tables share.
+# Columns that occur in several tables.
 _SIZE, _CENTRAL, _ABOUT = ("size", "{size:,}"), ("central", _join_ids), ("words", _join_words)
 _COLUMNS: dict[str, tuple[str, Columns]] = {
     "communities": (
@@ -98,7 +98,7 @@ _COLUMNS: dict[str, tuple[str, Columns]] = {
         ),
     ),
 }
-"""The title and the columns of each displayed frame, as ``format_rows`` expects them."""
+"""The title and the columns of each displayed frame, in the form that ``format_rows`` expects."""
 
 
 def build_tables(frames: Frames) -> list[Table]:
@@ -135,9 +135,9 @@ def render_text_report(frames: Frames, notes: Sequence[str]) -> str:
 
 
 def build_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[object]:
-    """Return the parts for a notebook: headline, figure, tables and notes."""
+    """Return the parts that a notebook shows: headline, figure, tables and notes."""
     with warnings.catch_warnings():
-        # the font of the page has glyphs that matplotlib's default font lacks
+        # The font of the page has glyphs that matplotlib's default font lacks.
         warnings.filterwarnings(
             "ignore", message="Glyph .* missing from font", category=UserWarning
         )
@@ -152,13 +152,13 @@ def build_parts(frames: Frames, notes: Sequence[str], figure: Figure) -> list[ob
     ]
 
 
-# The figure of a memory's structure: the sizes of its communities, and the layers of its weeks.
+# The figure shows the sizes of the communities, and the layers of memories by week.
 
 
 Floats = NDArray[np.float64]
 
 width, height = 9.6, 4.0
-"""Inches."""
+"""The size of the figure in inches."""
 
 _MOST_GROUPS = 12
 """Maximum number of bars that are legible in the height of the figure."""
@@ -167,17 +167,17 @@ _MOST_BARS = 60
 """Maximum number of bars that are distinguishable in the width of a panel."""
 
 _PAD = 22
-"""Points between a title and its axes, for a line of small print."""
+"""Points between a title and its axes, which leave room for a caption."""
 
-# Colours that colour-blind readers can distinguish; hatching separates new memories in print.
+# Colours that colour-blind readers can distinguish. Hatching marks new memories in print without colour.
 _COLOURS = dict(zip(LAYERS, (BLUE, "#009e73", ORANGE, GREY), strict=True))
 _HATCHES = {"emerging": "////"}
 _STACKED = ("stable", "active", "emerging", "decaying")
-"""From bottom to top: lasting memories below, decaying ones on top."""
+"""The order of layers in a bar from bottom to top: lasting memories below, decaying memories on top."""
 
 
 def draw_figure(frames: Mapping[str, pl.DataFrame], axes: Sequence[Axes] | None = None) -> Figure:
-    """Draw both panels from the frames of ``Stats``; see ``Stats.figure``."""
+    """Draw the two panels from the frames of ``Stats``; see ``Stats.figure``."""
 
     def draw(panels: Sequence[Axes]) -> None:
         """Draw the groups on the first panel and the layers on the second."""
@@ -222,7 +222,7 @@ def _draw_groups(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _choose_groups(frames: Mapping[str, pl.DataFrame]) -> tuple[str, str, pl.DataFrame]:
-    """Return the chart's title and unit, and each group's size and keywords."""
+    """Return the title, the unit, and the size and keywords of each group to draw."""
     communities, clusters, kinds = (frames[name] for name in ("communities", "clusters", "kinds"))
     words = pl.col("words").list.head(2)
     if communities.height:
@@ -281,7 +281,7 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
             label=f"{name} {_shorten_count(overall[name])}",
         )
         base += counts[name]
-    margin = max(0.0, 56 * span - (days[-1] - days[0])) / 2  # so that a single bar stays narrow
+    margin = max(0.0, 56 * span - (days[-1] - days[0])) / 2  # keeps a single bar narrow
     axes.set_xlim(days[0] - margin - 1.4 * span, days[-1] + margin + 7 * span)
     locator: Any = AutoDateLocator(minticks=2, maxticks=5)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
@@ -308,9 +308,9 @@ def _draw_layers(axes: Axes, frames: Mapping[str, pl.DataFrame]) -> None:
 
 
 def _layout_bars(by_week: pl.DataFrame) -> tuple[Floats, dict[str, Floats], int]:
-    """Return the first day of each bar, its layer heights and its width in weeks.
+    """Return the first day of each bar, its heights by layer, and its width in weeks.
 
-    Days count from 1970.
+    Days are counted from 1970-01-01.
     """
     if by_week.is_empty():
         return np.empty(0), {}, 1

@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 __all__ = ["Stats", "compute_stats", "label_memories"]
 
 
-# Labels of memories by a pack's ``label`` policy at an instant, without a query.
+# The ``label`` policy of a pack labels memories at an instant, without a query.
 
 
 _BLOCK = 1 << 16
-"""Memories per evaluation, so that intermediate columns take a few megabytes."""
+"""The number of memories per evaluation, so that intermediate columns take a few megabytes."""
 
 
 def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micros) -> pl.Series:
-    """Return the label of each row by the pack's ``label`` policy, null for none."""
+    """Return the label that the pack's ``label`` policy gives each row, or null."""
     policy = pack.policies["label"]
     parts = [pl.Series("layer", [], dtype=pl.String)]
     for start in range(0, len(rows), _BLOCK):
@@ -61,19 +61,19 @@ def label_memories(state: State, pack: Pack, rows: NDArray[np.int64], now: Micro
 Ints = NDArray[np.int64]
 
 _MOST_EDGES = 300_000
-"""Maximum number of edges for communities: about 6 s on one core."""
+"""Maximum number of edges for computing communities, which takes about 6 s on one core."""
 
 _READ = 10_000
-"""Memories whose texts give the keywords of communities, and again of clusters."""
+"""The number of memories whose texts are read for the keywords of communities, and again for those of clusters."""
 
-# The lengths of the lists that a report shows.
+# The numbers of key memories, and of central memories per group, in a report.
 _KEY = 20
 _CENTRAL = 3
 _SLOW = 20_000  # nodes and edges from which counting takes more than a second, so that it shows its progress
-"""Memories and edges from which the computation lasts longer than a second and shows a progress bar."""
+"""The number of memories and edges from which the computation lasts longer than a second and shows a progress bar."""
 
 _TRIED = 2_000
-"""Members of a cluster from which the central ones are chosen."""
+"""Maximum number of members of a cluster that are compared to find the central members."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,9 @@ class Stats(Displayed):
     - ``key``: memory_id, key, importance, access, degree, community, bridge, kind, text
     - ``clusters``: cluster, size, share, radius, central, words
 
-    ``key`` lists the memories that are most important and used. ``used``, ``density`` and
-    ``clustering`` are shares, and ``central`` lists memory ids. A bridge joins the communities
-    ``left`` and ``right``; ``relation``, ``source`` and ``target`` (memory ids) describe its
-    strongest edge.
+    ``key`` lists the most important and most used memories. ``used``, ``density`` and ``clustering`` are shares, and
+    ``central`` lists memory ids. A bridge joins the communities ``left`` and ``right``. Its ``relation``, ``source``
+    and ``target`` (memory ids) are those of its strongest edge.
 
     Attributes
     ----------
@@ -108,9 +107,9 @@ class Stats(Displayed):
     frames
         The frames by name.
     notes
-        Where the layers come from, and what was sampled.
+        Sentences about the source of the layers and about samples.
     found
-        The clusters themselves; ``assign`` places new vectors among them.
+        The clusters as an object, for example to ``assign`` new vectors to them.
 
     Examples
     --------
@@ -142,7 +141,7 @@ class Stats(Displayed):
     def figure(self, *, axes: OnPanels | None = None) -> Figure:
         """Draw the sizes of the largest communities, and the layers of each week.
 
-        Without edges clusters replace the communities, and without clusters the kinds do.
+        Without edges, the clusters are drawn instead of communities. Without clusters, the kinds of memories are drawn.
 
         Parameters
         ----------
@@ -174,11 +173,10 @@ def compute_stats(
 ) -> Stats:
     """Compute the statistics of a memory at `now`, without changing it.
 
-    Kinds, layers, key memories and clusters cover the memories that recall may return; the graph
-    covers all edges. The layers come from the pack's ``label`` policy if it gives one of the four
-    layers to every memory, else from ``layer_expression``. Clusters are computed from at most
-    10,000 memories and communities from the newest 300,000 edges; ``notes`` says so where there are
-    more. `seed` makes every sample reproducible.
+    Kinds, layers, key memories and clusters cover the memories that recall may return. The graph covers all edges. The
+    layers come from the pack's ``label`` policy if it gives every memory one of the four layers. Otherwise they come
+    from ``layer_expression``. Clusters are computed from at most 10,000 memories, and communities from the newest
+    300,000 edges. ``notes`` reports such samples. `seed` makes every sample reproducible.
     """
     instant = to_micros(now)
     rows = np.flatnonzero(state.names["status"].is_in(RECALLABLE))
@@ -216,7 +214,7 @@ def compute_stats(
 
 
 def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.DataFrame, str]:
-    """Return the columns needed to count layers and kinds, and a note on their source."""
+    """Return a frame for counting layers and kinds, and a note on the layers' source."""
     numbers = state.numbers
     frame = pl.DataFrame(
         [
@@ -244,12 +242,12 @@ def _read_layers(state: State, pack: Pack, rows: Ints, now: Micros) -> tuple[pl.
     )
 
 
-# The columns of instants from which layers are computed.
+# The columns of times from which layers are computed.
 _TIMES = ("created", "accessed")
 
 
 def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the number, importance and use of the memories of each kind."""
+    """Return the number, share, importance and use of the memories of each kind."""
     counted = frame.group_by("kind").agg(
         pl.len().cast(pl.Int64).alias("memories"),
         pl.col("importance").mean(),
@@ -265,7 +263,7 @@ def _count_kinds(frame: pl.DataFrame) -> pl.DataFrame:
 def _total_measures(
     state: State, count: int, rows: Ints, shape: Topology, clusters: Clusters
 ) -> pl.DataFrame:
-    """Return the totals of the graph with those of memories and clusters."""
+    """Return the totals of the graph, followed by those of memories and clusters."""
     own = [
         ("memories", float(count)),
         ("in use", float(len(rows))),
@@ -280,7 +278,7 @@ def _total_measures(
 
 
 def _add_keywords(state: State, partition: Communities, shape: Topology, seed: int) -> pl.DataFrame:
-    """Return the table of communities with a column of keywords."""
+    """Return the table of communities with a column of their keywords."""
     memories = partition.rows < len(state)
     words = _group_keywords(
         state, partition.rows[memories], partition.labels[memories], len(partition), seed
@@ -291,7 +289,8 @@ def _add_keywords(state: State, partition: Communities, shape: Topology, seed: i
 def _cluster_table(state: State, clusters: Clusters, seed: int) -> pl.DataFrame:
     """Return the size, share, radius, central memories and keywords of each cluster.
 
-    The share is of all memories that take part; central memories are nearest to the centroid.
+    The share refers to all clustered memories and those without a cluster. Central memories are the nearest to the
+    centroid.
     """
     central: list[list[int]] = []
     order = np.argsort(clusters.labels, kind="stable")
@@ -325,7 +324,7 @@ def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: in
     rank = np.arange(len(rows)) - np.repeat(start, np.diff(start, append=len(rows)))
     sample = np.sort(order[np.argsort(rank, kind="stable")[:_READ]])
     texts = state.texts.to_list(rows[sample])
-    # names of speakers distinguish conversations, but do not describe their subject
+    # Names of speakers distinguish conversations, but do not describe their subject.
     speakers = (word for name in state.names["speaker"].vocabulary for word in name.split())
     terms = keywords(texts, groups[sample], language=state.words.language, exclude=speakers)
     terms += [()] * (count - len(terms))
@@ -333,7 +332,7 @@ def _group_keywords(state: State, rows: Ints, groups: Ints, count: int, seed: in
 
 
 def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.DataFrame:
-    """Return the most important and most used memories, best first."""
+    """Return the memories that are both important and often used, best first."""
     scores = key_scores(frame["importance"].to_numpy(), frame["access"].to_numpy())
     best = (
         frame.select("memory_id", "importance", "access", "kind")
@@ -364,7 +363,7 @@ def _key_memories(state: State, frame: pl.DataFrame, shape: Topology) -> pl.Data
 def _write_notes(
     source: str, partition: Communities, shape: Topology, clusters: Clusters, *, cut: bool
 ) -> tuple[str, ...]:
-    """Return notes on the source of the layers and on what was sampled."""
+    """Return sentences about the source of the layers and about samples."""
     notes = [source]
     if cut:
         notes.append(

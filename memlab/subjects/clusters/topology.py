@@ -1,4 +1,4 @@
-"""The shape of a memory graph: communities, bridges, degrees and temporal layers."""
+"""The structure of a memory graph: communities, bridges, degrees and temporal layers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = [
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Clustering coefficients cost 0.7 ms per sampled member, so they are estimated for the largest communities from a
-# sample. Three central memories fit into one cell of a table.
+# A clustering coefficient takes 0.7 ms per member, so it is estimated from at most _TRIED members of the _CLUSTERED
+# largest communities. Three central memories fit into one cell of a table.
 _CLUSTERED = 20
 _TRIED = 50
 _CENTRAL = 3
@@ -45,22 +45,19 @@ _CENTRAL = 3
 class Topology:
     """Frames that describe a graph.
 
-    ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for
-    other kinds), degree, community (null for none) and bridge (whether an edge leads into another
-    community).
+    ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for other kinds),
+    degree, community (null without one) and bridge (whether an edge leads into another community).
 
-    ``communities`` has the columns community, memories, size, edges (pairs inside), density,
-    clustering, bridges (pairs that lead out) and central. Clustering is the mean over at most 50
-    members of the 20 largest communities, else null. ``central`` lists the memories with most
-    weight inside.
+    ``communities`` has the columns community, memories, size, edges (pairs inside), density, clustering, bridges (pairs
+    that lead out) and central. Clustering is the mean over at most 50 members, and null except for the 20 largest
+    communities. ``central`` lists the memories with the greatest weight of edges inside the community.
 
     ``bridges`` has the columns left, right, edges and weight, and the relation, source and target
     (memory ids) of the strongest edge. ``relations`` has relation, edges, share, mean weight and
     reinforcements.
 
-    ``totals`` has the measure and value of nodes, edges, density, clustering, components, largest
-    component, communities and modularity. ``exact`` is false if clustering was estimated from a
-    thousand nodes.
+    ``totals`` has the columns measure and value. The measures are nodes, edges, density, clustering, components,
+    largest component, communities and modularity. ``exact`` is False if clustering was estimated from a thousand nodes.
     """
 
     nodes: pl.DataFrame
@@ -74,11 +71,11 @@ class Topology:
 def measure_topology(
     edges: Edges, partition: Communities, *, memories: int | None = None, seed: int = 0
 ) -> Topology:
-    """Measure an undirected graph with the given communities.
+    """Measure a graph as undirected, with communities that were computed before.
 
-    `memories` is the number of memories, by default of those with an edge; other kinds of node
-    count only with an edge. Density and components count joined pairs, however many edges join a
-    pair. `seed` draws the nodes from which clustering is estimated. Removed edges do not count.
+    `memories` is the number of all memories, by default the number of memories with an edge. Other kinds of nodes are
+    counted only if they have an edge. Density and components count pairs of nodes, no matter how many edges join a
+    pair. `seed` draws the nodes from which clustering is estimated. Removed edges are ignored.
     """
     numbers = np.flatnonzero(edges.alive)
     graph = simple_graph(edges)
@@ -141,15 +138,15 @@ def measure_topology(
 
 
 def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
-    """Return a mask of about `max_edges` edges of the newest memories.
+    """Return a mask of about `max_edges` edges of the newest memories, or None.
 
-    None if there are no more edges than that. Most edges of a memory lead to memories from shortly
-    before, so the newest memories keep their communities; a random sample of edges would lose them.
+    Returns None if there are at most `max_edges` edges. Most edges of a memory lead to memories from shortly before. So
+    the newest memories keep their communities, which a random sample of edges would destroy.
     """
     if edges.live <= max_edges:
         return None
     numbers = np.flatnonzero(edges.alive)
-    # memories are numbered by age, and other kinds of node have larger numbers
+    # Memories are numbered by age, and other kinds of nodes have larger numbers.
     oldest = np.minimum(*edges.ends(numbers))
     first = np.partition(oldest, len(oldest) - max_edges)[len(oldest) - max_edges]
     mask = np.zeros(len(edges), dtype=np.bool_)
@@ -158,12 +155,11 @@ def newest_edges(edges: Edges, max_edges: int) -> NDArray[np.bool_] | None:
 
 
 def key_scores(importance: Floats, access: Floats) -> Floats:
-    """Return how important and how used each memory is, 0 to 1.
+    """Return a score from 0 to 1 of how important and how often used each memory is.
 
-    The score is ``sqrt(importance * log(1 + access) / log(1 + maximum))``, where ``maximum`` is the
-    largest number of uses. It is the geometric mean of two shares, as in the Human Development
-    Index (UNDP, 2010), so one cannot compensate for the other. The logarithm counts uses by their
-    order of magnitude.
+    The score is ``sqrt(importance * log(1 + access) / log(1 + maximum))``, where ``maximum`` is the largest number of
+    uses. The score is the geometric mean of two shares, as in the Human Development Index (UNDP, 2010). So a high share
+    cannot compensate for a low one. The logarithm counts uses by their order of magnitude.
 
     >>> key_scores(np.array([1.0, 0.5, 1.0]), np.array([3.0, 3.0, 0.0])).round(2).tolist()
     [1.0, 0.71, 0.0]
@@ -216,7 +212,7 @@ def _community_table(
 def _find_central(
     edges: Edges, nodes: Ints, community: Ints, joined: tuple[Ints, Ints, Ints], count: int
 ) -> pl.Series:
-    """Return the ids of the memories with most weight inside each community."""
+    """Return the ids of the memories with the greatest edge weight in each community."""
     numbers, left, right = joined
     within = _both_labelled(community, left, right) & (community[left] == community[right])
     weight = edges.weight[numbers[within]]
@@ -271,7 +267,7 @@ def _relation_table(edges: Edges, numbers: Ints) -> pl.DataFrame:
 
 
 def _count_components(graph: SimpleGraph) -> tuple[int, int]:
-    """Return the number of connected components and the size of the largest."""
+    """Return the number of connected components and the size of the largest one."""
     if not len(graph.nodes):
         return 0, 0
     rows, columns = graph.matrix.rows(), graph.matrix.columns
@@ -297,13 +293,13 @@ def _memory_ids(name: str, nodes: Ints) -> pl.Series:
     return pl.Series(name, nodes + 1).set(pl.Series(other), None)
 
 
-# Temporal layers: which memories are active, stable, emerging or decaying.
+# Temporal layers classify memories as active, stable, emerging or decaying.
 
 
 # The order in which tables list the layers.
 LAYERS = ("active", "stable", "emerging", "decaying")
 
-# An enum sorts by the order above; microseconds in a day.
+# An enum sorts values in the order above. The number is the microseconds in a day.
 _WORDS = pl.Enum(LAYERS)
 _DAY_US = 86_400_000_000
 
@@ -316,7 +312,7 @@ def layer_expression(now: When) -> pl.Expr:
     - else stable: used 5 times
     - else decaying
 
-    The ``label`` policy of the pack ``associative`` decides in the same way.
+    The first matching line decides. The ``label`` policy of the pack ``associative`` gives the same labels.
     """
     instant = pl.lit(from_micros(to_micros(now)), dtype=pl.Datetime("us", "UTC"))
 
@@ -341,18 +337,17 @@ def layer_expression(now: When) -> pl.Expr:
 class Layers:
     """The number of memories in each temporal layer.
 
-    All frames have the columns ``layer_expression``, ``memories`` and ``share``, and a row for each layer,
-    also for empty ones.
+    All frames have the columns ``layer``, ``memories`` and ``share``, and a row for each layer, even if it is empty.
 
     Attributes
     ----------
     overall
         The layers of all memories.
     by_kind
-        The layers of each kind; ``share`` is of the kind.
+        The layers of each kind. ``share`` is the share of the memories of the kind.
     by_week
-        The layers by week of creation; ``share`` is of the week. Weeks begin on Monday, UTC; weeks
-        without memories have no rows.
+        The layers by week of creation. ``share`` is the share of the memories of the week. Weeks begin on Monday in
+        UTC, and weeks without memories have no rows.
 
     Examples
     --------
@@ -375,8 +370,8 @@ class Layers:
 def count_layers(memories: pl.DataFrame, now: When) -> Layers:
     """Count the memories of each layer, overall, by kind and by week of creation.
 
-    `memories` needs the columns kind, created, accessed and access of ``lab.memories``. A column
-    ``layer_expression``, if there is one, replaces the default layers of ``layer_expression``.
+    `memories` needs the columns kind, created, accessed and access of ``lab.memories``. If it has a column ``layer``,
+    its values are used instead of the default layers of ``layer_expression``.
     """
     by = pl.col("layer").cast(_WORDS) if "layer" in memories.columns else layer_expression(now)
     memories = memories.with_columns(by)
@@ -391,7 +386,7 @@ def count_layers(memories: pl.DataFrame, now: When) -> Layers:
 
 
 def _count_memories(memories: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """Count memories by group and layer; combinations without memories count 0."""
+    """Count memories by group and layer, with 0 for combinations without memories."""
     combinations = pl.DataFrame({"layer": pl.Series(LAYERS, dtype=_WORDS)})
     if by:
         combinations = memories.select(by).unique().join(combinations, how="cross")

@@ -1,8 +1,8 @@
 """Texts of summaries, and names of clusters.
 
-A summary is a heading and the most representative sentences of its members. The heading lists the
-shared terms, the number of members and their days. Questions and short exclamations are quoted only
-if there is nothing else. Speakers are named where several people speak.
+A summary has a heading and the most representative sentences of its members. The heading lists shared terms, the number
+of members and the days on which they were stored. Questions and short exclamations are quoted only if there are no
+other sentences. Speakers are named if there are several.
 """
 
 from __future__ import annotations
@@ -38,20 +38,21 @@ __all__ = [
 ]
 
 
-# Extractive summaries: representative sentences of the members, in the order of time.
+# Summaries are extractive. They quote representative sentences of the members, in order of time.
 #
-# No text is generated. Sentences are chosen greedily: each next one increases the similarity of all sentences to their
-# nearest chosen one most (facility location, Lin and Bilmes, 2011). So it is central, and differs from those before.
+# No text is generated. Sentences are chosen greedily. Each step chooses the sentence that most increases the similarity
+# of all sentences to their nearest chosen sentence (facility location, Lin and Bilmes, 2011). So each chosen sentence
+# is central, and differs from those chosen before.
 
 
 def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: int) -> list[int]:
     """Return the positions of the most representative sentences within a budget.
 
-    `vectors` (sentences, dim) are their embeddings, and `budget` counts tokens. Positions ascend;
-    the list is empty if no sentence fits. Ties go to the earlier sentence, and repeated texts count
-    once.
+    `vectors` (sentences, dim) are the embeddings of the sentences, and `budget` is a number of tokens. Positions
+    ascend, and the list is empty if no sentence fits. Of equal sentences the earlier one is chosen, and a repeated text
+    is chosen once.
     """
-    costs = [len(text.encode()) + 1 for text in texts]  # with a space
+    costs = [len(text.encode()) + 1 for text in texts]  # including a space after the sentence
     matrix = vectors.astype(np.float64)
     matrix /= np.maximum(np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), 1e-9)[:, None]
     similarity = np.round(matrix @ matrix.T, 9)  # the last bits of a product depend on the machine
@@ -60,7 +61,7 @@ def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: in
     quoted: set[str] = set()
     remaining = (
         budget * BYTES_A_TOKEN + 1
-    )  # each cost has a space, but none follows the last sentence
+    )  # each cost includes a space, but no space follows the last sentence
     while True:
         gain = np.maximum(similarity - covered[:, None], 0.0).sum(axis=0)
         gain = np.round(gain, 6)
@@ -78,14 +79,14 @@ def choose_sentences(texts: Sequence[str], vectors: NDArray[np.int8], budget: in
         covered = np.maximum(covered, similarity[:, best])
 
 
-# Keywords of groups of texts.
+# Keywords are terms that distinguish groups of texts.
 
 
-# In scripts without spaces each character counts as a term.
+# In scripts without spaces, each character counts as a term.
 _UNSPACED = r"\p{Han}\p{Hiragana}"
 _TERM = rf"[{_UNSPACED}]|[\p{{L}}\p{{M}}\p{{N}}&&[^{_UNSPACED}]]+"
 _CONSIDERED = 4
-"""Terms considered per returned term, because some are inflections of one another."""
+"""Number of candidate terms per returned term, because some candidates are inflections of one another."""
 
 
 def keywords(
@@ -98,12 +99,11 @@ def keywords(
 ) -> list[tuple[str, ...]]:
     """Return the terms that distinguish each group of texts, best first.
 
-    ``labels[i]`` is the group of ``texts[i]``; texts of the group -1 only count for the background.
-    The score of a term is ``n * log(1 + mean / all)``: the number of texts of the group with the
-    term, of all texts with it, and the mean number of terms per group. This is c-TF-IDF
-    (Grootendorst, 2022) over texts instead of occurrences. Terms of a single text come last. Stop
-    words of the language, bare numbers and the terms in `exclude` are left out. Of forms with the
-    same stem the best one is returned.
+    ``labels[i]`` is the group of ``texts[i]``. Texts of the group -1 count only as background. The score of a term is
+    ``n * log(1 + mean / all)``. ``n`` is the number of texts of the group with the term, ``all`` the number of all
+    texts with it, and ``mean`` the mean number of terms per group. This is c-TF-IDF (Grootendorst, 2022) over texts
+    instead of occurrences. Terms of a single text come last. Stop words of the language, bare numbers and the terms in
+    `exclude` are left out. Of terms with the same stem, only the best is returned.
 
     >>> texts = ["tabs or spaces", "the tabs", "ship on Friday", "Friday's ship", "on"]
     >>> keywords(texts, [0, 0, 1, 1, -1], max_terms=2)
@@ -146,7 +146,7 @@ def keywords(
 
 
 def _is_informative(excluded: set[str]) -> pl.Expr:
-    """Return whether a term is informative: not excluded, not a number or letter."""
+    """Return an expression that is False for excluded words, numbers and letters."""
     word = pl.col("word")
     is_letter = word.str.contains(rf"^[^{_UNSPACED}]$")
     return (
@@ -160,7 +160,7 @@ def _is_informative(excluded: set[str]) -> pl.Expr:
 def _drop_inflections(
     words: Sequence[str], max_terms: int, language: str | None
 ) -> tuple[str, ...]:
-    """Keep the first of the terms that share a stem."""
+    """Keep the first of the terms with the same stem, at most `max_terms` terms."""
     index = Words(language, stop_words=())
     index.append(words)
     by_stem: dict[tuple[int, ...], str] = {}
@@ -170,18 +170,18 @@ def _drop_inflections(
 
 
 _READ = 256
-"""Sentences compared for a summary, those nearest to the mean: the comparison is quadratic."""
+"""Maximum number of sentences that are compared for a summary, because the comparison takes quadratic time."""
 
 _TOPICS = 3
-"""Terms of a heading, so that it stays one short line."""
+"""Maximum number of terms in a heading, so that it stays one short line."""
 
 _EXCLAIMED = 5
-"""Words from which an exclamation counts as a statement: "See you!" and "That is so great!" are none."""
+"""Minimum number of words of an exclamation that counts as a statement. "See you!" and "That is so great!" do not."""
 
 _LEAST_BODY = 0.5
-"""Minimum share of the budget for quoted sentences: a longer heading is left out."""
+"""Minimum share of the budget for quoted sentences. A heading that takes more than the other half is left out."""
 
-# What counts as a word, and how sentences, questions and exclamations end.
+# Patterns of words, and of the ends of sentences, questions and exclamations.
 _WORDS = re.compile(r"\w+")
 _ENDED = re.compile(r"[.!?\u2026\u3002\uff01\uff1f:;)\"'\u201d\u2019\]]$")
 _QUESTION = re.compile(r"[?\uff1f][\"')\]\u201d\u2019]*$")
@@ -191,7 +191,7 @@ _EXCLAMATION = re.compile(r"[!\uff01][\"')\]\u201d\u2019]*$")
 class Utterance(NamedTuple):
     """The text of one member, its speaker and its time of creation.
 
-    The speaker is None if all members have the same one, or none.
+    The speaker is None if all members have the same speaker or none.
     """
 
     text: str
@@ -202,7 +202,7 @@ class Utterance(NamedTuple):
 def write_summary(
     members: Sequence[Utterance], embedder: Embedder, max_tokens: int, *, language: str | None
 ) -> str:
-    """Return the text of a summary of `members`, the oldest first.
+    """Write the text of a summary from the texts of its members, oldest first.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def write_summary(
     max_tokens
         The maximum length of the whole text, in tokens.
     language
-        The language of the lab, for the heading's stop words; None keeps all words.
+        The language of the lab, whose stop words are left out of the heading. None keeps all words.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def write_summary(
         for sentence in members
         for piece in sentences_and_lines(sentence.text)
     ]
-    # Quote statements if there are any, else whole texts: a summary is never empty.
+    # Statements are quoted if there are any, and otherwise whole texts, so that a summary is never empty.
     sentences = sentences or [
         Utterance(" ".join(sentence.text.split()), sentence.speaker, sentence.created)
         for sentence in members
@@ -264,7 +264,7 @@ def write_summary(
 def write_heading(
     members: Sequence[Utterance], *, language: str | None, sentences: Sequence[str] | None = None
 ) -> str:
-    """Return the heading of a summary: shared terms, number of members and days.
+    """Write the heading of a summary: shared terms, number of members and days.
 
     The terms come from `sentences`, by default the texts of the members. The heading is empty if no
     term occurs twice.
@@ -288,7 +288,7 @@ def write_heading(
         for word in (terms[0] if terms else ())
         if sum(word in words for words in vocabularies) > 1
     ][:_TOPICS]
-    # Without a shared term the heading would only count, which the metadata does already.
+    # Without a shared term, the heading would only repeat numbers that the metadata has.
     if not about:
         return ""
     first, last = (from_micros(when).date().isoformat() for when in _date_range(members))
@@ -309,7 +309,7 @@ def is_statement(sentence: str) -> bool:
 
 
 def _date_range(members: Sequence[Utterance]) -> tuple[Micros, Micros]:
-    """Return the first and the last time of creation of the members."""
+    """Return the first and the last time of creation among the members."""
     created = [member.created for member in members]
     return min(created), max(created)
 
@@ -334,21 +334,21 @@ def _join_sentences(sentences: Sequence[Utterance]) -> str:
     return " ".join(parts)
 
 
-# Names of clusters: distinguishing terms that reveal no single and no private memory.
+# The name of a cluster has distinguishing terms that reveal neither a single memory nor a private one.
 
 
 Ints = NDArray[np.int64]
 
 _WORDS_OF_NAME = 3
-"""Terms of a name, as in the heading of a summary."""
+"""Maximum number of terms in a name, as in the heading of a summary."""
 _TRIED = 6
-"""Terms considered for a name, because some occur in one memory only."""
+"""Number of candidate terms for a name, because some terms occur in one memory only."""
 _READ_OF_GROUP = 50
-"""Members of a group whose texts are read: enough for terms, at a bounded cost."""
+"""Approximate number of members of a group whose texts are read, which gives good terms at a bounded cost."""
 
 
 def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[tuple[str, ...]]:
-    """Return a few terms for each of the groups 0..count - 1.
+    """Return up to three distinguishing terms for each of the groups 0..count - 1.
 
     A term must occur in two public memories of the group. Names of clusters are visible to
     everyone, so they must not reveal the words of a single memory or of a private one.
@@ -360,7 +360,7 @@ def describe_groups(state: State, rows: Ints, labels: Ints, count: int) -> list[
     first = np.flatnonzero(np.diff(labels[order], prepend=-1) != 0)
     sizes = np.diff(first, append=len(order))
     position = np.arange(len(order)) - np.repeat(first, sizes)
-    # a sample evenly spread over each group, because its ends differ in time
+    # The sample is spread evenly over each group, because the rows of a group are in order of time.
     sample = order[position % np.repeat(-(-sizes // _READ_OF_GROUP), sizes) == 0]
     texts = [text or "" for text in state.texts.to_list(rows[sample])]
     groups = labels[sample]
@@ -392,11 +392,13 @@ def name_cluster(
 ) -> str:
     """Return an unused name for a cluster, from its terms or number and its creator.
 
-    The name differs from those of existing nodes and from those in `used`. It contains a space, so
-    it cannot collide with a term of a vocabulary.
+    The name differs from the names of existing clusters and from those in `used`. It contains a space, so it cannot
+    equal a word of a vocabulary.
     """
     name = f"about {', '.join(about)}" if about else f"number {number}"
-    if screen(name).findings:  # a secret in a text that was stored before the gate knew its pattern
+    if screen(
+        name
+    ).findings:  # a text may contain a secret that was stored before the gate knew its pattern
         name = f"number {number}"
     name += f" of {creator}" if creator else ""
     exists = name in used or int(state.nodes.find("cluster", [name])[0]) >= 0

@@ -285,11 +285,11 @@ class Metrics(Displayed):
 
     A memory is *referenced* by a context if it got a "success" or a reward of at least .5, or,
     without a judgement, if an answer was attributed to it. Its *discovery* cost is the number of
-    tokens of the preceding turns of its session, divided by the number of memories from them. It
-    is at least the length of its own text.
+    tokens of the preceding turns of its session, divided by the number of memories from them. The
+    cost is at least the number of tokens of its own text.
 
-    *Saved* tokens are the discovery cost of referenced memories minus all injected tokens. They
-    are negative if contexts cost more than they saved.
+    *Saved* tokens are the discovery cost of referenced memories minus all injected tokens. The
+    number is negative if contexts cost more tokens than they saved.
 
     Attributes
     ----------

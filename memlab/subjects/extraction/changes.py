@@ -1,9 +1,9 @@
-"""Changes of life that a clause states: something ended, began or changed.
+"""Read changes of life that a clause states: something ended, began or changed.
 
-Examples: "I gave up Spanish", "we got engaged", "I started a new job as a teacher", "my dog died",
-"I no longer work at Acme". A change is a fact whose predicate names the change. When it is stored,
-``memlab.subjects.facts.lifecycle`` decides which older facts it ends. The verbs are in
-``english.toml`` under ``lifecycle``.
+Examples are "I gave up Spanish", "we got engaged", "I started a new job as a teacher", "my dog
+died" and "I no longer work at Acme". A change is a fact whose predicate names the change. When the
+fact is stored, ``memlab.subjects.facts.lifecycle`` decides which older facts it ends. The verbs are
+in ``english.toml`` under ``lifecycle``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from memlab.subjects.extraction.clause import ARTICLES, SURE, USER, ClauseWords,
 
 __all__ = ["read_changes"]
 
-# The highest age that a fact may state, and the words around verbs of change.
+# The maximum age that a fact may state, and words around verbs of change.
 _OLDEST = 120
 _STATE_VERBS = ("got", "am", "was", "are", "became", "were", "getting", "gotten", "been", "is")
 _AUXILIARIES = frozenset(["have", "had", "ended", "up", "has"])
 _PRONOUNS = frozenset(["i", "we", "you", "he", "she", "it", "they", "this", "that"])
 _PARTICIPLES = ("become", "gone")
-"""Verbs of becoming that need "have" before them."""
+"""Verbs of becoming that state a change only after "have": "I have become"."""
 
-# Possessives, units that rule out an age, states that need no verb, and predicates of states with a partner.
+# Possessives, units after a number that is no age, states that need no verb, and predicates of states with a person.
 _OWNERS = ("my", "our")
 _UNITS = frozenset(
     ["percent", "minutes", "hours", "days", "weeks", "months", "km", "miles", "degrees", "times"]
@@ -52,7 +52,7 @@ def read_changes(clause: ClauseWords, position: int) -> Iterator[Fact]:
     clause
         The words of the clause.
     position
-        The index of the first word after openers.
+        The index of the first word after opening phrases.
     """
     if position >= len(clause):
         return
@@ -94,7 +94,7 @@ def _build_change(
 
 
 def _skip_helpers(clause: ClauseWords, index: int) -> int:
-    """Return the index after adverbs and forms of "have": "I have just sold"."""
+    """Return the index after adverbs and forms of "have", as in "I have just sold"."""
     while clause.low(index) in _AUXILIARIES or clause.low(index) in table("extraction", "adverbs"):
         if clause.low(index) in ("have", "had") and clause.low(index + 1) in (*ARTICLES, "my"):
             return index
@@ -103,8 +103,8 @@ def _skip_helpers(clause: ClauseWords, index: int) -> int:
 
 
 def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a fact that ended: "I no longer work at Acme", "I'm not a student any more"."""
-    # The negation is removed, so that the rest reads as the statement that no longer holds.
+    """Yield a fact that ended: "I no longer work at Acme", "I am not ... any more"."""
+    # The negation is removed, so that the other words are the statement that no longer holds.
     lows, size = clause.lows, len(clause)
     tail_length = next(
         (n for n in (2, 1) if " ".join(lows[-n:]) in _lifecycle_words("anymore") and "not" in lows),
@@ -138,7 +138,7 @@ def _read_no_longer(clause: ClauseWords, index: int, start: int) -> Iterator[Fac
 
 
 def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a new post: "I started a new job as a teacher at Harrow"."""
+    """Yield a new post, as in "I started a new job as a teacher at Harrow"."""
     preposition = next(
         (
             preposition
@@ -171,7 +171,7 @@ def _read_post(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield an age: "I turned 35", "I'm 35 now"."""
+    """Yield an age, as in "I turned 35" or "I'm 35 now"."""
     if index + 1 >= len(clause) or clause.low(index) not in ("turned", "am"):
         return
     number_index = clause.skip_adverbs(index + 1)[-1]
@@ -182,7 +182,7 @@ def _read_age(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 
 
 def _read_state(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
-    """Yield a new state: "We got engaged", "we broke up", "I retired"."""
+    """Yield a new state, as in "We got engaged", "we broke up" or "I retired"."""
     first = index + (clause.low(index) in _STATE_VERBS)
     first = next(iter(clause.skip_adverbs(first)[-1:]), first)
     state = clause.find_longest(first, _list_plain_states())
@@ -248,7 +248,7 @@ def _read_ended(clause: ClauseWords, index: int, start: int) -> Iterator[Fact]:
 def _names_what_ended(first: str, predicate: str, value: str, has_name: bool) -> bool:
     """Return whether the words after an ending verb name what ended.
 
-    "lost my keys" may, "lost to them" does not.
+    "Lost my keys" may name it, "lost to them" does not.
     """
     has_owner = first in _OWNERS or first in ARTICLES
     words = {*value.lower().split()}
@@ -296,7 +296,7 @@ def _find_loss(clause: ClauseWords, index: int) -> str | None:
 
 
 def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
-    """Yield a loss: "My dog died", "Rex died", "our car was stolen"."""
+    """Yield a loss, as in "My dog died", "Rex died" or "our car was stolen"."""
     start = clause.words[position].start
     has_owner = clause.low(position) in _OWNERS
     first = position + has_owner
@@ -330,9 +330,9 @@ def _read_loss(clause: ClauseWords, position: int) -> Iterator[Fact]:
 
 
 def _read_separation(clause: ClauseWords, position: int, start: int) -> Iterator[Fact]:
-    """Yield a separation: "My girlfriend left me".
+    """Yield a separation, as in "My girlfriend left me".
 
-    The second half of "my girlfriend and I broke up" is a clause of its own.
+    "My girlfriend and I broke up" is read elsewhere, because "I broke up" is a separate clause.
     """
     lows = clause.lows[position + 2 : position + 5]
     index = int(bool(lows) and clause.is_capital(position + 2))
@@ -349,30 +349,30 @@ def _read_separation(clause: ClauseWords, position: int, start: int) -> Iterator
 
 
 def _lifecycle_table(name: str) -> Any:
-    """Return a table of the lifecycle rules."""
+    """Return a table of the lifecycle rules by name."""
     return lexicon()["lifecycle"][name]
 
 
 def _names_profession(value: str) -> bool:
-    """Return whether a value contains a profession."""
+    """Return whether a value contains the name of a profession."""
     return not _lifecycle_words("professions").isdisjoint(value.lower().split())
 
 
 @cache  # the tables of the language do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
-    """Return a list of words of the lifecycle rules as a set."""
+    """Return a word list of the lifecycle rules by name, as a set."""
     return frozenset(_lifecycle_table("words")[name])
 
 
 @cache  # the tables of the language do not change
 def _list_states() -> frozenset[str]:
-    """Return lasting states of persons, which another state may end: "a vegan"."""
+    """Return lasting states of persons that another state may end, such as "a vegan"."""
     return frozenset(chain.from_iterable(_lifecycle_table("states").values()))
 
 
 @cache  # the tables of the language do not change
 def _list_plain_states() -> frozenset[str]:
-    """Return the states without an article: "vegan"."""
+    """Return the lasting states that have no article, such as "vegan"."""
     return frozenset(
         state
         for state in _list_states()

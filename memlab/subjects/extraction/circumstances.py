@@ -1,8 +1,8 @@
-"""Circumstances of a user's message: talk, a role, a pasted text, code.
+"""Signs that the words of a user's message may not be about the user.
 
-Users talk about themselves in short messages, or at the beginning of long ones. Roles, pasted
+Users talk about themselves in short messages, or at the beginning of long messages. Roles, pasted
 texts, stories and exercises use "I" and "the" for others. The signs are phrases under
-``circumstances`` in ``english.toml``, and their effect on a confidence is under
+``circumstances`` in ``english.toml``. The weights by which they change a confidence are under
 ``confidence.circumstances``.
 """
 
@@ -30,46 +30,52 @@ __all__ = [
 
 
 _HEAD, _TAIL = 600, 300
-"""Characters at the beginning and end of a message that contain instructions about the text between them."""
+"""The lengths in characters of the beginning and the end of a message.
+
+Instructions about a pasted text are there.
+"""
 
 _LONG_MESSAGE = 1_500
-"""Characters from which a message contains a text; 98% of the users' messages in development chats are shorter."""
+"""The length in characters from which a message is long and probably contains a text.
+
+In development chats, 98% of the users' messages are shorter.
+"""
 
 _TOLD_FIRST = 500
-"""Characters at the beginning of a long message that are the writer's own words."""
+"""The characters at the beginning of a long message that are the writer's own words."""
 
 _LABEL = re.compile(r"(?:^|\n)[ \t]*(?:\*\*)?[A-Z][\w .'-]{0,24}(?:\*\*)?:[ \t]*\Z")
-"""The name of a speaker at the beginning of a line: "User: I like hiking"."""
+"""A pattern of a speaker's name at the beginning of a line, as in "User: I like hiking"."""
 
-# Lines of code beside fenced blocks; a single line may be an accident.
+# Lines of code outside fenced blocks, and how many of them show that a message contains code.
 _CODE = re.compile(r"[;{}]\s*$|=>|^\s*(?://|/\*|#include|import )", re.MULTILINE)
 _FEWEST_CODE_LINES = 2
 
 _TIMES = re.compile(r"(?:^|\n|\b\d\d:)\d?\d:\d\d\b")
-"""The times of a transcript: "00:01 Hi, my name is ..."."""
+"""A pattern of the times in a transcript, as in "00:01 Hi, my name is ..."."""
 
 _FEWEST_TIMES = 2
-"""Times from which a text counts as a transcript; a single one may be a clock."""
+"""The number of times from which a text counts as a transcript; a single time may be a clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The circumstances of a message.
+    """The signs of one message that its words may not be about its writer.
 
     Attributes
     ----------
     text
         The message.
     role_play
-        Whether it plays a role, or an earlier message began one.
+        Whether the message plays a role, or an earlier message began a role.
     persona
-        Whether it asks its reader to take on a persona.
+        Whether the message asks its reader to take on a persona.
     material
-        Whether it contains a text to be worked on.
+        Whether the message contains a text to be worked on.
     composed
-        Whether it orders a story, scene, exercise or another text.
+        Whether the message orders a story, scene, exercise or another text.
     code
-        Whether it contains code or the output of a program.
+        Whether the message contains code or the output of a program.
     """
 
     text: str
@@ -80,7 +86,7 @@ class Setting:
     code: bool
 
     def signs(self, start: int) -> tuple[str, ...]:
-        """Return the circumstances that apply at a position in the message."""
+        """Return the names of the signs that apply at a character of the message."""
         long = len(self.text) > _LONG_MESSAGE
         signs = {
             "played": self.role_play,
@@ -96,14 +102,14 @@ class Setting:
 
 
 def read_setting(text: str, *, role_play: bool = False) -> Setting:
-    """Return the circumstances of a user's message, such as role-play.
+    """Read the signs in a user's message, such as a role or a pasted text.
 
     Parameters
     ----------
     text
         The message.
     role_play
-        Whether an earlier message began a role.
+        Whether an earlier message began a role-play.
 
     Examples
     --------
@@ -127,14 +133,14 @@ def read_setting(text: str, *, role_play: bool = False) -> Setting:
 
 
 def begins_role(text: str) -> bool:
-    """Return whether a message asks the assistant to play a role or starts a game."""
+    """Return whether a message asks the assistant to play a role, or starts a game."""
     return holds(_pad_words(text[: _HEAD + _TAIL]), phrases("circumstances", "roles"))
 
 
 def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
     """Return the numbers of all messages from the first role-play on.
 
-    Empty if the messages have named speakers.
+    The result is empty if the messages have named speakers.
     """
     if any(message.speaker is not None for message in messages):
         return frozenset()
@@ -148,28 +154,31 @@ def find_role_play(messages: Sequence[Message]) -> frozenset[int]:
 
 
 def _pad_words(text: str) -> str:
-    """Return a text in lower case with a space before and after each word."""
+    """Return the words of a text in lower case, with a space around each word."""
     return padded(words_of(text))
 
 
-# The confidence of a fact: by its rule, by its value, and by the sentence.
+# The confidence of a fact depends on its rule, on its value, and on its sentence.
 #
 # The shares are in ``english.toml`` under ``confidence``. They come from proposals of development chats that were
-# judged one by one (``experiments/judgements/extraction.jsonl``): the share of useful proposals of a rule shrinks
-# towards that of its sort (``experiments/fit_extraction_confidence.py``). The table has these shares or lower ones; a
+# judged one by one (``experiments/judgements/extraction.jsonl``). The share of useful proposals of a rule shrinks
+# towards that of its sort (``experiments/fit_extraction_confidence.py``). The table has these shares or lower ones. A
 # rule with one to three judged cases, none of them useful, has .5. Changes of life keep the confidence of their rule.
 # In a message to an assistant, signs such as a role or a pasted text lower the odds.
 
 
-# The bounds of a confidence: no rule is certain, and none is useless.
+# The bounds of a confidence: no rule is certain, and no rule is useless.
 _MOST, _LEAST = 0.97, 0.2
-# Favourites share one entry of the table.
+# The predicates of favourites, which share one entry of the table.
 _FAVOURITES = ("favorite-", "favourite-")
 
 _BRIEF = 200
-"""Characters up to which a message contains no text, so that even a fact about a thing may be its purpose."""
+"""The length in characters up to which a message contains no pasted text.
 
-# A name, number or possessive in a subject.
+So even a fact about a thing may be the purpose of the message.
+"""
+
+# A sign that a subject is specific: a capital letter, a digit or a possessive.
 _MARKED = re.compile(r"[A-Z\d]|'s |\u2019s ")
 
 
@@ -185,7 +194,7 @@ def estimate_confidence(
     sentence
         The sentence that states the fact.
     rule
-        The confidence of the rule, for predicates without judged examples.
+        The confidence of the rule, for predicates that have no entry in the table.
     goal
         Whether the fact is a plan or a wish.
 
@@ -212,16 +221,16 @@ def estimate_confidence(
 
 
 def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple[str, ...]:
-    """Return the names of the circumstances that lower a fact's confidence.
+    """Return the names of the signs that lower a fact's confidence.
 
     Parameters
     ----------
     fact
-        The fact of a user's message to an assistant, with its position.
+        The fact, from a user's message to an assistant.
     setting
-        The circumstances of the message.
+        The signs of the whole message.
     answered
-        Whether the fact comes from an answer and its question, and has no position.
+        Whether the fact comes from an answer and its question, so that it has no position.
     """
     signs = setting.signs(0 if answered else fact.start)
     is_brief = len(setting.text) <= _BRIEF
@@ -232,7 +241,7 @@ def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple
     is_thing = fact.kind == "fact"
     if is_brief:
         other_sign = "thing-in-brief" if is_thing else "person-in-brief"
-        # a doubtful fact has a low confidence already
+        # a doubtful fact already has a low confidence
         return signs if fact.confidence <= DOUBTFUL else (*signs, other_sign)
     name_sign = "named" if _MARKED.search(fact.subject) else "unnamed"
     return (*signs, name_sign, "thing") if is_thing else (*signs, name_sign)
@@ -241,16 +250,17 @@ def list_signs(fact: Fact, setting: Setting, *, answered: bool = False) -> tuple
 def adjust_confidence(
     facts: Iterable[Fact], setting: Setting | None, *, answered: bool = False
 ) -> list[Fact]:
-    """Lower the confidence of facts by their circumstances; drop doubtful facts.
+    """Lower the confidence of facts by signs of their message; drop doubtful facts.
 
-    Each sign multiplies the odds of a fact by its weight. Facts below the minimum are dropped.
+    Each sign multiplies the odds of a fact by its weight. Facts below the minimum confidence are
+    dropped.
 
     Parameters
     ----------
     facts
         The facts of one message.
     setting
-        The circumstances of the message; None changes nothing, as among named people.
+        The signs of the message. With None, as for named people, the facts are unchanged.
     answered
         Whether the facts come from an answer and its question.
     """
@@ -283,7 +293,7 @@ def _is_vague(value: str) -> bool:
 
 
 _SEVERAL_WORDS = 3
-"""Words from which a value needs more than one content word."""
+"""The number of words from which a value needs more than one content word."""
 
 
 def _is_specific(value: str) -> bool:
@@ -297,6 +307,6 @@ def _is_specific(value: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _empty_words() -> frozenset[str]:
-    """Return the words that carry no content."""
+    """Return the words that carry no content, such as fillers and pronouns."""
     light = vocabulary("negation", "fillers") | vocabulary("extraction", "contentless")
     return light | vocabulary("acts", "first-person", "third-person")

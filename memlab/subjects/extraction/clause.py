@@ -1,7 +1,7 @@
-"""The words of a clause: verbs of a table, phrases, and values with their ends.
+"""The words of a clause: verbs of a table, phrases, and values that end by rules.
 
-Facts are read from one clause at a time. The class ``ClauseWords`` has its words in lower case with
-their positions in the message. An index beyond the end of the clause gives an empty word.
+Facts are read from one clause at a time. ``ClauseWords`` holds the words of a clause in lower case,
+with their positions in the message. An index beyond the end of the clause gives an empty word.
 """
 
 from __future__ import annotations
@@ -37,22 +37,32 @@ __all__ = [
     "word_table",
 ]
 
-# The subjects of a user and of a group.
+# The names of the user and of the user's group as subjects.
 USER, TEAM = "user", "team"
 
 SURE, CHANGED, SAID_OF_OTHERS, INFERRED = 0.95, 0.92, 0.85, 0.6
-"""Confidence of facts about the speaker, of a move or new post, about others, and inferred by an assistant."""
+"""The confidence of four sorts of facts.
+
+They are facts about the speaker, facts about a move or new post, facts about others, and facts that
+an assistant states.
+"""
 
 OPEN = 0.55
-"""Confidence of a property whose noun has no judged example: below .6 until such facts are judged."""
+"""The confidence of a property whose noun has no judged example.
+
+It is below .6, the minimum for use, until such facts are judged.
+"""
 
 LOWEST = 0.44
-"""Confidence below which no fact is proposed, because fewer than half of such facts are useful."""
+"""The confidence below which no fact is proposed, because fewer than half of such facts are useful."""
 
 DOUBTFUL = 0.5
-"""Maximum confidence of a value that rarely fits its predicate: below .6, from which facts are used."""
+"""The maximum confidence of a value that rarely fits its predicate.
 
-# The articles, the maximum lengths of phrases, and patterns of words at the ends of values. The lengths cover the
+It is below .6, from which on facts are used.
+"""
+
+# The articles, the maximum lengths of phrases, and patterns of words at the ends of values. The lengths cover all
 # phrases of the tables; longer values are clauses.
 ARTICLES = ("a", "an", "the")
 _MOST_ADVERBS = 3
@@ -83,15 +93,15 @@ class Fact:
     subject, predicate, value
         The parts of the fact.
     entity
-        Whether the value is an entity.
+        Whether the value is an entity, such as a place or a person.
     kind
         The kind of memory to store.
     confidence
         The confidence of the rule, 0 to 1.
     start, stop
-        The position in the message, in characters.
+        The position of the statement in the message, in characters.
     text
-        The fact as a sentence, where subject, predicate and value do not form one. The placeholders
+        The fact as a sentence, if subject, predicate and value do not form one. The placeholders
         {subject} and {possessive} stand for the subject.
     """
 
@@ -108,10 +118,10 @@ class Fact:
 
 @dataclass(slots=True)
 class Subject:
-    """The subject of a clause, and the index at which its verb may begin.
+    """The subject of a clause.
 
-    ``own`` means that the verb has the form of the first person, ``is_thing`` that the subject is no
-    person.
+    ``verb`` is the word index at which its verb may begin. ``own`` is whether the verb has the form
+    of the first person, ``is_thing`` whether the subject is a thing.
     """
 
     name: str
@@ -122,7 +132,7 @@ class Subject:
 
 
 class ClauseValue(NamedTuple):
-    """A value in the third person, and the position in the message where it ends."""
+    """A value in the third person, and the character of the message where it ends."""
 
     text: str
     stop: int
@@ -140,16 +150,16 @@ def strip_marks(text: str) -> str:
 
 
 class ClauseWords:
-    """The words of a clause.
+    """The words of a clause, with methods that find verbs, names and values.
 
     Attributes
     ----------
     text
         The message.
     words
-        The words of the clause with their positions; contractions are split.
+        The words of the clause with their positions in the message; contractions are split.
     lows
-        The words in lower case.
+        The words of the clause in lower case.
     """
 
     __slots__ = ("lows", "text", "words")
@@ -162,19 +172,19 @@ class ClauseWords:
         return len(self.lows)
 
     def low(self, index: int) -> str:
-        """Return the word at an index in lower case, or "" past the end."""
+        """Return the word at an index in lower case; "" past the end."""
         return self.lows[index] if index < len(self.lows) else ""
 
     def join_words(self, start: int, stop: int) -> str:
-        """Return words in lower case, joined by spaces."""
+        """Return the words from ``start`` to ``stop`` in lower case, joined by spaces."""
         return " ".join(self.lows[start:stop])
 
     def original_text(self, start: int, stop: int) -> str:
-        """Return words in their original spelling, without outer punctuation."""
+        """Return words from ``start`` to ``stop`` as written, without outer punctuation."""
         return strip_marks(self.text[self.words[start].start : self.words[stop - 1].stop])
 
     def is_capital(self, index: int) -> bool:
-        """Return whether a word begins with a capital letter."""
+        """Return whether the word at an index begins with a capital letter."""
         if index >= len(self.words):
             return False
         word = self.words[index]
@@ -182,16 +192,16 @@ class ClauseWords:
         return first.isupper()
 
     def find_name_end(self, start: int, max_words: int) -> int:
-        """Return the end of a run of capitalized words with a maximum length."""
+        """Return the index after a run of at most ``max_words`` capitalised words."""
         stop = start
         while stop < start + max_words and self.is_capital(stop):
             stop += 1
         return stop
 
     def index_after(self, index: int, stop: int) -> int:
-        """Return the first word after `index` that begins at or after `stop`.
+        """Return the first word after ``index`` that begins at or after ``stop``.
 
-        `stop` is a position in the message.
+        The result is a word index; ``stop`` is a character position in the message.
         """
         following = range(index + 1, len(self.words))
         return next(
@@ -200,7 +210,7 @@ class ClauseWords:
         )
 
     def find_longest(self, index: int, phrases: Container[str]) -> str | None:
-        """Return the longest of the `phrases` that begins at a word."""
+        """Return the longest of the ``phrases`` that begins at a word, or None."""
         for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
             phrase = self.join_words(index, stop)
             if phrase in phrases:
@@ -208,7 +218,7 @@ class ClauseWords:
         return None
 
     def measure_phrase(self, index: int, phrases: Sequence[str]) -> int:
-        """Return the length in words of the first phrase that begins at a word, else 0."""
+        """Return the number of words of the first phrase that begins at a word; 0 if none."""
         for phrase in phrases:
             parts = phrase.split()
             if self.lows[index : index + len(parts)] == parts:
@@ -218,7 +228,7 @@ class ClauseWords:
     # Verbs
 
     def skip_adverbs(self, index: int) -> list[int]:
-        """Return the indices at which a verb may begin: after each leading adverb."""
+        """Return the indices at which a verb may begin: ``index``, and after each adverb."""
         positions = [index] if index < len(self) else []
         while (
             positions
@@ -231,9 +241,9 @@ class ClauseWords:
         return positions
 
     def find_verb(self, index: int, *, own: bool) -> tuple[str, int] | None:
-        """Return the longest verb at a word, past adverbs, and the index of its value.
+        """Return the longest verb at a word, after adverbs, and the index after the verb.
 
-        The verb is returned in the form of the first person; `own` tells whether the clause uses
+        The verb is returned in the form of the first person. ``own`` is whether the clause uses
         that form.
 
         >>> from memlab.subjects.reading.clauses import contracted_words
@@ -243,7 +253,7 @@ class ClauseWords:
         """
         for position in self.skip_adverbs(index):
             match = self._find_form(own, (), position)
-            # an auxiliary, adverbs and the verb: "I'm now living in"
+            # an auxiliary, adverbs and the verb, as in "I'm now living in"
             if match is None and self.low(position) in ("am", "is", "have", "has"):
                 after_auxiliary = next(
                     (
@@ -263,7 +273,10 @@ class ClauseWords:
         return None
 
     def _find_form(self, own: bool, before: tuple[str, ...], index: int) -> tuple[str, int] | None:
-        """Return the longest verb form at a word, and the index after it."""
+        """Return the longest verb form at a word, and the index after the form.
+
+        ``before`` are words that precede the form.
+        """
         forms = _index_forms(own)
         for stop in range(min(index + _MOST_OF_A_VERB, len(self)), index, -1):
             verb = forms.get((*before, *self.lows[index:stop]))
@@ -272,7 +285,7 @@ class ClauseWords:
         return None
 
     def is_something(self, index: int) -> bool:
-        """Return whether "is" and another word follow, past adverbs."""
+        """Return whether "is" and another word follow, after adverbs."""
         return any(
             self.lows[position] == "is" and position + 1 < len(self)
             for position in self.skip_adverbs(index)
@@ -283,8 +296,8 @@ class ClauseWords:
     def read_value(self, index: int, sort: str) -> ClauseValue | None:
         """Return the value that starts at a word and ends by the rules of its sort.
 
-        The value is in the third person. None if it is empty, refers to the moment, or is a whole
-        sentence.
+        The value is in the third person. The result is None if the value is empty, refers to the
+        moment, or is a whole sentence.
         """
         if index >= len(self):
             return None
@@ -320,7 +333,7 @@ class ClauseWords:
         return None if match is None else ClauseValue(match["title"].strip(), match.end())
 
     def is_trait(self, index: int) -> bool:
-        """Return whether a word or two are a lasting trait: vegetarian, Polish."""
+        """Return whether the word, or the word and the next, is a lasting trait: "Polish"."""
         low = self.low(index)
         if low in word_table("traits") or self.join_words(index, index + 2) in word_table("traits"):
             return True
@@ -333,7 +346,7 @@ class ClauseWords:
     def is_first_of_two(self, value: ClauseValue) -> bool:
         """Return whether a value ends with the first of several adjectives.
 
-        Example: "self-directed, independent learning".
+        An example is "self-directed, independent learning".
         """
         match = _NEXT.match(self.text, value.stop)
         last = value.text.rsplit(" ", 1)[-1]
@@ -349,9 +362,9 @@ class ClauseWords:
         return not is_list and not last.lower().endswith("s")
 
     def _end_at_second_verb(self, index: int, lows: list[str], sort: str) -> int:
-        """Return the length of a value up to an "and" that starts a new clause.
+        """Return the number of words of a value before an "and" that starts a new clause.
 
-        Examples: "a Russian major and stay far away", "Orem and signed a lease".
+        Examples are "a Russian major and stay far away" and "Orem and signed a lease".
         """
         if sort not in _WITHOUT_A_VERB:
             return len(lows)
@@ -389,9 +402,9 @@ class ClauseWords:
 
 @cache  # the tables of the language do not change
 def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
-    """Return an index of first-person verbs by the words of each form.
+    """Return an index of first-person verbs by the words of a form.
 
-    With `own` the form is the first person itself, else the third person.
+    With ``own``, the form is that of the first person, otherwise that of the third.
     """
     return {
         tuple((verb if own else other).split()): verb
@@ -406,7 +419,7 @@ def _stop_phrases(sort: str) -> frozenset[str]:
 
 
 def _end_at_stops(lows: list[str], sort: str) -> int:
-    """Return the number of words in a value before the first phrase that ends it.
+    """Return the number of words of a value before the first phrase that ends it.
 
     Shorter phrases are tried first.
     """
@@ -425,7 +438,7 @@ def _end_at_stops(lows: list[str], sort: str) -> int:
 
 
 def _end_at_date(lows: list[str], sort: str) -> int:
-    """Return the length of a place or post without its date: "Cardiff in May"."""
+    """Return the number of words of a value before its date: "Cardiff in May"."""
     if sort not in _DATED:
         return len(lows)
     for position in range(1, len(lows) - 1):
@@ -440,14 +453,14 @@ def _end_at_date(lows: list[str], sort: str) -> int:
 
 
 def _is_date(low: str) -> bool:
-    """Return whether a word is part of a date."""
+    """Return whether a word belongs to a date, such as a month."""
     return low in word_table("dates") or low in word_table("months")
 
 
 def _end_at_run_on(lows: list[str]) -> int:
-    """Return the length of a value up to an unpunctuated next sentence.
+    """Return the number of words of a value before an unpunctuated next sentence.
 
-    Examples: "San Fran its such a fun city", "hiking cause it is".
+    Examples are "San Fran its such a fun city" and "hiking cause it is".
     """
     for position, (low, after) in enumerate(zip(lows, [*lows[1:], ""], strict=True)):
         if position and (
@@ -458,7 +471,7 @@ def _end_at_run_on(lows: list[str]) -> int:
 
 
 def _end_at_tails(lows: list[str]) -> int:
-    """Return the length of a value without trailing words such as "these days"."""
+    """Return the number of words of a value before words such as "these days"."""
     end = len(lows)
     while end:
         sizes = (
@@ -474,14 +487,14 @@ def _end_at_tails(lows: list[str]) -> int:
 
 
 def _is_comparison(lows: list[str]) -> bool:
-    """Return whether an activity only compares amounts: "eating more"."""
+    """Return whether an activity only compares amounts, as in "eating more"."""
     return lows[-1] in ("more", "better", "less", "worse") and (
         lows[0] == "to" or lows[0].endswith("ing")
     )
 
 
 def _is_empty(lows: list[str]) -> bool:
-    """Return whether a value has no content or only refers to the present moment."""
+    """Return whether a value has no content, or only refers to the present moment."""
     if lows == ["to"] or lows[0] == "like" or lows[0] in word_table("deictic"):
         return True
     lone_words = {
@@ -535,11 +548,11 @@ def is_cut_short(value: str) -> bool:
     return words[-1] in word_table("open-ends") or bool(_SENTENCES & set(words)) or value[:1] in "-"
 
 
-# The test whether a text may state a fact: one scan over its words.
+# A cheap test whether a text may state a fact: one scan over its words.
 
 
 _SEPARATE = word_pattern("hyphenated")
-"""The pattern of words, with hyphens inside them."""
+"""The pattern of words, which may contain hyphens."""
 
 
 def may_state_fact(text: str) -> bool:
@@ -631,7 +644,7 @@ def _may_state_property(
 
 
 def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
-    """Return whether a person precedes the verb: a name, a relative, he or she."""
+    """Return whether a person precedes a verb: a name, a relative, "he" or "she"."""
     before = position - 1
     while before >= 0 and lows[before] in word_table("adverbs"):
         before -= 1
@@ -645,7 +658,7 @@ def _follows_person(words: list[str], lows: list[str], position: int) -> bool:
     )
 
 
-# Words after which a first-person fact may begin, and words that owners and values begin with.
+# Words at which a statement of a fact may begin, and words with which an owner begins.
 _SIGNS = frozenset(
     (
         "i",
@@ -671,8 +684,8 @@ _VALUES = frozenset(
 )
 """Words with which a value begins."""
 _MOST_OWNED = 9
-"""Maximum number of words from an owner to "is"."""
-# Words that may be the subject of a third-person fact.
+"""The maximum number of words from an owner to "is"."""
+# Words that may precede the verb of a third-person fact.
 _TOLD_OF = frozenset(("he", "she", "user", "and", "but"))
 
 
@@ -688,7 +701,7 @@ def _select_thing_verbs(
 
 @cache  # the tables of the language do not change
 def _change_words() -> frozenset[str]:
-    """Return words of which every stated life change contains at least one."""
+    """Return words of which every statement of a life change contains at least one."""
     tables = lexicon()["lifecycle"]
     verbs = [
         *tables["endings"],
@@ -705,7 +718,7 @@ def _change_words() -> frozenset[str]:
     )
 
 
-# Words in phrases of change that occur in most texts, so that they prove nothing.
+# Words in phrases of change that occur in most texts, so that they indicate no change.
 _PLAIN = (
     "got",
     "have",

@@ -1,4 +1,4 @@
-"""Hooks and accessors of extraction."""
+"""The hooks and accessors that extraction declares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DECLARED"]
 
 
 def _build_extract(verbs: Verbs) -> Any:
-    """Return the function behind ``lab.agents.extract``."""
+    """Build the function behind ``lab.agents.extract``."""
     from memlab.subjects.extraction.extraction import Extraction, make_scope
 
     extraction: Extraction = verbs.component("extraction")
@@ -34,7 +34,7 @@ def _build_extract(verbs: Verbs) -> Any:
     return extract
 
 
-# Names of functions are strings, so that their modules are imported on first use.
+# Functions are named by strings, so that their modules are imported on first use.
 DECLARED = Declared(
     hooks=(
         Hook(

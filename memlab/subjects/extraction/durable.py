@@ -1,8 +1,8 @@
-"""Durable events: whether a sentence tells of a move, a trip or a job, not of lunch.
+"""Durable events: whether a sentence reports a move or a job, rather than lunch.
 
-An event is durable by its verb (a verb of life, a post, an illness), by a date, or by a name.
-Events of the day ("this morning", "a quiz", "I saw a video") are not. The lists are under
-``durable`` in ``english.toml``.
+An event is durable by its verb (of a change of life, a post or an illness), by a date, or by a
+name. Events of the day ("this morning", "a quiz", "I saw a video") are not durable. The lists are
+under ``durable`` in ``english.toml``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from memlab.subjects.reading.names import proper_names
 __all__ = ["has_happened", "is_durable_event", "is_hypothetical"]
 
 
-# A month with a day, a year, an amount of money or a percentage.
+# A date: a month with a day, a year, an amount of money or a percentage.
 _DATE = re.compile(
     r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}\b|\b(?:19|20)\d\d\b|\$\d|\b\d{1,3}%",
     re.IGNORECASE,
 )
 _BEFORE_A_PRONOUN = 2
-"""Content words before a pronoun from which one of them may be its antecedent."""
+"""The number of content words before a pronoun from which one of them may be its antecedent."""
 
 
 def is_durable_event(sentence: str, low: str) -> bool:
@@ -36,7 +36,7 @@ def is_durable_event(sentence: str, low: str) -> bool:
 
     Returns
     -------
-    Whether the event lasts, has a date or a name, and is complete without its context.
+    Whether the event lasts, has a date or a name, and is understandable without context.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def is_durable_event(sentence: str, low: str) -> bool:
 
 
 _ENOUGH = 9
-"""Words from which a sentence without a name describes an event well enough."""
+"""The number of words from which a sentence without a name describes an event well enough."""
 
 
 def _begins_negated(low: str) -> bool:
@@ -78,11 +78,11 @@ def _begins_negated(low: str) -> bool:
 
 
 _MOST_BEFORE = 7
-"""Words at the beginning of a sentence among which a negation of the event is."""
+"""The number of words at the beginning of a sentence that may negate its event."""
 
 
 def _refers_outside(words: list[str]) -> bool:
-    """Return whether a pronoun comes before any noun that it could refer to."""
+    """Return whether a pronoun comes before any noun that the pronoun could refer to."""
     content = 0
     fillers = (
         vocabulary("negation", "fillers")
@@ -118,7 +118,7 @@ _PRONOUNS = frozenset(
 
 
 def has_happened(low: str) -> bool:
-    """Return whether a sentence reports a past event and needs no context.
+    """Return whether a sentence reports a past event that needs no context.
 
     Opinions, habits and exercises are not events.
 
@@ -152,7 +152,10 @@ def _skip_openers(low: str) -> str:
 
 
 _JUST = re.compile(r" (?:i|we) (?:\w+ly )?just (?:\w+ly |also |now |recently )*(?P<verb>[\w']+) ")
-"""A verb after "just"; in the present tense it states a habit: "I just leave my camera at home"."""
+"""A pattern of the verb after "just".
+
+In the present tense it states a habit: "I just leave my camera at home".
+"""
 
 _POINTS_BACK = re.compile(
     r"^ (?:i|we|i've|we've) (?:(?:have|had|just|first|also|never|only|\w+ly) )*[\w']+ "
@@ -161,30 +164,30 @@ _POINTS_BACK = re.compile(
     r"(?: (?:and|but|so|because|when|on|in|at|for|with|to|a|as|until|once|last|yesterday|today|recently)"
     r"| (?:from|is|was|like)| $)(?: |$)"
 )
-"""A verb whose object is in another sentence: "I started following him when", "I tried it on"."""
+"""A pattern of a verb whose object is in another sentence: "I started following him when"."""
 
 _EXERCISE = re.compile(
     r" (?:solve|calculate|compute|derive|prove) |\bp \w{1,2} ?\b.* equals | formula "
 )
-"""A step of an exercise, which is no event of a life."""
+"""A pattern of a step of an exercise, which is not an event in a life."""
 
 _DANGLING = re.compile(
     r" (?:how|what|where) to \w+ (?:it|this|that|them) $"
     r"|^ (?:i|we) (?:first |just |finally )?"
     r"(?:saw|watched|read|tried|made|found|got|heard|bought) (?:it|this|that|them) "
 )
-"""An event whose object is in another sentence: "I first watched it in May"."""
+"""A pattern of an event whose object is in another sentence: "I first watched it in May"."""
 
 
 # Hypothetical questions: an answer to "If you could ..." states nothing about its speaker.
 
 
 _LONGEST_QUESTION = 600
-"""Characters at the end of a message in which its question is."""
+"""The characters at the end of a message that may contain its question."""
 
 
 def is_hypothetical(question: str) -> bool:
-    """Return whether a message asks a hypothetical question.
+    """Return whether a message asks a hypothetical question: "If you could ...".
 
     Parameters
     ----------

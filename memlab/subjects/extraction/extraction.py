@@ -1,4 +1,4 @@
-"""Extraction for one lab: staged proposals, commits, and the lessons of a session."""
+"""Extraction in a lab: proposals from messages, commits, and lessons of sessions."""
 
 from __future__ import annotations
 
@@ -37,30 +37,31 @@ from memlab.subjects.reading.utterances import Utterance
 __all__ = ["Extraction", "Learned", "make_scope"]
 
 
-# Messages of loaded chats, from which facts are extracted.
+# Facts are extracted from the messages of loaded chats.
 
 
 _READ = ("turn", None)
-"""Kinds of rows that are utterances; memories of other kinds are extracted already."""
+"""The kinds of rows that are utterances. Memories of other kinds are not read."""
 
 
 def group_chats(
     rows: Iterable[Mapping[str, Any]],
 ) -> dict[tuple[str | None, str | None], list[Message]]:
-    """Group message rows by session, in order.
+    """Group message rows by project and session, in order.
 
-    If one person talks with an assistant, "I" is the user; if several people talk, "I" is the
-    speaker by name.
+    If a project has one person and an assistant, "I" is the user. If it has several people, "I" is
+    the speaker by name.
 
     Parameters
     ----------
     rows
-        Rows as for ``remember``, with text and, if known, speaker, creator, session, project and at.
+        Rows as for ``remember``, with ``text`` and optionally ``speaker``, ``creator``,
+        ``session``, ``project`` and ``at``.
 
     Returns
     -------
-    Messages by project and session. A person alone, or alone with an assistant, has no name in them. The
-    ``index`` of a message is the number of its row.
+    The messages by project and session. Messages of the only person in a project with an assistant
+    have no speaker. The ``index`` of a message is the number of its row.
 
     Examples
     --------
@@ -110,9 +111,8 @@ def find_unread(
 ) -> frozenset[int]:
     """Return the numbers of the messages of a session that extraction has not read.
 
-    A session is read from its beginning and stored in one transaction. So if something was
-    extracted from a message, all earlier messages were read too. A load that was killed leaves the
-    later ones unread.
+    Sessions are read from their beginning. So if something was extracted from a message, all
+    earlier messages were read too. A load that was killed leaves later messages unread.
 
     Parameters
     ----------
@@ -121,12 +121,13 @@ def find_unread(
     fresh
         The numbers of the messages that are new to the lab.
     tellings
-        The instant in microseconds UTC and the quotation of everything extracted from the session.
+        The time in microseconds (UTC) and the quotation of everything that was extracted from the
+        session.
 
     Returns
     -------
-    The new messages, and those after the last message from which something was extracted. All messages
-    if nothing was extracted.
+    The numbers of new messages, and of all messages after the last one from which something was
+    extracted. If nothing was extracted, the numbers of all messages.
 
     Examples
     --------
@@ -152,18 +153,21 @@ def find_unread(
 Admits = Callable[[str, Utterance, str], bool]
 
 _SILENT = 3
-"""Consecutive messages without an answer after which a model is given up: each may cost its whole timeout."""
+"""The number of messages in a row without an answer after which a model is not called any more.
+
+Each call may take its whole timeout.
+"""
 
 _LINES = 5
-"""Lines of a summary, so that people read it."""
+"""The maximum number of lines of a summary, so that people read it."""
 
 _KNOWN = 0.92
-"""Similarity to a memory from which a lesson counts as already stored."""
+"""The similarity to a memory from which a lesson counts as already stored."""
 
 _SESSION_TOKENS = 2_000
-"""Token budget for the lessons of a session, from its design."""
+"""The maximum number of tokens of a session's lessons."""
 
-# How a summary introduces each sort of lesson.
+# The words that introduce each sort of lesson in a summary.
 _SAID = {
     "breakthrough": "Found out",
     "solution": "What works",
@@ -183,16 +187,17 @@ class Learned(Displayed):
     Attributes
     ----------
     session
-        The session.
+        The name of the session.
     extracted
         The new lessons, then the proposals of the messages, as from ``lab.agents.extract``.
     remembered
-        Two results of ``lab.remember``, for the lessons and for the other proposals; ``()`` with
-        ``store=False``.
+        The results of storing the lessons and the other proposals, as from ``lab.remember``; ``()``
+        with ``store=False``.
     notices
-        A line for each conflict with existing memories: "Updated: tabs -> spaces".
+        A sentence for each conflict with existing memories, such as "Updated: tabs -> spaces".
     gaps
-        The open gaps of the session, with the columns of ``lab.upkeep.review.gaps``.
+        The queries of the session that no memory answered, with the columns of
+        ``lab.upkeep.review.gaps``.
 
     Examples
     --------
@@ -212,7 +217,7 @@ class Learned(Displayed):
 
     @property
     def text(self) -> str:
-        """The lessons in at most five lines, then conflicts and open gaps."""
+        """The lessons in at most five lines, followed by conflicts and open gaps."""
         found_lessons = [
             lesson for sort in LESSONS for lesson in self.extracted if lesson.rule == sort
         ]
@@ -246,7 +251,7 @@ class Learned(Displayed):
         return printable(self.text)
 
     def _display(self) -> object:
-        """Return the table of lessons and proposals."""
+        """Return the table of lessons and proposals, with the text as notes."""
         rows = [
             (proposal.rule, proposal.text, f"{proposal.confidence:g}")
             for proposal in self.extracted
@@ -260,9 +265,9 @@ class Learned(Displayed):
 
 
 class Extraction:
-    """The extraction of one lab.
+    """Extraction in one lab.
 
-    ``observing`` decides with the pack's ``admit`` policy whether an utterance is stored.
+    ``observing`` decides by the pack's ``admit`` policy whether an utterance is stored.
     """
 
     def __init__(self, core: Core, remembering: Remembering, observing: Any) -> None:
@@ -290,9 +295,9 @@ class Extraction:
         only: Collection[int] | None = None,
         before: Message | None = None,
     ) -> Extracted:
-        """Return the proposals of all messages, or of those numbered in `only`.
+        """Return the proposals of all messages, or of the messages numbered in ``only``.
 
-        `before` is the message before the first one.
+        ``before`` is the message before the first one, for questions and answers.
         """
         personal = self._core.personal()
         admits = self._admits(where, viewer)
@@ -339,7 +344,7 @@ class Extraction:
         decisions: dict[tuple[object, ...], bool] = {}
 
         def admits(text: str, reading: Utterance, role: str) -> bool:
-            """Return whether an utterance should be stored; policy inputs are cached."""
+            """Return whether to store an utterance; decisions on the same inputs are cached."""
             reads = self._core.pack.policies["admit"].inputs
             key = (
                 role,
@@ -356,12 +361,12 @@ class Extraction:
         return admits
 
     def of_chats(self, rows: Sequence[tuple[Mapping[str, Any], bool]], linking: str | None) -> int:
-        """Extract and store facts of loaded rows; return the number of stored memories.
+        """Extract and store the facts of loaded rows; return how many were stored.
 
-        Each row comes with a flag for new rows. A session is read in order and stored in one
-        transaction. Of a session that was read before, only unread messages are read: new rows, and
-        those that a killed load left. Each message is read together with the one before it, from
-        the rows or from the lab.
+        Each row comes with a flag that tells whether it is new to the lab. A session is read in
+        order and stored in one transaction. Of a session that was read before, only unread messages
+        are read: new rows, and rows that a killed load left unread. Each message is read together
+        with the message before it, from the rows or from the lab.
         """
         stored = 0
         quotations = self._tellings()
@@ -382,10 +387,9 @@ class Extraction:
         return stored
 
     def _tellings(self) -> dict[tuple[str | None, str | None], list[tuple[int, str]]]:
-        """Return the times and quotations of earlier extractions, by session.
+        """Return the times and quotations of earlier extractions, by project and session.
 
-        They are grouped by project and session, and include extractions that were merged into
-        others.
+        Extractions that were merged into other memories are included.
         """
         with self._core.reading() as state:
             extracted = pl.col("reason").str.starts_with("extracted by ")
@@ -407,7 +411,7 @@ class Extraction:
     def _turn_before(
         self, session: str | None, project: str | None, skipped: int
     ) -> Message | None:
-        """Return the turn before the last `skipped` turns of a session, if any."""
+        """Return the stored turn before a session's last ``skipped`` turns; None if none."""
         if session is None:
             return None
         turns = self._turns(session, project, 1)
@@ -416,14 +420,14 @@ class Extraction:
     def commit(
         self, extracted: Extracted, only: Iterable[int] | None, linking: str | None
     ) -> Remembered:
-        """Store extracted proposals in one transaction; see ``lab.agents.commit``."""
+        """Store proposals in one transaction; see ``lab.agents.commit``."""
         rows = [
             proposal.row
             for proposal in (
                 extracted if only is None else [extracted[position] for position in only]
             )
         ]
-        # rows without a status start as the pack says, as they would if no row had one
+        # rows without a status get the pack's initial status, as they would if no row had one
         if any("status" in row for row in rows):
             initial_status = str(self._core.pack.settings["fact-status"])
             rows = [
@@ -447,10 +451,10 @@ class Extraction:
         viewer: str | None = None,
         written: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     ) -> Learned:
-        """Find the lessons of a session, and store them if `store` is true.
+        """Find the lessons of a session, and store them if ``store`` is true.
 
-        See ``lab.agents.end_session``. `viewer` is the agent that learns: private memories and
-        queries of others do not count. `written` converts each row to its stored form.
+        See ``lab.agents.end_session``. ``viewer`` is the agent that learns: private memories and
+        queries of other agents do not count. ``written`` converts each row to its stored form.
         """
         validate_text(session, where="session")
         with self._core.reading() as state:
@@ -486,7 +490,7 @@ class Extraction:
             self._propose_all(redacted, where, model, otherwise, viewer),
         )
         remembered: tuple[Remembered, ...] = ()
-        # lessons are compared by similarity only: one failure does not contradict another
+        # lessons are compared by similarity only, because two failures do not contradict each other
         if store:
             remembered = tuple(
                 self._remembering.remember_many(
@@ -502,9 +506,9 @@ class Extraction:
         return Learned(session, extracted, remembered, notices, gaps)
 
     def _turns(self, session: str, project: str | None, gaps: int) -> list[Message]:
-        """Return the stored turns of a session, in order.
+        """Return the stored turns of a session as messages, in order.
 
-        Raises InputError if there are none and the session has no gaps.
+        Raises InputError if there are no turns and the session has no gaps.
         """
         with self._core.reading() as state:
             memories = state.memories()
@@ -532,7 +536,7 @@ class Extraction:
         ]
 
     def _notices(self, remembered: Remembered) -> list[str]:
-        """Return a line for each memory that was superseded or is contradicted."""
+        """Return a line for each memory that the stored memories superseded or contradict."""
         outcomes = remembered.outcomes
         lines: list[str] = outcomes.filter(pl.col("outcome") == "superseded")["why"].to_list()
         against = outcomes.filter(
@@ -552,9 +556,9 @@ def _extract_with_model(
     otherwise: Otherwise,
     admits: Admits,
 ) -> Extracted:
-    """Return a model's proposals for the messages that contain no secrets.
+    """Return a model's proposals for messages from which secrets were removed.
 
-    After several messages without an answer the model is not called any more.
+    After several messages in a row without an answer, the model is not called any more.
     """
     proposed_so_far: list[Proposed] = []
     dropped: Counter[str] = Counter()
@@ -592,7 +596,7 @@ def _extract_with_model(
 
 
 def _parse_messages(conversation: Any, role: str) -> list[Message]:
-    """Parse and validate the messages of a conversation; empty texts are allowed."""
+    """Parse the messages of a conversation and validate their texts; "" is allowed."""
     messages = parse_messages(conversation, role)
     for message in messages:
         if message.text:
@@ -601,9 +605,9 @@ def _parse_messages(conversation: Any, role: str) -> list[Message]:
 
 
 def make_scope(agent: str | None, project: str | None, session: str | None) -> Scope:
-    """Return the scope of the proposals of a call.
+    """Return the scope of a call's proposals: project, session and agent.
 
-    Raises InputError if `agent` is not a valid name.
+    Raises InputError if ``agent`` is not a valid name.
     """
     if agent is not None:
         check_agent(agent)

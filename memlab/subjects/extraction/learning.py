@@ -1,4 +1,4 @@
-"""Lessons of a session: breakthroughs, solutions, failures, changes of plan, steps.
+"""Find the lessons of a session: solutions, failures, changes of plan, procedures.
 
 Sentences are recognised by the phrases in ``english.toml`` and kept in their own words. Questions
 and suppositions are left out.
@@ -30,19 +30,19 @@ LESSONS = {
     "cue": "session-insight",
     "dynamics": "session-insight",
 }
-"""The sorts of lesson in order of importance, and the kind of memory for each."""
+"""The sorts of lesson in order of importance, with the kind of memory of each."""
 
-# The ends of sentences, and a comma before a request.
+# A pattern of the ends of sentences, and of a comma before a request.
 _PARTS = re.compile(r"[.!?;\n]+(?=\s|$)|,(?=\s+(?:please|can|could|would|will)\b)", re.IGNORECASE)
 
-# The first matching sort wins, so specific sorts come before general ones.
+# The first sort that matches is used, so specific sorts come before general ones.
 _RECOGNISED = ("breakthrough", "avoid", "solution", "pivot", "failure", "cue")
 
-# Limits that keep a session's lessons short, and the confidence of each sort of lesson.
+# Limits that keep the lessons of a session short. The confidence of each sort is below.
 _MOST_OF_A_SORT = 5
 _MOST_TOKENS = 60
 _FEWEST_WORDS, _MOST_WORDS = 3, 80
-# Content words of a breakthrough, and steps of a procedure.
+# The minimum number of content words of a breakthrough, and the maximum number of steps of a procedure.
 _FEWEST_TELLING = 4
 _MOST_STEPS = 12
 _SURE = {
@@ -62,8 +62,8 @@ def find_lessons(
 ) -> list[Proposed]:
     """Return the distinct lessons of a session, in the order of ``LESSONS``.
 
-    They take at most `budget` tokens. With `open_words`, the kind of a breakthrough is
-    "breakthrough", and so on; otherwise only the tag says so.
+    The lessons take at most ``budget`` tokens. With ``open_words``, the kind of a lesson may be its
+    sort, such as "breakthrough". Otherwise only a tag names the sort.
     """
     by_sort: dict[str, list[Proposed]] = {sort: [] for sort in LESSONS}
     texts: set[str] = set()
@@ -86,7 +86,7 @@ def find_lessons(
 
 
 def _read_message(source: Source, open_words: bool) -> Iterator[Proposed]:
-    """Yield the lessons that the sentences of a message state."""
+    """Yield the lessons that sentences of a message state."""
     text = source.message.text
     sentences: dict[int, tuple[int, int]] = {}
     for clause in asserted(text):
@@ -111,9 +111,9 @@ def _read_message(source: Source, open_words: bool) -> Iterator[Proposed]:
 
 
 def _is_informative(sort: str, sentence: str, words: list[str], low: str) -> bool:
-    """Return whether a sentence is informative enough for its sort.
+    """Return whether a sentence is informative enough for its sort of lesson.
 
-    "It works now!" alone is not, and an order to fix a failure does not report one.
+    "It works now!" is not, and an order to fix a failure does not report a failure.
     """
     if sort == "failure":
         return not holds(low, phrases("session", "not-wrong")) and not _is_task(sentence)
@@ -129,7 +129,7 @@ def _propose_lesson(
     open_words: bool,
     extra: Mapping[str, object],
 ) -> Proposed:
-    """Return a lesson as a proposal."""
+    """Return a lesson of this sort as a proposal, with its kind, confidence and tag."""
     fields = {
         "kind": sort if open_words and sort in _OPEN else LESSONS[sort],
         "confidence": _SURE[sort],
@@ -143,13 +143,13 @@ def _propose_lesson(
 
 
 _OPEN = ("breakthrough", "failure", "pivot", "solution")
-"""Sorts of lesson that are kinds of memory where the vocabulary of kinds is open."""
+"""The sorts of lesson that are kinds of memory if the vocabulary of kinds is open."""
 
 
 def _find_trigger(low: str) -> list[str]:
-    """Return the first informative word after a prohibition, as a trigger.
+    """Return the first informative word after a prohibition, as a list of one trigger.
 
-    The warning is then recalled when the forbidden thing is mentioned.
+    The warning is then recalled when a query mentions the forbidden thing.
     """
     at = min(
         (low.find(phrase) + len(phrase) for phrase in phrases("session", "avoid") if phrase in low),
@@ -161,7 +161,7 @@ def _find_trigger(low: str) -> list[str]:
 
 
 def _find_procedures(messages: Sequence[Message], where: Scope) -> Iterator[Proposed]:
-    """Yield procedures: the successful tool calls of each completed user task."""
+    """Yield a procedure for each completed user task, from its successful tool calls."""
     task: Source | None = None
     pending: list[str] = []
     succeeded: list[str] = []
@@ -194,7 +194,7 @@ def _summarise_session(
     open_words: bool,
 ) -> Iterator[Proposed]:
     """Yield a summary of the session: corrections, failures, changes and outcome."""
-    # Only salient events are reported, each once, so that the summary stays a sentence.
+    # Each sort of event is reported once, with its number, so that the summary stays one sentence.
     messages_said = [
         (number, message, padded(words_of(message.text)))
         for number, message in enumerate(messages)
@@ -252,17 +252,17 @@ def _summarise_session(
 
 
 def _count_times(count: int) -> str:
-    """Return a count in words: once, twice, 3 times."""
+    """Return a count in words, such as "once", "twice" or "3 times"."""
     return {1: "once", 2: "twice"}.get(count, f"{count} times")
 
 
-# Fewer messages need no summary, and a quotation in it stays short (in tokens).
+# The minimum number of messages for a summary, and the maximum tokens of its quotation.
 _FEWEST_SAID = 3
 _SHORT_QUOTE = 25
 
 
 def _is_task(text: str) -> bool:
-    """Return whether a part of a text is an order: "It is flaky, please fix it"."""
+    """Return whether any piece of a text is an order: "It is flaky, please fix it"."""
     parts = _PARTS.split(text[:400])
     return any(first_of(padded(words_of(part)), _list_orders()) is not None for part in parts)
 
@@ -285,7 +285,7 @@ def _is_done(message: Message) -> bool:
 
 
 def _went_wrong(message: Message) -> bool:
-    """Return whether a message reports a failure."""
+    """Return whether a message or a tool result reports a failure."""
     low = padded(words_of(message.text))
     for phrase in phrases("session", "not-wrong"):
         low = low.replace(phrase, " ")
@@ -293,9 +293,9 @@ def _went_wrong(message: Message) -> bool:
 
 
 def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> Proposed | None:
-    """Return the procedure of a task from its successful tool calls.
+    """Return the procedure of a task from its successful tool calls, or None.
 
-    Repeated calls count once; a single step is no procedure.
+    Repeated calls count once. A procedure needs at least two steps.
     """
     steps = [
         name

@@ -1,13 +1,14 @@
-"""Possessions that a clause states: relatives by name, favourites, and properties.
+"""Read possessions that a clause states: relatives, favourites and properties.
 
-Examples: "My sister Ola", "my favourite colour is teal", "call me Mo", "Ada's room is number 19",
-"the port of the server is 9100". A property is a noun phrase, "is" or "are", and a value. Its owner
-comes before it ("Ada's", "my brother's", "our", "the printer's") or after it ("the owner of the
-fork"). Without an owner, "the staging port" is itself the subject.
+Examples are "My sister Ola", "my favourite colour is teal", "call me Mo", "Ada's room is number 19"
+and "the port of the server is 9100". A property is a noun phrase, "is" or "are", and a value. Its
+owner comes before the noun ("Ada's", "my brother's", "our", "the printer's") or after the noun
+("the owner of the fork"). Without an owner, the noun phrase itself is the subject ("the staging
+port").
 
 Only specific values count: a number, a name, a code, a time or place by name, or a noun with an
-article. Regular processes count too ("is rotated on Mondays"). Opinions and states of the moment
-(lovely, broken, late) are ignored.
+article. Regular processes count too ("is rotated on Mondays"). Opinions and passing states (lovely,
+broken, late) are ignored.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from memlab.subjects.extraction.clause import (
 
 __all__ = ["read_owner", "read_possession", "read_relative"]
 
-# Maximum lengths in words, and the forms of codes, possessives and participles.
+# Maximum lengths of names, subjects, noun phrases and values in words; patterns of codes, possessives and participles.
 _MOST_OF_A_NAME = 3
 _MOST_BEFORE = 9
 _MOST_NOUNS = 4
@@ -61,9 +62,10 @@ def read_possession(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subject | None] | None:
-    """Return the name of a relative as a fact, and the relative as a subject.
+    """Return the fact that a relative has a name, and the relative as a subject.
 
-    Example: "my sister Ola lives ...".
+    "My sister Ola lives ..." gives both, "My sister is called Ola" only the fact, and "My sister
+    lives ..." only the subject. The result is None without a relative.
     """
     if position + 1 >= len(clause) or clause.low(position) not in ("my", "our"):
         return None
@@ -97,7 +99,7 @@ def read_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, Subj
 
 
 def _measure_copula(clause: ClauseWords, index: int) -> int:
-    """Return the length of "is" if only a name follows, else 0.
+    """Return 1 if the word is "is" and only a name follows, otherwise 0.
 
     "My boss is Karl" counts, "My sister is French" does not.
     """
@@ -108,7 +110,7 @@ def _measure_copula(clause: ClauseWords, index: int) -> int:
 
 
 def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | None, None] | None:
-    """Return the name of a relative: "My daughter's name is Lucia"."""
+    """Return the fact in "My daughter's name is Lucia"; None without such a phrase."""
     relation = clause.low(position + 1).removesuffix("'s")
     if (
         relation == clause.low(position + 1)
@@ -127,7 +129,7 @@ def _read_name_of_relative(clause: ClauseWords, position: int) -> tuple[Fact | N
 def _build_name_fact(
     clause: ClauseWords, index: int, stop: int, start: int, predicate: str
 ) -> Fact:
-    """Return the fact that a relative of the user has a name."""
+    """Return the fact that a relative of the user has the name at these words."""
     return Fact(
         USER,
         predicate,
@@ -141,7 +143,7 @@ def _build_name_fact(
 
 
 def _read_own_property(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a property of the user: "My favourite colour is teal"."""
+    """Return a property of the user, such as "My favourite colour is teal"."""
     verb = next(
         (index for index in range(position + 2, position + 6) if clause.low(index) == "is"), None
     )
@@ -175,7 +177,7 @@ def _read_own_property(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _is_activity(value: str, name: str) -> bool:
-    """Return whether a value is an activity: "my company is funding ..."."""
+    """Return whether a value is an activity, as in "my company is funding ..."."""
     return (
         value.split()[0].endswith("ing")
         and name not in ("hobby", "goal", "dream")
@@ -223,7 +225,7 @@ def _read_favourite(clause: ClauseWords, position: int) -> Fact | None:
 
 
 def _read_nickname(clause: ClauseWords, position: int) -> Fact | None:
-    """Return the name by which the user wants to be called: "Call me Mo"."""
+    """Return the name by which the user wants to be called, as in "Call me Mo"."""
     if clause.lows[position : position + 2] != ["call", "me"] or not clause.is_capital(
         position + 2
     ):
@@ -236,14 +238,15 @@ def _read_nickname(clause: ClauseWords, position: int) -> Fact | None:
     )
 
 
-# Properties of others and of things
+# Properties of other people and of things
 
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """The owner of a possession, whose noun begins at ``position``.
+    """The owner of a possession.
 
-    ``mine`` means that the speaker owns it, ``person`` that the owner is a person.
+    ``position`` is the word index of the possession's noun. ``mine`` is whether the speaker is the
+    owner, ``person`` whether the owner is a person.
     """
 
     name: str
@@ -253,7 +256,7 @@ class _Owner:
 
 
 def read_owner(clause: ClauseWords, position: int) -> _Owner | None:
-    """Return the owner that a possessive names: "my", "Ada's", "the printer's"."""
+    """Return the owner that a possessive names, such as "my" or "the printer's"."""
     if position >= len(clause):
         return None
     low = clause.low(position)
@@ -280,7 +283,7 @@ def read_owner(clause: ClauseWords, position: int) -> _Owner | None:
 
 
 def _read_property(clause: ClauseWords, position: int) -> Fact | None:
-    """Return a property: "Ada's room is number 19", "The key is rotated on Mondays"."""
+    """Return a property or a process, such as "Ada's room is number 19"."""
     verbs = range(position + 1, position + _MOST_BEFORE)
     verb = next((index for index in verbs if clause.low(index) in ("is", "are")), None)
     if verb is None or not word_table("of-the-moment").isdisjoint(clause.lows[verb:]):
@@ -335,9 +338,9 @@ def _read_copula_property(clause: ClauseWords, position: int, verb: int, index: 
 
 
 def _read_process(clause: ClauseWords, position: int, verb: int, index: int) -> Fact | None:
-    """Return a process: "The key of staging is rotated on Mondays".
+    """Return a regular process, such as "The key of staging is rotated on Mondays".
 
-    It has a thing, a participle, and a time, place or agent.
+    A process has a thing, a participle, and a time, place or agent.
     """
     low, preposition = clause.low(index), clause.low(index + 1)
     if (
@@ -379,7 +382,7 @@ def _build_property_fact(
     mine: bool,
     person: bool,
 ) -> Fact:
-    """Return a property as a fact with its kind and confidence."""
+    """Return a property as a fact, with its kind and confidence."""
     confidence, kind = SURE if mine else SAID_OF_OTHERS, "personal" if person else "fact"
     if predicate not in lexicon()["confidence"]["rules"]:
         confidence = OPEN
@@ -398,9 +401,9 @@ def _build_property_fact(
 def _read_specific_value(
     clause: ClauseWords, index: int, noun: str, *, alone: bool
 ) -> ClauseValue | None:
-    """Return a specific value that begins at a word.
+    """Return the value that begins at a word if it is specific, otherwise None.
 
-    `noun` is the last noun of the property.
+    ``noun`` is the last noun of the property. ``alone`` is whether the property has no owner.
     """
     value = _read_short_value(clause, index)
     if value is None:
@@ -425,7 +428,7 @@ def _read_specific_value(
 
 
 def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
-    """Return the value at a word if it is short and not a separate clause."""
+    """Return the value at a word if it is short and contains no clause, or else None."""
     value = clause.read_value(index, "property")
     if value is None or clause.low(index) in word_table("no-nouns") - {*_PLACING, *ARTICLES}:
         return None
@@ -438,7 +441,7 @@ def _read_short_value(clause: ClauseWords, index: int) -> ClauseValue | None:
 
 
 def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
-    """Return whether some words include a name, number or code."""
+    """Return whether any word from ``start`` to ``stop`` is a name, number or code."""
     return any(
         clause.is_capital(index) or _CODE.search(clause.low(index))
         for index in range(start, min(stop, len(clause)))
@@ -446,5 +449,5 @@ def _has_name(clause: ClauseWords, start: int, stop: int) -> bool:
 
 
 def _are_nouns(lows: list[str]) -> bool:
-    """Return whether all words may be part of a noun phrase."""
+    """Return whether there are words, and all of them may be part of a noun phrase."""
     return bool(lows) and word_table("no-nouns").isdisjoint(lows)

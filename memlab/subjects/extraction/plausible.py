@@ -1,6 +1,6 @@
 """Plausibility of facts: whether a value fits its predicate.
 
-Examples: a language after "speaks", a place after "lives in". The verb alone does not make a value
+A language fits after "speaks", and a place after "lives in". The verb alone does not make a value
 plausible: "I like almost died" states no taste, and "Computers are programmed by people" no role.
 The lists are under ``plausible`` in ``english.toml``; they are classes of words.
 """
@@ -20,10 +20,10 @@ __all__ = ["rate_plausibility"]
 Plausibility = Literal["fine", "doubtful", "no"]
 
 _FEWEST_OF_A_SUFFIX = 5
-"""Minimum letters of a word that is a role by its ending: "baker", not "beer"."""
+"""The minimum letters of a word that its ending makes a role: "baker", not "beer"."""
 
 _LONGEST_SHOUTED = 3
-"""Maximum letters of a name in capitals: "TJ", not "AWAKE"."""
+"""The maximum letters of a name in capitals: "TJ", not "AWAKE"."""
 
 
 def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
@@ -32,7 +32,7 @@ def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
     Parameters
     ----------
     subject, predicate, value
-        The parts of a fact that a rule recognised.
+        The subject, the predicate and the value of a fact that a rule recognised.
 
     Returns
     -------
@@ -77,15 +77,15 @@ def rate_plausibility(subject: str, predicate: str, value: str) -> Plausibility:
 
 
 _ELLIPSIS = re.compile(r"\.\.\.|\u2026")
-"""An ellipsis, which joins two statements: "music...I grew up"."""
+"""A pattern of an ellipsis, which joins two statements: "music...I grew up"."""
 
 
-# Predicates of something that ended.
+# Predicates of something that the subject ended.
 _ENDINGS = frozenset(("stopped", "quit", "gave-up", "switched-to", "lost"))
 
 
 def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
-    """Rate a favourite: low for a moment or a whole sentence."""
+    """Rate a favourite: implausible if of the moment, or if the value is a sentence."""
     parts = predicate.split("-")[1:]
     if not parts or parts[-1] in vocabulary("extraction", "open-ends") or "moment" in parts:
         return "no"
@@ -99,7 +99,7 @@ def _rate_favourite(predicate: str, words: list[str]) -> Plausibility:
 
 
 def _rate_taste(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a taste: a thing or activity without a leading place or time."""
+    """Rate a taste: plausible for a thing or activity, not for a time or clause."""
     first, second = words[0], words[1] if len(words) > 1 else ""
     if first in _plausible_words("no-beginnings") or (
         first in _plausible_words("past") and second not in ("any", "all", "every")
@@ -140,14 +140,14 @@ def _rate_taste(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 _LOOSE_DIGIT = re.compile(r"(?:^| )[a-z]+ \d$")
-"""A digit that does not belong to the value: "weird people 2"."""
+"""A pattern of a digit that does not belong to the value: "weird people 2"."""
 
 _FEWEST_OF_THINGS = 3
-"""Words up to which a value is unspecific: "a real person", "Web development"."""
+"""The number of words up to which a value is unspecific: "a real person", "Web development"."""
 
 
 def _is_common_activity(words: list[str]) -> bool:
-    """Return whether a liked activity is too common ("to chill") or repeats a verb."""
+    """Return whether a liked activity is too common or repeats a verb: "to chill"."""
     rest = [word for word in words if word not in ("to", "just", "really", "always")]
     verbs = _plausible_words("any-activities")
     if words[0] in ("love", "like", "enjoy", "hate"):
@@ -162,18 +162,18 @@ def _is_common_activity(words: list[str]) -> bool:
 
 
 _GONE = ("go", "back")
-"""A movement without a destination, whose length such an activity has."""
+"""A movement without a destination; only its number of words is used."""
 
 
 def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate the plausibility of a field of study: high for "biology", low for "it"."""
+    """Rate a field of study: plausible for "biology", not for "the" or "would"."""
     if words[0] in ("the", "would", "could", "should", "might", "will", "can", "that"):
         return "no"
     return _rate_taste(subject, value, words)
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate knowledge: high for a language, a skill or named people, low for a clause."""
+    """Rate knowledge: plausible for languages and names, not for a clause."""
     allowed = {
         "a",
         "some",
@@ -197,18 +197,18 @@ def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_age(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an age: implausible if not a number, or if the user would be a child."""
+    """Rate an age: implausible if not a number, or if a user would be a young child."""
     if not value.isdigit() or not 0 < int(value) <= _OLDEST:
         return "no"
     return "fine" if subject != USER or int(value) >= _YOUNGEST_WRITER else "no"
 
 
-# The highest age of a person, and the lowest one of a user, because younger children do not write.
+# The maximum age of a person, and the minimum age of a user, because younger children do not write.
 _OLDEST, _YOUNGEST_WRITER = 120, 10
 
 
 def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a former state: high for a lasting one, low for "embarrassed"."""
+    """Rate a former state: plausible for a role or trait, not for "embarrassed"."""
     return (
         "fine"
         if _is_role(words) or " ".join(words) in _list_traits() or words[-1] in _list_traits()
@@ -217,13 +217,13 @@ def _rate_state(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_food(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a food: high if eaten regularly, low for a single "candy bar"."""
+    """Rate a food: plausible if eaten regularly, doubtful for a single "candy bar"."""
     rating = _rate_taste(subject, value, words)
     return "doubtful" if rating == "fine" and words[0] in ("a", "an", "my", "their") else rating
 
 
 def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate an employer: not a field such as "Web development"."""
+    """Rate an employer: doubtful for a field such as "Web development"."""
     if (
         words[-1] in vocabulary("names", "fields")
         and len(words) <= _FEWEST_OF_THINGS
@@ -234,7 +234,7 @@ def _rate_employer(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate what a person plays: high for instruments and games, low for a stage role."""
+    """Rate what a person plays: plausible for an instrument, not for a stage role."""
     if words[0] == "the" and not _plausible_words("parts").isdisjoint(words[1:]):
         return "no"
     return (
@@ -245,7 +245,7 @@ def _rate_playing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a subject of work: not "on campus", "on weekends"."""
+    """Rate a subject of work: implausible for a place or time such as "on campus"."""
     return (
         "no"
         if {words[0], words[0].removesuffix("s")} & _plausible_words("work-places")
@@ -254,7 +254,7 @@ def _rate_work(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a language: high for a known language or a name, low for a manner."""
+    """Rate a language: plausible for a known language or a name, not for a manner."""
     if words[0] in _plausible_words("manners"):
         return "no"
     is_named = any(part[:1].isupper() for part in value.split())
@@ -262,7 +262,7 @@ def _rate_language(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_place(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a place: high for a name or a noun for places, low for other phrases."""
+    """Rate a place: plausible for a name or a noun of places, else often doubtful."""
     is_named = any(part[:1].isupper() for part in value.split())
     if words[0] in _plausible_words("no-places") or (
         words[-1] in _NO_PLACE_ALONE and not is_named and len(words) <= _FEWEST_OF_THINGS
@@ -285,7 +285,7 @@ _NO_PLACE_ALONE = frozenset(
 
 
 def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a person's name: high if capitalized and not an ordinary word."""
+    """Rate a person's name: plausible if capitalised and not an ordinary word."""
     if all(is_plain_word(word) for word in words):
         return "no"  # "I'm Terminator", "I am International Relations"
     is_shouted = value.isupper() and len(value) > _LONGEST_SHOUTED
@@ -299,7 +299,7 @@ def _rate_name(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a possession: a lasting thing, not "a realtor coming to look at the house"."""
+    """Rate a possession: plausible for a lasting thing, not for "to do" or an event."""
     if words[0] == "to":
         return "no"
     ends = _plausible_words("noun-ends") - {"and", "or"}
@@ -313,7 +313,7 @@ def _rate_possession(subject: str, value: str, words: list[str]) -> Plausibility
 
 
 def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a plan or wish: high for a life goal, low for "win the tablet"."""
+    """Rate a plan or wish: plausible for an aim in life, not for "win the tablet"."""
     verbs = [word for word in words if word not in ("to", "just", "also", "go", "and")]
     if len(verbs) == 1 and verbs[0] in _plausible_words("transitive-verbs"):
         return "no"  # "to visit": what?
@@ -332,7 +332,7 @@ def _rate_wish(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a role, trait or origin of a subject; for things see ``_rate_thing``."""
+    """Rate a role, trait or origin of a person; ``_rate_thing`` rates other values."""
     if words[-1] in _plausible_words("unfinished") or words[-1] in vocabulary(
         "extraction", "favourites"
     ):
@@ -350,9 +350,9 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a statement about a thing: an owner, a number or a name.
+    """Rate a statement that a thing is something: at best doubtful without a team.
 
-    Example: "The staging port is 8443".
+    A specific value such as in "The staging port is 8443" is doubtful, others are implausible.
     """
     if "team's" in words:
         return "fine"
@@ -368,9 +368,9 @@ def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_role(subject: str, words: list[str]) -> Plausibility:
-    """Rate a role: high if the subject is the user or a relative.
+    """Rate a role: plausible for the user, a relative or a known occupation.
 
-    Roles of others are often common knowledge or fiction.
+    Roles of others are often common knowledge or fiction, so they are doubtful.
     """
     is_own = subject in (USER, TEAM) or "'s " in subject
     if words[0] == "the":
@@ -396,7 +396,7 @@ def _is_role(words: list[str]) -> bool:
 
 
 def _names_role(word: str) -> bool:
-    """Return whether a word is a listed role or has the ending of one."""
+    """Return whether a word is a listed role, or has the ending of a role."""
     if word in _plausible_words("no-roles"):
         return False
     roles = vocabulary("linking", "occupations") | vocabulary("extraction", "relations", "traits")
@@ -407,7 +407,7 @@ def _names_role(word: str) -> bool:
 
 
 def _has_content(words: list[str], name: str) -> bool:
-    """Return whether a word is neither a filler nor in the list `name`."""
+    """Return whether any word is neither a filler nor in the list ``name``."""
     fillers = (
         vocabulary("negation", "fillers")
         | vocabulary("acts", "openers")
@@ -418,17 +418,17 @@ def _has_content(words: list[str], name: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _plausible_words(name: str) -> frozenset[str]:
-    """Return a list of the plausibility rules as a set."""
+    """Return a list of the plausibility rules by name, as a set."""
     return frozenset(lexicon()["plausible"][name])
 
 
 @cache  # the tables of the language do not change
 def _list_traits() -> frozenset[str]:
-    """Return the traits of persons."""
+    """Return the traits of persons, such as "vegetarian"."""
     return vocabulary("extraction", "traits")
 
 
-# The rule for each predicate; other predicates accept any value that is not a clause.
+# The rule of each predicate. Other predicates accept any value that is not a clause.
 _CHECKS: dict[str, Any] = {
     **dict.fromkeys(("likes", "dislikes", "prefers", "uses", "owns"), _rate_taste),
     **dict.fromkeys(("studies", "is-learning", "teaches"), _rate_study),

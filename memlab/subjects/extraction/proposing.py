@@ -1,9 +1,9 @@
-"""Proposals for messages: the facts they state, and what an agent remembers of them.
+"""Proposals for messages: the facts that they state, and what an agent remembers.
 
 One message may give both. "I'm a nurse" is a fact about the user, visible to all agents. For the
-agent that received it, it is also a memory that the user shared something. Events ("yesterday I
-moved"), corrections and standing orders ("never log secrets") are memories in the words of the
-speaker.
+agent that received the message, it is also a memory that the user shared something. Events
+("yesterday I moved"), corrections and standing orders ("never log secrets") are memories in the
+words of the speaker.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from memlab.subjects.reading.utterances import (
 __all__ = ["MOST_TOKENS", "Scope", "Source", "propose"]
 
 MOST_TOKENS = 60
-"""Maximum length of a quotation in a memory."""
+"""The maximum length of a quotation in a memory, in tokens."""
 
 _CONTEXT = 300
-"""Characters of the quotation that a fact keeps as its context."""
+"""The maximum characters of a quotation that a fact or memory keeps as its context."""
 
 _NEAR = 40
-"""Maximum distance in characters of two facts that are quoted together."""
+"""The maximum distance in characters of two facts that are quoted together."""
 
 _WORTH_SHARING = 0.6
-"""Confidence below which a fact gives no observation, because its words say very little."""
+"""The confidence below which a fact gives no observation, because its words say very little."""
 
 _SURE_OF_WORDS = 0.8
-"""Confidence of a memory in the speaker's own words."""
+"""The confidence of a memory in the speaker's own words."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The project, session and agent of all proposals of a call; None if unspecified."""
+    """The project, session and agent of a call's proposals; None where unspecified."""
 
     project: str | None = None
     session: str | None = None
@@ -76,9 +76,9 @@ class Source:
     where: Scope
 
     def fields(self, *, own: bool) -> dict[str, Any]:
-        """Return the fields shared by all memories of this message.
+        """Return the fields that all memories of this message share.
 
-        With `own`, the memory belongs to the agent alone.
+        With ``own``, the memory belongs to the agent alone.
         """
         where, numbered = self.where, self.number if self.where.session is not None else None
         agent = None if where.agent is None else format_agent(where.agent)
@@ -92,7 +92,7 @@ class Source:
             "last_message": numbered,
         }
         if own and agent is not None:
-            # messages to one agent are private to it, whatever the pack says about other writing
+            # messages to one agent are private to that agent, even if the pack shares other writing
             fields["visibility"] = "private"
         return {name: value for name, value in fields.items() if value is not None}
 
@@ -101,7 +101,8 @@ class Source:
     ) -> Proposed:
         """Return a memory of the message as a proposal.
 
-        `rule` recognised it, at this position of the message.
+        ``rule`` is the rule that recognised the memory. ``position`` is the position of the
+        quotation.
         """
         start, stop = position
         quotation = self.message.text[start:stop].strip()
@@ -113,7 +114,7 @@ class Source:
         return Proposed("memory", text, rule, self.number, start, stop, quotation, all_fields)
 
     def fact(self, fact: Fact, *, provenance: str, rule: str) -> Proposed:
-        """Return a fact of the message as a proposal, recognised by `rule`."""
+        """Return a fact of the message, recognised by ``rule``, as a proposal."""
         message = self.message
         quotation = message.text[fact.start : fact.stop]
         subject = fact.subject
@@ -153,10 +154,10 @@ def propose(
     *,
     role_play: bool = False,
 ) -> Iterator[Proposed]:
-    """Yield the proposals for one message: facts first, then memories if admitted.
+    """Yield the proposals for one message: facts, then memories if they are admitted.
 
-    `before` is the previous message; a question of another speaker is read together with its answer.
-    `role_play` means that an earlier message began a role or a game.
+    ``before`` is the previous message; a question of another speaker is read together with the
+    answer. ``role_play`` is whether an earlier message began a role or a game.
     """
     if not message.text or message.role == "tool" or _answers_game(message, before):
         return
@@ -201,18 +202,18 @@ def propose(
 
 
 _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
-"""Circumstances in which the words of a message are not the writer's own."""
+"""Signs that the words of a message are not the writer's own."""
 
 
 def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
-    """Return the circumstances of a user's message; None among named people."""
+    """Return the signs of a user's message; None if speakers are named."""
     if message.role != "user" or message.speaker is not None:
         return None
     return read_setting(message.text, role_play=role_play)
 
 
 def _answers_game(message: Message, before: Message | None) -> bool:
-    """Return whether a short message answers a hypothetical question."""
+    """Return whether a short message of the user answers a hypothetical question."""
     if (
         before is None
         or before.role == "tool"
@@ -224,20 +225,20 @@ def _answers_game(message: Message, before: Message | None) -> bool:
 
 
 _LONGEST_GAME = 300
-"""Characters beyond which a message is more than the answer to a question."""
+"""The length in characters above which a message is more than the answer to a question."""
 
 
 def _is_worth_proposing(fact: Fact, message: Message) -> bool:
     """Return whether a fact is worth proposing.
 
-    Where several people talk, doubtful facts about things are not.
+    If speakers are named, doubtful facts about things and other people are not.
     """
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
 def _find_question(message: Message, before: Message | None) -> str | None:
-    """Return another speaker's question that a message answers, if any."""
+    """Return another speaker's question that a message answers; None if there is none."""
     if before is None or not before.text or before.role == "tool":
         return None
     same = (before.role, before.speaker) == (message.role, message.speaker)
@@ -259,7 +260,7 @@ def _propose_answer(fact: Fact, answer: Completed, source: Source, *, provenance
 def _may_be_memorable(text: str) -> bool:
     """Return whether a text may contain phrases worth quoting as memories.
 
-    This is a cheap test before parsing, because most texts contain none.
+    This is a cheap test before parsing, because most texts contain no such phrase.
     """
     words = words_of(text)
     firsts, times, speakers = _memorable_first_words()
@@ -277,14 +278,14 @@ def _may_be_memorable(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return the words that can begin a memorable phrase or a time, and pronouns."""
+    """Return first words of memorable phrases, first words of times, and pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
     return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 
 
 @cache  # the tables of the language do not change
 def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
-    """Return phrases of events, corrections and standing orders by their first words."""
+    """Return phrases of events, corrections and standing orders, by first word."""
     names = ("events", "correction", "correction-openings", "preference-openings")
     all_phrases = sorted(
         {phrase for name in names for phrase in phrases("utterance", name)} | {" no "}
@@ -297,7 +298,7 @@ def _index_memorable_phrases() -> dict[str, tuple[str, ...]]:
 
 
 def _adjust_for_small_talk(fact: Fact, message: Message) -> float:
-    """Return the confidence of a fact, lowered for small talk among people."""
+    """Return the confidence of a fact, lower for small talk of named speakers."""
     own = fact.subject.split("'s ", 1)[0] in (USER, TEAM)
     small_talk = fact.kind == "fact" or (
         fact.predicate == "is" and not own and "their" not in fact.value.split()
@@ -324,7 +325,7 @@ def _name_subject(subject: str) -> str:
 def _propose_shared(
     answered: list[Fact], answer: Completed | None, facts: list[Fact], source: Source
 ) -> Iterator[Proposed]:
-    """Yield one memory that quotes everything the user shared in a message."""
+    """Yield one memory that quotes everything a user shared in a message."""
     message = source.message
     own = [
         fact for fact in facts if _is_of_user(fact.subject) and fact.confidence >= _WORTH_SHARING
@@ -358,7 +359,7 @@ def _propose_quotations(
 ) -> Iterator[Proposed]:
     """Yield quotations of events, corrections and standing orders as memories.
 
-    Sentences that gave a fact are left out, and those that only express a feeling.
+    Sentences that gave a fact are left out, and so are sentences that only express a feeling.
     """
     message, text = source.message, source.message.text
     parsed = list(read_sentences(text))
@@ -397,7 +398,7 @@ def _propose_quotations(
 def _is_informative(
     rule: str, sentence: Sentence, text: str, low: str, *, among_people: bool
 ) -> bool:
-    """Return whether a sentence is informative enough to be remembered."""
+    """Return whether a sentence is informative enough to be remembered under a rule."""
     if rule == "orders-for-good":
         verbs = [
             word
@@ -429,15 +430,15 @@ def _is_informative(
 
 
 _FEWEST_OF_AN_EVENT = 3
-"""Content words of an event, so that "busy with work" and "had a setback" do not count."""
+"""The minimum content words of an event, so that "had a setback" does not count."""
 
 _FEWEST_TELLING = 4
-"""Content words below which no query could ask for a sentence of chat."""
+"""The minimum content words of a remembered sentence; no query could ask for less."""
 
 
 @cache  # the tables of the language do not change
 def _empty_words() -> frozenset[str]:
-    """Return the words that carry no content."""
+    """Return the words that carry no content, such as fillers and pronouns."""
     light = vocabulary("negation", "fillers") | vocabulary(
         "acts", "openers", "light-reactions", "first-person"
     )
@@ -451,7 +452,7 @@ def _empty_words() -> frozenset[str]:
 _NO_SUCH = re.compile(
     r" no (?!(?:i|it|he|she|we|you|they|that|this|the|my|actually|its|not) )(?!.* (?:is|was|are|were|not) )"
 )
-"""A statement of absence and not a correction: "no law against both"."""
+"""A pattern of a statement of absence, which is no correction: "no law against both"."""
 
 
 def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
@@ -467,7 +468,7 @@ def _choose_rule(low: str, *, of_user: bool, has_question: bool) -> str | None:
 def _propose_words(
     source: Source, rule: str, text: str, kind: str, position: tuple[int, int]
 ) -> Proposed:
-    """Return a proposal that quotes the speaker's own words."""
+    """Return a memory in the speaker's own words as a proposal."""
     provenance = provenance_of(source.message.role, ("corrects",) if rule == "corrects" else ())
     return source.memory(
         rule, text, {"kind": kind, "confidence": _SURE_OF_WORDS, "provenance": provenance}, position

@@ -1,7 +1,7 @@
-"""Facts that a message states: a subject, a verb from a table, and the value after it.
+"""Read the facts that a message states: a subject, a verb of a table, and a value.
 
 Only explicit statements are read. A verb must directly follow its subject, with nothing but adverbs
-between them. So a denial, a doubt ("I might live") or a past ("I lived") gives no fact.
+between. So a denial, a doubt ("I might live") or a past state ("I lived") gives no fact.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
 __all__ = ["read_facts"]
 
-# The highest age that a fact may state, and a number in digits.
+# The maximum age that a fact may state, and a pattern of numbers in digits.
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 
@@ -59,13 +59,13 @@ _NO_NAME_ENDINGS = (
     "gy",
     "ies",
 )
-"""Endings of ordinary words that are capitalised at the beginning of a sentence and are not names."""
+"""The endings of ordinary words, which are no names even if capitalised at the start of a sentence."""
 
 _OF_PROGRAMS = frozenset("#/*<>{}=|\\")
 """Signs with which a line of code or a comment begins."""
 
 _GOES_ON = frozenset(("and", "but"))
-"""Words after which a verb without a subject continues the former subject."""
+"""Words after which a verb without a subject continues the previous subject."""
 
 _ENTITIES = frozenset(["place", "work", "person"])
 """The sorts of value that are entities."""
@@ -74,8 +74,8 @@ _ENTITIES = frozenset(["place", "work", "person"])
 def read_facts(text: str, role: str = "user") -> list[Fact]:
     """Return the distinct facts that a message states, in order.
 
-    In a user's message "I" is the user and "we" the team. In an assistant's message only statements
-    about "the user" count.
+    In a user's message, "I" is the user and "we" is the team. In an assistant's message, only
+    statements about "the user" count.
 
     >>> facts = read_facts("I live in Rome and I work at Acme")
     >>> [(fact.subject, fact.predicate, fact.value) for fact in facts]
@@ -87,7 +87,7 @@ def read_facts(text: str, role: str = "user") -> list[Fact]:
 
 
 def _read_clauses(text: str, role: str) -> Iterator[Fact]:
-    """Yield the facts of each clause with their confidence."""
+    """Yield the plausible facts of each clause, with their confidence."""
     before: Subject | None = None
     person: str | None = None
     sentence = -1
@@ -126,7 +126,7 @@ def _read_clauses(text: str, role: str) -> Iterator[Fact]:
 
 
 def _containing_sentence(text: str, position: int) -> str:
-    """Return the sentence of a message that contains a position."""
+    """Return the sentence of a text that contains the character at ``position``."""
     return next(
         (text[start:stop] for start, stop in sentence_spans(text) if start <= position < stop), text
     )
@@ -135,7 +135,10 @@ def _containing_sentence(text: str, position: int) -> str:
 def _read_clause(
     clause: ClauseWords, before: Subject | None, person: str | None, role: str
 ) -> Iterator[tuple[Fact | None, Subject | None]]:
-    """Yield the facts of one clause, each with the subject of the clause."""
+    """Yield the facts of one clause, each with the subject of the clause.
+
+    A subject without a fact comes with None.
+    """
     # Changes of life, relatives and possessions have patterns of their own, which come before the table of verbs.
     position = _skip_openers(clause)
     subject: Subject | None = None
@@ -160,7 +163,7 @@ def _read_clause(
 
 
 def _is_heading(clause: ClauseWords, subject: Subject) -> bool:
-    """Return whether the verb after a name is capitalised: "Case Studies"."""
+    """Return whether the verb after a name is capitalised, as in "Case Studies"."""
     if subject.own or subject.verb >= len(clause):
         return False
     verb = clause.words[subject.verb]
@@ -168,7 +171,7 @@ def _is_heading(clause: ClauseWords, subject: Subject) -> bool:
 
 
 def _skip_openers(clause: ClauseWords) -> int:
-    """Return the position after opening phrases such as "Hi" or "by the way"."""
+    """Return the word index after opening phrases such as "Hi" or "by the way"."""
     position = 0
     while position < len(clause):
         low, length = clause.low(position), _measure_opening(clause, position)
@@ -195,7 +198,7 @@ def _skip_openers(clause: ClauseWords) -> int:
 
 @cache  # the tables of the language do not change
 def _index_opening_phrases() -> dict[str, list[list[str]]]:
-    """Return the opening phrases by their first word."""
+    """Return the opening phrases as lists of words, grouped by their first word."""
     by_first_word: dict[str, list[list[str]]] = {}
     for phrase in word_table("opening-phrases") | word_table("polite-conditions"):
         words = [
@@ -208,7 +211,7 @@ def _index_opening_phrases() -> dict[str, list[list[str]]]:
 
 
 def _measure_opening(clause: ClauseWords, position: int) -> int:
-    """Return the length of the opening phrase at a position, or 0."""
+    """Return the number of words of the opening phrase at a word; 0 if there is none."""
     phrases = _index_opening_phrases().get(clause.low(position), ())
     return max(
         (
@@ -223,7 +226,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject of a clause, or None if the subject is unclear."""
+    """Return the subject at a word of a clause; None if it is unclear."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start
@@ -264,7 +267,7 @@ def _find_named_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a thing as the subject of a clause: "The backend is written in"."""
+    """Return a thing as the subject of a clause, as in "The backend is written in"."""
     article = clause.low(position) in ("the", "our", "my")
     start = position + article
     for stop in range(start + 1, min(start + (3 if article else 1), len(clause)) + 1):
@@ -282,16 +285,16 @@ def _find_thing_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _is_done_by_things(verb: tuple[str, int] | None) -> bool:
-    """Return whether a verb can have a thing as its subject."""
+    """Return whether a verb can have a thing as its subject; False for None."""
     return (
         verb is not None and word_table("verbs")[verb[0]][1] in word_table("things")["predicates"]
     )
 
 
 def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
-    """Return a possession as the subject of a clause: "Omar's brother lives".
+    """Return a possession as the subject of a clause, as in "Omar's brother lives".
 
-    For things, only verbs that things can do count: "Ben's laptop runs on".
+    A thing needs a verb that things can do, as in "Ben's laptop runs on".
     """
     owner = read_owner(clause, position)
     if owner is None or owner.mine:
@@ -313,7 +316,7 @@ def _find_owned_subject(clause: ClauseWords, position: int) -> Subject | None:
 
 
 def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterator[Fact]:
-    """Yield the facts that the verb after a subject states."""
+    """Yield the facts that the verb or "is" after a subject states."""
     start = subject.start
     match = clause.find_verb(subject.verb, own=subject.own)
     if match is None:
@@ -341,7 +344,7 @@ def _read_predicate(clause: ClauseWords, subject: Subject, role: str) -> Iterato
 
 
 def _verb_confidence(subject: Subject, role: str, verb: str) -> float:
-    """Return a verb's confidence, which depends on the speaker and the subject."""
+    """Return the confidence of a fact by its verb, by the speaker and by the subject."""
     if role != "user":
         return INFERRED
     if verb in ("moved to", "joined", "relocated to", "started at"):
@@ -357,7 +360,7 @@ def _is_lasting_value(
     sort: str,
     subject: Subject,
 ) -> bool:
-    """Return whether a value is a lasting one for its verb."""
+    """Return whether a value is specific and lasting enough for its verb."""
     first, value = clause.low(index), clause_value.text
     low, parts = value.lower(), value.split()
     if verb == "have":
@@ -394,7 +397,7 @@ def _is_lasting_value(
 
 
 def _last_word(value: str) -> str:
-    """Return a value's last word in lower case, or "" if the value contains a name."""
+    """Return the last word of a value in lower case; "" if the value contains a name."""
     return (
         ""
         if any(part[:1].isupper() for part in value.split()[1:])
@@ -409,11 +412,11 @@ def _is_in_capitals(text: str, start: int, stop: int) -> bool:
 
 
 _SHOUTED = 3
-"""Letters up to which capitals may be an acronym."""
+"""The number of letters up to which capitals may be an acronym."""
 
 
 def _is_shouted(word: str) -> bool:
-    """Return whether an ordinary word is in capitals: "the WEATHER", not "the MTC"."""
+    """Return whether an ordinary word is in capitals: "WEATHER", but not "MTC"."""
     return word.isupper() and is_plain_word(word.lower())
 
 
@@ -467,15 +470,18 @@ def _read_identity(clause: ClauseWords, subject: Subject, role: str) -> Iterator
 
 
 _INTRODUCES = re.compile(r"\b(?:hi|hello|hey|name|meet|introduce|call|here)\b", re.IGNORECASE)
-"""Words of an introduction, after which "I'm Tobias" is a name; elsewhere it may be a role in a game."""
+"""A pattern of words of an introduction, after which "I'm Tobias" is certainly a name.
+
+Elsewhere it may be a role in a game.
+"""
 
 
 def _read_role(
     clause: ClauseWords, index: int, subject: Subject, confidence: float, *, strict: bool
 ) -> Iterator[Fact]:
-    """Yield the role of a subject; "a nurse at St. Mary's" gives two facts.
+    """Yield the role of a subject; "a nurse at St. Mary's" also gives an employer.
 
-    With `strict`, the role must begin with an article or be a trait.
+    With ``strict``, the role must begin with an article or be a trait.
     """
     has_article, is_trait = clause.low(index) in (*ARTICLES, "our", "my"), clause.is_trait(index)
     value = (

@@ -1,4 +1,4 @@
-"""Extracted memories as dependents of a text: how a correction updates them."""
+"""Update extracted memories when the text of their source is corrected."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from memlab.subjects.extraction.staged import Proposed
 
 __all__ = ["ExtractedMemories"]
 
-# The code of the relation in the edge columns, and the beginning of the reason of extracted memories.
+# The code of the relation "derived-from", and the beginning of the reason of extracted memories.
 _DERIVED = RELATIONS.index("derived-from")
 _EXTRACTED = "extracted by "
 _SHORTEST = 2
-"""Minimum words of a quotation that identifies its source."""
+"""The minimum number of words of a quotation that identifies its source."""
 
 
 class ExtractedMemories(Dependents):
-    """Facts and observations that were extracted from a memory's text.
+    """The facts and observations that were extracted from a memory's text.
 
-    When the text is corrected they are extracted again, or retired.
+    When the text is corrected, they are extracted again or retired.
     """
 
     def find(self, state: State, row: int, new: str, others: Collection[int]) -> list[int]:
-        """Return the rows of the memories that the corrected text no longer states."""
+        """Return the rows of extracted memories that the corrected text no longer states."""
         return find_outdated(state, row, new, others)
 
     def revise(
         self, editor: Editor, row: int, text: str, rows: Sequence[int], outcome: EditOutcome
     ) -> None:
-        """Edit or retire the facts and observations extracted from the old text.
+        """Edit or retire the memories that were extracted from the old text.
 
-        A memory is retired if nothing in the new text replaces it.
+        A memory is retired if the new text has no replacement for it.
         """
         for revision in pair_proposals(editor.state, row, text, rows):
             id, item = revision.row + 1, revision.proposed
@@ -83,9 +83,9 @@ class ExtractedMemories(Dependents):
 
 @dataclass(frozen=True)
 class Revision:
-    """The effect of a corrected text on one extracted memory.
+    """The effect of a corrected text on the extracted memory in ``row``.
 
-    ``proposed`` is its replacement, None if the new text does not state one.
+    ``proposed`` is the replacement, or None if the new text states none.
     """
 
     row: int
@@ -95,9 +95,10 @@ class Revision:
 def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> list[int]:
     """Return the rows of active memories that only the old text of a memory supports.
 
-    They have an edge ``derived-from`` to it, or keep a quotation. The quotation must be in the old
-    text of the same project and session, and not in the `new` text. No other active memory of the
-    same speaker may contain it. `others` are the ids of dependents of other kinds.
+    A memory counts if it has an edge ``derived-from`` to the corrected memory, or if it keeps a
+    quotation. The quotation must be in the old text but not in the ``new`` text, and the memory
+    must belong to the same project and session. No other active memory of the same speaker may
+    contain the quotation. ``others`` are the ids of dependents of other kinds, which are left out.
     """
     crossings = state.edges.crossings(np.array([row]))
     derived = (
@@ -127,9 +128,9 @@ def find_outdated(state: State, row: int, new: str, others: Collection[int]) -> 
 
 
 def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> list[Revision]:
-    """Pair extracted memories with the proposals of the corrected text.
+    """Pair extracted memories with the proposals that the corrected text gives.
 
-    `rows` were extracted from the memory in `row`.
+    ``rows`` are the memories that were extracted from the memory in ``row``.
     """
     speaker, creator = state.names["speaker"].value_at(row), state.names["creator"].value_at(row)
     role = infer_role(speaker, creator)
@@ -160,7 +161,7 @@ def pair_proposals(state: State, row: int, text: str, rows: Sequence[int]) -> li
 
 
 def _replaces(state: State, row: int, item: Proposed) -> bool:
-    """Return whether a proposal is a new version of a memory.
+    """Return whether a proposal is a new version of the memory in ``row``.
 
     A fact needs the same subject and predicate, another memory the same rule.
     """
@@ -178,7 +179,7 @@ def _replaces(state: State, row: int, item: Proposed) -> bool:
 
 
 def decided_fields(item: Proposed) -> dict[str, object]:
-    """Return the fields that a proposal sets; unset fact fields become None."""
+    """Return the fields that a proposal sets; its unset fact fields are None."""
     fields = {name: item.fields.get(name) for name in FACT} if item.sort == "fact" else {}
     return fields | {
         name: item.fields[name] for name in ("context", "reason") if name in item.fields
@@ -186,9 +187,10 @@ def decided_fields(item: Proposed) -> dict[str, object]:
 
 
 def _find_quoting(state: State, row: int) -> list[int]:
-    """Return the rows of extracted memories that keep a quotation.
+    """Return the rows of extracted memories that may quote the memory in ``row``.
 
-    They belong to the same project, and to the same session or to none.
+    They keep a quotation, and belong to the same project and to the same session. A memory without
+    a session matches every session.
     """
     if not state.notes["context"].has_values:
         return []
@@ -211,7 +213,7 @@ def _find_quoting(state: State, row: int) -> list[int]:
 
 
 def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: str) -> bool:
-    """Return whether another active memory of the same speaker has the quotation."""
+    """Return whether another active memory of the speaker contains a quotation."""
     status, speaker = state.names["status"], state.names["speaker"].codes
     is_active = np.isin(status.codes, [status.code(word) for word in RECALLABLE])
     is_active &= speaker == speaker[row]
@@ -226,10 +228,10 @@ def _is_quoted_elsewhere(state: State, row: int, extracted_row: int, quotation: 
 
 
 def _collapse_spaces(text: str) -> str:
-    """Return a text with single spaces."""
+    """Return a text with all white space reduced to single spaces."""
     return " ".join(text.split())
 
 
 def _fold_name(name: object) -> str:
-    """Return a name normalized for comparison."""
+    """Return a name in lower case for comparison; "" for None."""
     return str(name or "").casefold()

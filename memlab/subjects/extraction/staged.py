@@ -1,4 +1,4 @@
-"""Extracted facts and memories that are not stored yet, with their sources."""
+"""Facts and memories that were extracted and are not stored yet."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ _COLUMNS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Proposed:
-    """A fact or memory that may be stored.
+    """A proposal of extraction: a fact or memory that may be stored.
 
     Attributes
     ----------
     sort
         "fact" or "memory".
     text
-        The text of the memory.
+        The text of the memory to store.
     rule
-        The rule or model that recognised it.
+        The rule or model that recognised the fact or memory.
     message
-        The number of the message, from 0.
+        The number of the message that states it, from 0.
     start, stop
         The position of the quotation in the message, in characters.
     span
         The quoted words of the message.
     fields
-        The other fields of the memory, by the names in ``memlab.FIELDS``.
+        The other fields of the memory, with names as in ``memlab.FIELDS``.
 
     Examples
     --------
@@ -78,17 +78,17 @@ class Proposed:
 
     @property
     def kind(self) -> str:
-        """The kind of the memory."""
+        """The kind of the memory to store."""
         return str(self.fields["kind"])
 
     @property
     def confidence(self) -> float:
-        """The confidence, 0 to 1."""
+        """The confidence of the proposal, 0 to 1."""
         return float(self.fields["confidence"])
 
     @property
     def operation(self) -> str:
-        """The proposal as an operation, for ``lab.upkeep.operations.run``."""
+        """The proposal in the operation language, as for ``lab.upkeep.operations.run``."""
         if self.sort == "memory":
             return f"(remember {write_data(self.text)} {write_data(self.kind)})"
         parts = [
@@ -119,13 +119,13 @@ class Asked:
     model
         The name of the model.
     usage
-        The number of calls and tokens.
+        The number of calls and of tokens.
     dropped
-        The number of rejected proposals, by reason.
+        The number of rejected proposals by reason.
     unread
-        The numbers of the messages that the model did not read, each with the error.
+        The numbers of the messages that the model could not read, each with the error.
     instead
-        What happened to unread messages: "rules", "skip", or "raise".
+        The treatment of unread messages: "rules", "skip" or "raise".
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Asked:
 
     @property
     def lines(self) -> list[str]:
-        """The use of the model in sentences: calls, rejected proposals, unread messages."""
+        """Sentences on the use of the model: calls, rejected proposals, unread messages."""
         used = self.usage
         lines = [
             f"{self.model}: {used.calls} {'call' if used.calls == 1 else 'calls'}, {used.tokens:,} tokens, "
@@ -161,16 +161,16 @@ class Asked:
 class Extracted(Sequence[Proposed], Displayed):
     """The facts and memories extracted from messages, in order; none is stored yet.
 
-    ``lab.agents.commit`` stores all of them or a part. A slice is again an ``Extracted``.
+    ``lab.agents.commit`` stores all or some of them. A slice is an ``Extracted`` too.
 
     Attributes
     ----------
     items
         The proposals.
     messages
-        The number of messages.
+        The number of messages that were read.
     asked
-        The use of a language model; None without one.
+        The use of a language model; None if no model was used.
 
     Examples
     --------
@@ -217,12 +217,13 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row per proposal, with the fields it would store and its text position.
+        """A row for each proposal, with its fields and its position in the message.
 
-        Columns: item, sort, kind, subject, predicate, object, value, text, confidence, provenance,
-        rule, message, start, stop, span, operation.
+        The columns are ``item``, ``sort``, ``kind``, ``subject``, ``predicate``, ``object``,
+        ``value``, ``text``, ``confidence``, ``provenance``, ``rule``, ``message``, ``start``,
+        ``stop``, ``span`` and ``operation``.
         """
-        # a column is a field of the memory or an attribute of the proposal
+        # a column is a field of the memory, or else an attribute of the proposal
         rows = [
             {name: proposal.fields.get(name, getattr(proposal, name, None)) for name in _COLUMNS}
             | {"item": number}
@@ -245,11 +246,11 @@ class Extracted(Sequence[Proposed], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """The sentences about the language model, if one was used."""
+        """Sentences on the use of a language model; empty if no model was used."""
         return [] if self.asked is None else self.asked.lines
 
     def _display(self) -> object:
-        """Return the table of proposals."""
+        """Return the table of proposals, with one row for each."""
         rows = [
             (
                 number,

@@ -443,7 +443,7 @@ class LabEntities:
         """
         with self._core.reading() as state:
             all_listed, inferred = get_entities(state).summarize_all(), infer_types(state)
-        # the placeholder of a purged name keeps its number, but is no entity
+        # the placeholder of a purged name keeps its number, but is not listed as an entity
         listed = [entity for entity in all_listed if not entity.name.startswith(PLACEHOLDER)]
         return pl.DataFrame(
             [

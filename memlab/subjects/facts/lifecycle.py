@@ -254,7 +254,7 @@ def _is_profession(value: str) -> bool:
     return bool(words) and not _lifecycle_words("professions").isdisjoint(words)
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _index_states() -> dict[str, str]:
     """Return the exclusive group that each state belongs to."""
     return {
@@ -276,20 +276,20 @@ def _find_state(value: str) -> str:
     return low
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _lifecycle_words(name: str) -> frozenset[str]:
     """Return the words of a list in the lifecycle rules as a set."""
     return frozenset(lexicon()["lifecycle"]["words"][name])
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _ending_predicates() -> frozenset[str]:
     """Return the predicates of verbs that say that something ended."""
     endings: dict[str, Any] = lexicon()["lifecycle"]["endings"]
     return frozenset(predicate for predicate, _ in endings.values())
 
 
-@cache  # the tables of the language do not change
+@cache  # each list of words in the tables is stemmed only once
 def _stem_words(words: tuple[str, ...]) -> frozenset[str]:
     """Return the set of stems of some words."""
     return frozenset(map(_stem_word, words))
@@ -383,8 +383,8 @@ def decide_succession(
 ) -> Succession:
     """Decide which facts new facts end, and which new facts are already over.
 
-    A fact that is stated again after another value is valid again. It ends the other fact, which
-    leaves a gap in its own validity.
+    A fact that is stated again after another value is valid again. The statement ends the fact with
+    the other value, whose valid time becomes a gap in the repeated fact.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def _convert_verb(word: str) -> str:
     return _index_verbs().get(verb, verb)
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _index_verbs() -> dict[str, str]:
     """Return third-person verbs by first-person form."""
     verbs = lexicon()["extraction"]["verbs"].items()
@@ -118,7 +118,7 @@ def _compile_openings() -> list[tuple[re.Pattern[str], str | None]]:
     return patterns
 
 
-@cache  # the tables of the language do not change
+@cache  # the tables that this reads do not change
 def _compile_pronouns() -> re.Pattern[str]:
     """Return the pattern of first-person pronouns."""
     return re.compile(rf"\b(?:{'|'.join(lexicon()['first-person']['pronouns'])})\b", re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""The subject io: loading, exports, mirrors, backups, checks and joins."""
+"""The subject io: loading, exports, mirrors, backups, checks, and joins of labs."""

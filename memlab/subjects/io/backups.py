@@ -56,9 +56,10 @@ class Backup(Displayed):
 
 
 def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
-    """Write the daily backup of a lab that was opened with ``backups=True``.
+    """Write the daily backup of a lab that was opened with ``backups=True``, if due.
 
-    A backup is due if the newest is a day old. On closing it is also due if any event is newer.
+    A backup is due if there is none, or if events are newer than the last backup and it is a day old. With ``closing``,
+    its age does not matter.
     """
     if store.folder is None:
         return
@@ -72,12 +73,12 @@ def back_up_if_due(store: Store, *, closing: bool, keep: int = 3) -> None:
 
 
 def back_up(store: Store, folder: str | Path | None, keep: int) -> Backup:
-    """Write a backup and describe it; see ``LabIO.backup``."""
+    """Write a backup and return its description; see ``LabIO.backup``."""
     return _result(_write(store, folder, keep))
 
 
 def check_open(store: Store, *, repair: bool) -> Checked:
-    """Check the files of an open lab; see ``LabIO.check``."""
+    """Check the files of an open lab, and repair them with ``repair``."""
     journal = store.journal
     if not isinstance(journal, Journal):
         raise ReadOnlyLab(f"{store.where} has no files of its own. Check the lab itself.")
@@ -103,7 +104,9 @@ def _write(store: Store, folder: str | Path | None, keep: int) -> BackupFolder:
     elif journal.path is not None:
         backups = journal.path / BACKUPS
     else:
-        raise InputError("A lab in memory has no folder. Name one: backup(folder).")
+        raise InputError(
+            "A lab in memory has no folder for backups. Name a folder: backup(folder)."
+        )
     with store.derived.hold(PURGE_TIMEOUT):
         return write_backup(journal, backups.absolute(), now=store.clock(), keep=keep)
 

@@ -1,8 +1,8 @@
-"""Checks of a lab's files against what was written, and their repair.
+"""Checks of a lab's files by their checksums, and repairs of damaged parts.
 
-Everything in a lab's folder is either the journal or derived from it. Derived files that fail a
-check are removed and rebuilt later. A damaged row of the journal is copied from a backup or a
-snapshot that contains it. Damage that no copy repairs is reported.
+A lab's folder contains the journal and files that are derived from it. Derived files that fail a check are removed and
+rebuilt later. A damaged row of the journal is replaced by the same row of a backup or a snapshot. Damage that no copy
+can repair is reported.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ from memlab.kernel.verbs.projections import PROJECTIONS, new_state
 
 __all__ = ["Checked", "check", "check_in_memory", "find_lab"]
 
-# The columns of a report.
+# The columns of ``Checked.frame``.
 _SCHEMA = {"file": pl.String, "part": pl.String, "state": pl.String, "detail": pl.String}
 
 
 @dataclass(frozen=True)
 class Checked(Displayed):
-    """The result of a check.
+    """The result of a check of a lab's files.
 
     Attributes
     ----------
     path
         The folder of the lab; None for a lab in memory.
     frame
-        One row for each part of the lab: file, part, state, detail. ``state`` is "sound",
-        "repaired", "damaged" (no copy repairs it) or "lost" (acknowledged events are missing).
+        One row for each part of the lab: file, part, state, detail. ``state`` is "sound", "repaired", "damaged" (no
+        copy can repair the part) or "lost" (acknowledged events are missing).
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Checked(Displayed):
 
     @property
     def sound(self) -> bool:
-        """Whether every part is intact, perhaps after a repair."""
+        """Whether every part is intact or was repaired."""
         return not self.frame["state"].is_in(["damaged", "lost"]).any()
 
     def __repr__(self) -> str:
@@ -136,7 +136,7 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
 
 
 def find_lab(path: str | Path) -> Path:
-    """Return the absolute path of a lab, even if damaged, or raise NotALab."""
+    """Return the absolute path of a lab, which may be damaged, or raise NotALab."""
     folder = Path(path).expanduser().absolute()
     exists = folder.is_dir()
     with contextlib.suppress(DamagedLab):
@@ -147,7 +147,7 @@ def find_lab(path: str | Path) -> Path:
 
 
 def check_in_memory(journal: Journal) -> Checked:
-    """Check the rows of an in-memory journal."""
+    """Check the rows of a journal in memory."""
     faults_found = journal.faults()
     rows = [
         ("in memory", str(fault).partition(": ")[0], "damaged", fault.detail)
@@ -158,14 +158,14 @@ def check_in_memory(journal: Journal) -> Checked:
 
 
 class _Checking:
-    """One check of a lab: each part in turn, with a row for each result."""
+    """A running check of a lab, which collects one row for each part."""
 
     def __init__(self, folder: Path, repair: bool) -> None:
         self.folder, self.repair = folder, repair
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
-        """Check every part of the lab, and fold the events of a sound journal."""
+        """Check every part of the lab. Events are folded only if the journal is sound."""
         journal = self._open_journal()
         if journal is None:
             self._check_backups(None)
@@ -179,11 +179,11 @@ class _Checking:
                 self._check_fold(journal)
 
     def _report(self, file: str, part: str, state: str, detail: str = "") -> None:
-        """Add a row to the report."""
+        """Add a row to the result."""
         self.rows.append((file, part, state, detail))
 
     def _open_journal(self) -> Journal | None:
-        """Open the journal and report on missing events; return None if it is damaged."""
+        """Open the journal and report missing events; return None if it is damaged."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", DamageWarning)
             try:
@@ -204,7 +204,7 @@ class _Checking:
         return journal
 
     def _check_journal(self, journal: Journal) -> bool:
-        """Check and repair the rows of the journal; return whether all are sound now."""
+        """Check and repair the rows of the journal; return whether all rows are now sound."""
         try:
             with open_connection(self.folder) as connection:
                 damage = find_faults(connection, self.folder)
@@ -227,7 +227,7 @@ class _Checking:
         return not remaining
 
     def _repair_rows(self, journal: Journal, damage: list[Fault]) -> list[Fault]:
-        """Replace damaged rows by sound ones; return the faults that remain."""
+        """Replace damaged rows by sound copies; return the faults that remain."""
         remaining = damage
         with (
             WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
@@ -242,7 +242,7 @@ class _Checking:
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     remaining = after if better else remaining
                 except (MemlabError, sqlite3.Error):
-                    continue  # Another source may help; what remains is reported.
+                    continue  # Another source may repair the rows. Remaining faults are reported.
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
@@ -251,7 +251,7 @@ class _Checking:
         return remaining
 
     def _sources(self, journal: Journal) -> Iterator[_Repair]:
-        """Yield ways to repair rows: SQLite indexes, the snapshot, then backups."""
+        """Yield functions that repair rows: from indexes, the snapshot, then each backup."""
 
         def reindex(connection: sqlite3.Connection, wanted: list[Fault]) -> None:
             if any(fault.table == "database" for fault in wanted):
@@ -271,7 +271,7 @@ class _Checking:
                 yield partial(_from_snapshot, snapshot.state)
         for folder in _backup_folders(journal, self.folder):
             for backup in reversed(list_backups(folder)):
-                # A backup from before a purge would bring back purged rows.
+                # A backup from before a purge is skipped, because it would restore purged rows.
                 with contextlib.suppress(LabError):
                     head = read_head(backup.path)
                     if (head.lab, head.generation) == (journal.identity, journal.generation):
@@ -279,7 +279,7 @@ class _Checking:
                             yield partial(replace_rows, other=other)
 
     def _check_fold(self, journal: Journal) -> None:
-        """Fold all events into an empty state, and compare memory and vector counts."""
+        """Fold all events into an empty state, and check that each memory has a vector."""
         state, versions = new_state(), VersionLog()
         try:
             for event in journal.events(kinds=policy_events()):
@@ -316,7 +316,7 @@ class _Checking:
                 self._report(name, "index", "sound")
 
     def _remove(self, path: Path, name: str, part: str, reason: str) -> None:
-        """Remove a derived file that failed its check; it is rebuilt when it is needed."""
+        """Report a derived file that failed its check, and remove it with ``repair``."""
         if self.repair:
             with writing(name):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -335,15 +335,15 @@ class _Checking:
 
 
 class _Repair(Protocol):
-    """A way to repair rows of a journal, within the open transaction of ``connection``."""
+    """A function that repairs rows of a journal within an open transaction."""
 
     def __call__(self, connection: sqlite3.Connection, *, wanted: list[Fault]) -> object: ...
 
 
 def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list[Fault]) -> None:
-    """Repair texts and vectors from a snapshot that belongs to the journal.
+    """Repair damaged texts and vectors from a snapshot that belongs to the journal.
 
-    Salts and digests are not changed, so a later check compares them with the repaired rows.
+    Salts and digests are not changed, so a later check can verify the repaired rows.
     """
     fingerprint = connection.execute(
         "SELECT id FROM embedder WHERE fingerprint = ?", (state.fingerprint,)
@@ -352,7 +352,8 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
         if fault.table == "payload" and 1 <= fault.key[0] <= len(state):
             text = state.texts.value_at(fault.key[0] - 1)
             connection.execute("UPDATE payload SET text = ? WHERE id = ?", (text, fault.key[0]))
-        # Rows of vectors are addressed by embedder and first id; their number and dimension must still be sound.
+        # A row of vectors is identified by its embedder and first id. Its number of vectors and its dimension must be
+        # undamaged.
         elif fault.table == "vector" and fingerprint is not None and fault.key[0] == fingerprint[0]:
             key = fault.key
             row = connection.execute(
@@ -371,7 +372,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
 
 
 def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
-    """Return the journal's identity and its hash chain at the event ``seq``."""
+    """Return the identity of the journal and its chain value at the event ``seq``."""
     return journal.identity, journal.chain(seq)
 
 

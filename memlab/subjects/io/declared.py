@@ -1,4 +1,4 @@
-"""What the subject io adds to a lab: a projection, a hook and accessors."""
+"""The declarations of the subject io: a projection, a hook and accessors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The edges of an export that the lab does not have and has not removed."""
+"""The import of an export's edges, except edges that the lab has or has removed."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from memlab.kernel.state import State
 
 __all__ = ["graph_of"]
 
-# An edge by its ends, its relation and the time when it was created.
+# The source id, the target id, the relation and the time of creation of a removed edge.
 Removed = tuple[int, int, str, int]
 
 
 def graph_of(
     state: State, bundle: Bundle, id_of: Mapping[int, int], known_ids: Mapping[int, int]
 ) -> tuple[dict[str, Any], int]:
-    """Return the body of an event that imports edges, and the number of edges.
+    """Return the edges to import from a bundle, as an event's ``graph``, with a count.
 
     An edge with a new end is imported. An edge between known memories is imported unless the lab
     has it or has removed it. Ids of the export are mapped to ids of new memories by ``id_of``, and
     to ids of known ones by ``known_ids``.
     """
-    # Nodes that are no memories have negative numbers until the event is folded, counted from -1.
+    # Nodes that are not memories have negative numbers, counted from -1, until the event is folded.
     nodes: dict[tuple[str, str], int] = {}
     if id_of:
         for kind, names in bundle.nodes.items():
@@ -56,7 +56,11 @@ def graph_of(
 
 
 def has_edge(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -> bool:
-    """Return whether known memories have this edge, or had it and lost a tag since."""
+    """Return whether the lab has an edge between two known memories.
+
+    An edge from a known memory to a tag or another node counts as present, because the lab may have
+    removed it on purpose.
+    """
     source, target = ends
     if source is None or target is None or source < 0 or target < 0:
         return True
@@ -65,7 +69,7 @@ def has_edge(state: State, row: Mapping[str, Any], ends: Sequence[int | None]) -
 
 
 def removed_edges(state: State) -> frozenset[Removed]:
-    """Return the edges that were removed from a lab."""
+    """Return all edges that were removed from a lab."""
     edges = state.edges
     gone = np.flatnonzero(~edges.alive)
     ends = (edges.source[gone] + 1).tolist(), (edges.target[gone] + 1).tolist()
@@ -84,6 +88,6 @@ def is_removed(
 ) -> bool:
     """Return whether an edge with these ends, relation and time was removed.
 
-    An edge between the same ends with another time of creation is another edge.
+    Edges with the same ends and relation but another time of creation are different edges.
     """
     return (*ends, row["relation"], row["created"]) in removed

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 
-from memlab.errors import LabError, MemlabError
+from memlab.errors import InputError, LabError, MemlabError
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Within, checked, warn_caller
 from memlab.kernel.embedding import Embedder, EmbedderSpec
+from memlab.kernel.hooks import load_part
 from memlab.kernel.storage.copies import (
     list_copies,
     register_copy,
@@ -81,7 +82,7 @@ class LabIO:
         Parameters
         ----------
         table
-            "memories" for the rows of ``lab.memories``, "edges" for those of ``lab.edges``.
+            "memories" for the rows of ``lab.memories``, or "edges" for the rows of ``lab.edges``.
 
         Returns
         -------
@@ -105,19 +106,22 @@ class LabIO:
         format: str | None = None,
         where: pl.Expr | None = None,
         project: str | None = None,
+        subject: str | None = None,
+        creator: str | None = None,
+        viewer: str | None = None,
         policies: bool = True,
         overwrite: bool = False,
     ) -> Path:
         """Write the lab to a file that ``lab.load`` reads back exactly.
 
-        Memories of every status are written, with their columns, uses and edges. The export of a
-        whole lab also contains its other tables. The journal records ``path``, so that the receipt
-        of a ``purge`` tells whether the export contains purged texts.
+        Memories of every status are written, with their columns, uses and edges. The export of a whole lab also
+        contains its other tables. The journal records ``path``, so that the receipt of a later ``purge`` says whether
+        the export contains purged texts.
 
         Parameters
         ----------
         path
-            The file to write. For Parquet tables also a folder, which is a path without a suffix.
+            The file to write. A path without a suffix is a folder for Parquet tables.
         format
             "jsonl", "parquet", "markdown" or "sexp". By default the suffix decides: .jsonl or
             .ndjson, .parquet, .md or .markdown, .sexp, .hy or .lisp.
@@ -125,6 +129,11 @@ class LabIO:
             An expression over ``lab.memories``; only memories for which it is true are written.
         project
             The name of a project; only its memories are written.
+        subject, creator
+            The name of a person. Exactly that is written which ``lab.purge`` with the same names removes: the memories
+            about the subject or by the creator, and the logged queries. Policies are not part of it.
+        viewer
+            The name of a user; only what this user can see is written.
         policies
             Whether to add the texts of the active pack and of all its earlier versions.
         overwrite
@@ -138,7 +147,10 @@ class LabIO:
         Raises
         ------
         InputError
-            If ``path`` exists and ``overwrite`` is false, or the format is unknown.
+            If ``path`` exists and ``overwrite`` is false, the format is unknown, or ``subject`` and ``creator`` are
+            combined with ``where`` or ``viewer``.
+        UnknownName
+            If no memory has the project, subject or creator.
         ReadOnlyLab
             If the lab was opened with read_only=True.
 
@@ -160,30 +172,44 @@ class LabIO:
         )
 
         target = Path(path).expanduser()
-        journal = self._core.store.journal
+        journal, names = self._core.store.journal, {"subject": subject, "creator": creator}
+        is_person = subject is not None or creator is not None
+        if is_person and (where is not None or viewer is not None):
+            raise InputError(
+                "export takes subject= and creator= without where= and viewer=, so that it writes what a purge by these "
+                "names removes."
+            )
+        store = self._core.store if viewer is None else ViewerStore(self._core.store, viewer)
 
         def read_bundle() -> Bundle:
             tables = format == "parquet" or (format is None and target.suffix == ".parquet")
-            # A viewer's lab exports no events, because the journal holds the events of every user.
+            # A viewer's lab exports no events, because the journal has the events of all users.
 
-            tables = tables and not isinstance(self._core.store, ViewerStore)
-            with self._core.reading() as state:
+            tables = tables and not isinstance(store, ViewerStore)
+            with store.reading() as state:
+                rows, queries = None, ()
+                if is_person:
+                    rows, queries = load_part("select-person")(store, project=project, **names)
                 return build_bundle(
                     state,
                     lab=compute_lab_id(journal),
-                    now=self._core.store.clock(),
+                    now=store.clock(),
                     where=where,
                     project=project,
-                    policies=export_policies(self._core.store.versions) if policies else None,
+                    ids=None if rows is None else [row + 1 for row in rows],
+                    queries=queries,
+                    policies=export_policies(store.versions)
+                    if policies and not is_person
+                    else None,
                     events=build_event_frame(journal)
-                    if tables and where is None and project is None
+                    if tables and where is None and project is None and not is_person
                     else None,
                 )
 
         def write(bundle: Bundle) -> Path:
             recorded = any(copy.path == target.absolute() for copy in list_copies(journal))
-            # Recorded before the first byte, so that a purge finds the file even if this process is
-            # killed.
+            # The path is recorded before the first byte is written, so that a purge finds the file even if this process
+            # is killed.
             register_copy(journal, "export", target, begun=True)
             try:
                 return write_bundle(bundle, target, format, overwrite=overwrite)
@@ -198,20 +224,18 @@ class LabIO:
     def join(self, other: Annotated[Any, AsGiven], *, dry_run: bool = False) -> Joined:
         """Merge the memories and edges of another lab into this lab.
 
-        The labs may be two copies that diverged, or a lab and an export of it. Memories and edges
-        that exist only in the other lab are added. For a memory in both labs the later change is
-        kept, whichever lab made it: an edit, a forgetting, a deletion or a restoration. A memory
-        that both labs changed is listed as a conflict with both versions. A memory that was purged
-        there is deleted here, and one that was purged here is not added again.
+        The labs may be two copies that diverged, or a lab and an export of it. Memories and edges that exist only in
+        the other lab are added. For a memory in both labs the later change is kept, whichever lab made it: an edit, a
+        forgetting, a deletion or a restoration. A memory that both labs changed is listed as a conflict with both
+        versions. A memory that was purged there is deleted here. A memory that was purged here is not added again.
 
-        The join is one transaction, and repeating it changes nothing. Both directions end with the
-        same active texts. Texts pass the privacy gate. The pack of this lab stays active, and no
-        pairs are linked.
+        The join is one transaction, and repeating it changes nothing. Joining in either direction gives the same active
+        texts. Added texts pass the privacy gate. The pack of this lab stays active, and no pairs are linked.
 
         Parameters
         ----------
         other
-            The path of a lab or of an export, or an open lab. It is only read.
+            The path of a lab or of an export, or an open lab. The other lab is not changed.
         dry_run
             Whether to report the changes without making them.
 
@@ -223,11 +247,11 @@ class LabIO:
         Raises
         ------
         InputError
-            If ``other`` is no lab, is this lab, or this lab is a viewer's lab.
+            If ``other`` is not a lab or is this lab, or if this lab is a viewer's lab.
         ReadOnlyLab
             If this lab was opened with read_only=True, unless ``dry_run``.
         DatasetError, PrivacyError
-            If a row of the other lab is not acceptable; then nothing is changed.
+            If a row of the other lab is invalid or has a secret. Nothing is then changed.
 
         Examples
         --------
@@ -255,7 +279,7 @@ class LabIO:
         Parameters
         ----------
         folder
-            The folder of the mirror: a new or empty one, or that of an earlier mirror of this lab.
+            The folder of the mirror. It must be new, empty, or the folder of an earlier mirror of this lab.
         every
             Seconds between two updates by a background thread, until ``stop`` is called or the lab
             is closed. By default only ``update()`` updates the mirror.
@@ -294,12 +318,10 @@ class LabIO:
     def backup(self, folder: str | Path | None = None, *, keep: Count = 3) -> Backup:
         """Copy the lab into a folder of backups.
 
-        Other processes may read and write meanwhile: the copy is the lab at one moment, with every
-        row checked, and is either complete or absent. To open it as a lab, call
-        ``memlab.open(backup.path)``. To go back to it, close the lab and call
-        ``memlab.restore(path, backup.path)``. A
-        ``purge`` reaches every folder that was used. A lab of 100,000 memories (90 MB) takes 0.4
-        seconds of processor time.
+        Other processes may read and write meanwhile: the copy is the lab at one moment, with every row checked, and is
+        either complete or absent. To open it as a lab, call ``memlab.open(backup.path)``. To restore it, close the lab
+        and call ``memlab.restore(path, backup.path)``. A ``purge`` replaces the backups in every folder that was used.
+        A lab of 100,000 memories (90 MB) takes 0.4 seconds of processor time.
 
         Parameters
         ----------
@@ -321,7 +343,7 @@ class LabIO:
         ReadOnlyLab
             If the lab was opened with read_only=True.
         LabError
-            If the disk refuses the copy.
+            If the copy cannot be written.
         DamagedLab
             If the lab or the copy is damaged.
 
@@ -358,14 +380,14 @@ class LabIO:
         return check_open(self._core.store, repair=repair)
 
     @checked
-    def preview(self, exclude: Annotated[Iterable[str | None] | str, AsGiven] = ()) -> Preview:
-        """Return the memories that ``move_to`` would move, by project, with secrets.
+    def preview(self, exclude: str | Iterable[str | None] = ()) -> Preview:
+        """Count the memories and secrets that ``move_to`` would move, by project.
 
         Parameters
         ----------
         exclude
-            The projects to leave out. None stands for the memories without a project. A project for
-            which memory is off is left out automatically.
+            The projects to leave out. None means the memories without a project. A project whose memory is switched off
+            is left out automatically.
 
         Returns
         -------
@@ -391,16 +413,15 @@ class LabIO:
         self,
         target: str | Path,
         *,
-        exclude: Annotated[Iterable[str | None] | str, AsGiven] = (),
+        exclude: str | Iterable[str | None] = (),
         embedder: EmbedderSpec = None,
     ) -> Moved:
         """Copy the memories of this lab into another lab, and record the move here.
 
-        The target is created if it does not exist. Texts are embedded again with the embedder of
-        the target, and secrets that the privacy gate finds today are redacted. A lab without
-        exclusions is moved as one batch. Its other tables (times of facts, module maps, switches)
-        are moved too if the target is empty. With exclusions each project is a batch with its
-        memories, uses and edges.
+        Texts are embedded again with the embedder of the target. Secrets that the current privacy gate finds are
+        redacted. Without exclusions, the lab is moved as one batch. Its other tables (times of facts, module maps,
+        switches) are moved too if the target is empty. With exclusions, each project is one batch with its memories,
+        uses and edges.
 
         A batch is stored completely or not at all. Repeating a move adds nothing, and an
         interrupted move continues. The memories stay in this lab, marked as synced by an event.
@@ -410,12 +431,11 @@ class LabIO:
         Parameters
         ----------
         target
-            The path of a lab, or of one to create.
+            The path of the target lab, which is created if it does not exist.
         exclude
-            The projects to leave out; None stands for the memories without a project. See
-            ``preview``.
+            The projects to leave out. None means the memories without a project. See ``preview``.
         embedder
-            The embedder of the target, as ``memlab.open`` takes it. The default is the shipped one.
+            The embedder of the target, as in ``memlab.open``. The default is the embedder that memlab ships.
 
         Returns
         -------
@@ -427,11 +447,11 @@ class LabIO:
         UnknownName
             If an excluded project is not in the lab.
         MemoryOff
-            If memory is off in the target for a project to be moved, or nobody consented to it
-            there. Then nothing is written.
+            If memory is switched off in the target for a project to be moved, or lacks consent there. Nothing is then
+            written.
         PrivacyError
-            If a secret is in a name, a tag or an operation, where it cannot be redacted. Its batch
-            is not stored.
+            If a name, a tag or an operation contains a secret, which cannot be redacted there. The batch is then not
+            stored.
         EmbedderMismatch
             If the target holds vectors of another embedder.
         LabError
@@ -454,7 +474,7 @@ class LabIO:
         return move(self._core, Path(target).expanduser(), exclude, open_target)
 
     def synced(self) -> pl.DataFrame:
-        """Return the moves of this lab's memories to other labs.
+        """Return the recorded moves of this lab's memories to other labs.
 
         Returns
         -------
@@ -471,12 +491,12 @@ class LabIO:
         return synced_frame(self._core)
 
     def reembedding(self) -> Reembedding:
-        """Return how many memories have a vector of the lab's embedder.
+        """Return how many memories have a vector of the lab's current embedder.
 
         Returns
         -------
         Reembedding
-            The progress of a change of the embedder; finished unless such a change is running.
+            The progress of a change of the embedder. It is finished unless such a change is running.
 
         Examples
         --------
@@ -507,7 +527,7 @@ class LabIO:
         Raises
         ------
         ReadOnlyLab
-            If memories wait and the lab was opened with read_only=True.
+            If memories lack vectors and the lab was opened with read_only=True.
         LabBusy
             If another process is writing.
 
@@ -521,7 +541,7 @@ class LabIO:
     def snapshot(self) -> None:
         """Write a snapshot of the folded state, so that the lab opens faster.
 
-        Closing a lab writes one as well if many events are new.
+        Closing a lab also writes a snapshot if many memories are new.
 
         Examples
         --------

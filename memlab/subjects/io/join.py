@@ -1,7 +1,6 @@
 """The join of two labs, which keeps the later change of each memory.
 
-Every decision follows from both labs by rules that treat them alike. So joining A into B and B into
-A ends with the same active texts.
+The rules treat both labs alike, so joining A into B gives the same active texts as joining B into A.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ def join_bundle(
 ) -> Joined:
     """Merge a bundle into the lab named ``own`` in one transaction.
 
-    ``events`` reads the journal of the other lab, if it has one. The journal distinguishes a change
-    that followed the change here from one made without knowing it.
+    ``events`` reads the journal of the other lab, if it has one. The journal shows whether a change there was made
+    after the change here was known, or independently.
     """
     with store.reading():
         pack = store.versions.pack
@@ -50,7 +49,7 @@ def join_bundle(
         return _describe_join(bundle, checked, plan, edges, dry_run=True)
     with store.writing() as tx:
         state, now = store.state, store.clock()
-        # Planned again within the transaction, because another process may have written since.
+        # The join is planned again within the transaction, because another process may have written in the meantime.
         plan = plan_join(store, state, bundle, checked, own, events)
         first = tx.next_id
         graph, edges = _edges(state, bundle, plan)
@@ -93,7 +92,7 @@ def _describe_join(
 
 
 def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
-    """Return the privacy findings in added texts, with memory ids of this lab."""
+    """Return the secrets redacted in added texts, with the ids of the memories here."""
     return tuple(
         (plan.here[checked.ids[row]], finding)
         for row in plan.fresh
@@ -102,7 +101,7 @@ def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
 
 
 def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], int]:
-    """Return the body of an event that adds edges, and the number of edges."""
+    """Return the edges that a join adds, as an event's ``graph``, and their number."""
     new_ids = {theirs: id for theirs, id in plan.here.items() if id > len(state)}
     known_ids = {theirs: id for theirs, id in plan.here.items() if id <= len(state)}
     return graph_of(state, bundle, new_ids, known_ids)

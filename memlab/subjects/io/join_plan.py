@@ -34,22 +34,22 @@ from memlab.subjects.io.storing import Screened
 
 __all__ = ["Plan", "plan_join"]
 
-# The reason of a deletion, stored in the field ``reason``.
+# The value of the field ``reason`` of memories that were purged in the other lab.
 _PURGED = "purged in the lab that was joined"
 
 
 @dataclass
 class Plan:
-    """The changes that a join makes, with ids of this lab.
+    """The changes that a join makes to this lab.
 
-    Added memories have the ids after the last.
+    Memory ids are those of this lab. Added memories get the ids after its last memory.
 
     Attributes
     ----------
     fresh
         The rows of the other lab to add.
     here
-        The ids in this lab after the join, by ids in the other lab.
+        The ids in this lab after the join, by the ids in the other lab.
     set
         The new values of known memories, by id.
     report
@@ -57,9 +57,9 @@ class Plan:
     known_count
         The number of memories in both labs.
     kept_away
-        The number of memories that were purged here.
+        The number of memories that are not added because they were purged here.
     purged
-        The ids of memories that were purged in the other lab.
+        The ids here of memories that were purged in the other lab.
     """
 
     fresh: list[int] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Meeting:
-    """Both labs and the pairs of memories that are the same.
+    """Both labs of a join, and the pairs of memories that are the same.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class _Meeting:
     back
         The reverse of ``pairs``.
     away
-        The ids of the other lab that were purged here.
+        The ids, in the other lab, of memories that were purged here.
     now
         The time of the join.
     """
@@ -143,9 +143,9 @@ def plan_join(
 
 
 def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) -> None:
-    """Plan the memories to add.
+    """Add the memories of the other lab that are new here to the plan.
 
-    An edit of a memory that was purged here is not added either.
+    Edits of a memory that was purged here are not added.
     """
     ours, theirs, pairs, away = meeting.ours, meeting.theirs, meeting.pairs, meeting.away
     for other, id in pairs.items():
@@ -161,10 +161,10 @@ def _add_new(plan: Plan, meeting: _Meeting, checked: Screened, *, first: int) ->
 
 
 def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
-    """Plan changes of known memories; return the pairs with differing versions."""
+    """Plan the changes of known memories; return those whose versions differ."""
     rivals = []
 
-    # The later correction wins. At equal times the content decides, so that both directions of a
+    # The version with the later correction is kept. At equal times the content decides, so that both directions of a
     # join agree.
     for other, id in meeting.pairs.items():
         mine, yours = meeting.ours.rows[id], read_here(meeting.theirs.rows[other], plan.here)
@@ -195,10 +195,10 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overtaken(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change that retires the losing side's last edit, or None.
+    """Return the change that retires the last edit of the losing side, or None.
 
-    The edit is superseded by the version of the other side if only its own side has it and it is
-    still active. The result is the time, the id here and the new fields.
+    The edit is superseded by the version that is kept if only the losing side has the edit and it is still active. The
+    result is the time of the kept version, the id of the edit here and its new fields.
     """
     ours, theirs, here = meeting.ours, meeting.theirs, plan.here
     if rival.later:
@@ -210,7 +210,7 @@ def _overtaken(
         )
         only_there = tip != rival.id and tip not in meeting.back
         kept_row = read_here(theirs.rows[winner], here) | {"id": here.get(winner)}
-        if winner not in here:  # It was purged here, so it is not added.
+        if winner not in here:  # The edit was purged here, so it is not added.
             kept_row["status"] = "purged"
         to = tip
     else:
@@ -229,7 +229,7 @@ def _overtaken(
 
 
 def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None:
-    """Delete the memories whose text the other lab purged under another id.
+    """Plan to delete memories whose text the other lab purged under another id.
 
     The tombstones of the bundle contain a digest of each purged text.
     """
@@ -246,10 +246,10 @@ def _delete_by_tombstones(plan: Plan, meeting: _Meeting, bundle: Bundle) -> None
 
 
 def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int, int], set[int]]:
-    """Return the matching memories of both labs, and the ids purged in this lab.
+    """Return the matching memories of both labs, and the memories purged in this lab.
 
-    Both are by ids of the other lab. A memory is identified by the lab and id of its origin, its
-    time and its text. A purged memory has no text, so the rest decides.
+    Both results are keyed by ids of the other lab. Memories match if they have the same lab and id of origin, the same
+    time and the same text. A purged memory has no text, so only its origin and time are compared.
     """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
@@ -272,8 +272,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
         if lab == own and number.isdecimal() and 1 <= int(number) <= len(state):
             row = int(number) - 1
             candidates = [*candidates, row] if origins.codes[row] < 0 else candidates
-        # Each memory of this lab pairs with one of the other, so that repeated texts pair one by
-        # one.
+        # Each memory of this lab is paired once, so that repeated texts are paired one by one.
         met = [row for row in candidates if at in (None, int(created[row])) and row not in paired]
         same = [
             row
@@ -291,7 +290,7 @@ def _pair_memories(state: State, checked: Screened, own: str) -> tuple[dict[int,
 
 
 def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
-    """Delete a memory that the other lab purged, with edits made only in this lab."""
+    """Plan to delete a memory that the other lab purged, with edits made only here."""
     for edit_id in (
         id,
         *takewhile(lambda edit: edit not in meeting.back, meeting.ours.chain(id)[1:]),
@@ -306,7 +305,7 @@ def _delete_purged(plan: Plan, meeting: _Meeting, id: int) -> None:
 
 
 def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) -> None:
-    """Report each memory whose versions differ as a change or a conflict."""
+    """Report each memory whose versions differ, as a change or as a conflict."""
     ours, theirs = meeting.ours, meeting.theirs
     for rival in rivals:
         other, id, later = rival.other, rival.id, rival.later
@@ -326,7 +325,7 @@ def _describe_rivals(plan: Plan, meeting: _Meeting, rivals: Iterable[_Rival]) ->
 
 
 def _describe_version(side: Side, id: int, other: Row) -> str:
-    """Return a version as text: its status, its current text and the fields that differ."""
+    """Return a version as text: its status, its text and the fields that differ."""
     row, tip = side.rows[id], side.rows[side.chain(id)[-1]]
     skipped = ("status", "superseded_by", "changed", "label", *OF_USE)
     fields = [

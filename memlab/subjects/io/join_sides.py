@@ -1,4 +1,4 @@
-"""One of two labs that are joined: its memories, their corrections and their edits."""
+"""The memories, corrections and edits of one of the two labs that are joined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memlab.subjects.io.join_versions import UPKEEP, Row
 
 __all__ = ["Side", "rows_of"]
 
-# The time of the last correction of a memory that was never corrected: earlier than any other.
+# The time that a memory without corrections has as its last correction. It is earlier than any other time.
 _LONG_AGO = -(2**63)
 
 
@@ -27,7 +27,7 @@ class Side:
         self.times = _corrections_of(events) if events is not None else _last_changed(rows)
 
     def after(self, id: int) -> int | None:
-        """Return the id of the edit that replaced a memory, or None."""
+        """Return the id of the edit that replaced a memory, or None without an edit."""
         row = self.rows[id]
         by = row["superseded_by"]
         edit = self.rows.get(int(by)) if row["status"] == "superseded" and by is not None else None
@@ -52,7 +52,7 @@ class Side:
 
 
 def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
-    """Return the memories of a frame by id, with the schema's defaults for absent values."""
+    """Return the memories of a frame by id, with defaults for absent values."""
     rows: dict[int, Row] = {}
     for row in frame.iter_rows(named=True):
         row["files"] = split_sensitive(row["files"] or [])[0]
@@ -66,15 +66,15 @@ def rows_of(frame: pl.DataFrame) -> dict[int, Row]:
 
 
 def _last_changed(rows: Mapping[int, Row]) -> dict[int, set[Micros]]:
-    """Return the time of each memory's last change, as recorded in an export."""
+    """Return the time of the last change of each memory, from the rows of an export."""
     return {id: {row["changed"]} for id, row in rows.items() if row["changed"] is not None}
 
 
 def _corrections_of(events: Iterable[Event]) -> dict[int, set[Micros]]:
-    """Return the correction times of each memory from the events of a journal."""
+    """Return the times at which each memory was corrected, from a journal's events."""
     corrections: dict[int, set[Micros]] = {}
-    # An event may set columns of one memory in several parts. It is a correction if it sets the
-    # time of change and any column that upkeep and use do not set.
+    # An event may set columns of one memory in several parts. It is a correction if it sets the column ``changed`` and
+    # a column that upkeep and use never set.
     for event in events:
         written: dict[int, set[str]] = {}
         times: dict[int, Micros] = {}

@@ -1,4 +1,4 @@
-"""The comparison of two versions of one memory."""
+"""The comparison of two versions of one memory, which two labs have."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ __all__ = [
 ]
 
 COUNTS = ("access", "success", "fail", "accessed")
-"""Counts and the last access. The greater is kept, because both labs counted the uses before they diverged."""
+"""Counts and the last access. The greater value is kept, because both labs counted the uses before they diverged."""
 OF_USE = ("importance", "confidence", "strength", "energy", "stability", "difficulty")
-"""Fields that recall and feedback change. Without a correction, the last user's values are kept."""
-# Fields whose values are copied from the kept version: all but identity and counts.
+"""Fields that recall and feedback change. Without a correction, the lab that used the memory last decides."""
+# Fields whose values are copied from the version that is kept: all except identity and counts.
 CARRIED = tuple(name for name in MEMORY if name not in (*FIXED, *COUNTS, "origin"))
 SAID = tuple(name for name in CARRIED if name not in (*OF_USE, "label", "changed"))
-"""Fields of content. Two versions that agree in them do not conflict, such as a memory that both labs forgot."""
+"""Fields of content. Versions with equal content do not conflict, such as a memory that both labs forgot."""
 EDITABLE = ("importance", "confidence")
-"""Fields that both use and people change."""
+"""Fields that both feedback and people change."""
 UPKEEP = {*COUNTS, "label", "changed", "strength", "energy", "stability", "difficulty"}
-"""Fields that upkeep and use write. A change of these alone is no correction."""
+"""Fields that upkeep and use write. A change of only these fields is not a correction."""
 
 Row = Mapping[str, Any]
 
 
 def read_here(row: Row, ids: Mapping[int, int]) -> dict[str, Any]:
-    """Return the other lab's row with its successor's id mapped to this lab."""
+    """Return a row of the other lab with the id of its successor mapped to this lab."""
     by = row["superseded_by"]
     id = None if by is None else ids.get(int(by))
     return {**row, "superseded_by": None if id is None else float(id)}
 
 
 def version_of(row: Row) -> list[Any]:
-    """Return the content of a version, to break ties between equally late changes.
+    """Return the content of a version, to break ties between changes of the same time.
 
     Ids are left out, because they differ between the labs.
     """
@@ -55,7 +55,7 @@ def version_of(row: Row) -> list[Any]:
 
 
 def use_of(row: Row) -> tuple[Any, ...]:
-    """Return a memory's usage fields, to find the lab that used the memory more."""
+    """Return the usage fields of a memory, to find the lab that used the memory more."""
     return (
         *(row[name] or 0 for name in ("accessed", "access", "success", "fail")),
         *(row[n] or 0 for n in OF_USE),
@@ -63,15 +63,15 @@ def use_of(row: Row) -> tuple[Any, ...]:
 
 
 def greater_counts(mine: Row, yours: Row) -> dict[str, Any]:
-    """Return the counts of ``yours`` that exceed those of ``mine``."""
+    """Return the counts of ``yours`` that are greater than those of ``mine``."""
     counts = {name: (mine[name] or 0, yours[name] or 0) for name in COUNTS}
     return {name: theirs for name, (ours, theirs) in counts.items() if theirs > ours}
 
 
 def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
-    """Return the new fields of an edit overridden by the other lab's later change.
+    """Return the new fields of an edit that the other lab's later change replaces.
 
-    ``standing`` is the row that is kept, with its id in this lab.
+    ``kept_row`` is the version that is kept, with its id in this lab. ``at`` is the time of that version.
     """
     status = kept_row["status"]
     if status in RECALLABLE:
@@ -81,5 +81,5 @@ def give_way(kept_row: Row, at: Micros) -> dict[str, Any]:
 
 
 def is_contested(ours: Collection[Micros], theirs: Collection[Micros]) -> bool:
-    """Return whether both labs corrected a memory without knowing the other's correction."""
+    """Return whether both labs corrected a memory independently of each other."""
     return bool(ours and theirs) and max(theirs) not in ours and max(ours) not in theirs

@@ -1,4 +1,4 @@
-"""The other lab of ``lab.io.join``: a path, an open lab or an export."""
+"""``lab.io.join``: reading the other lab from a path, an open lab or an export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["join"]
 
-# Reads the journal of a lab; called only when the plan of a join needs it.
+# A function that reads the events of a lab. It is called only if the plan of a join needs them.
 _Events = Callable[[], Iterable[Event]]
 
 
@@ -31,7 +31,9 @@ def join(core: Core, other: Any, *, dry_run: bool) -> Joined:
     from memlab.subjects.io.join import join_bundle
 
     if isinstance(core.store, ViewerStore):
-        raise InputError("A viewer's lab shows only a part of the lab. Join into the lab itself.")
+        raise InputError(
+            "A viewer's lab shows only part of the lab. Join the other lab into the lab itself."
+        )
     bundle, events = _read_other(core, other)
     if not dry_run:
         with core.reading() as state:
@@ -69,7 +71,7 @@ def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
         )
     path = Path(other).expanduser()
     if not path.exists():
-        raise InputError(f"There is nothing at {path}.")
+        raise InputError(f"There is nothing at {path}. Check the path.")
     reader = find_reader(path)
     format = "" if reader is None else reader.name
     if format == "lab":
@@ -84,11 +86,11 @@ def _read_other(core: Core, other: Any) -> tuple[Bundle, _Events | None]:
 
 
 def _is_own_folder(core: Core, folder: Path) -> bool:
-    """Return whether a folder is that of the lab itself, links resolved."""
+    """Return whether a folder, after resolving links, is the folder of the lab itself."""
     return core.store.folder is not None and core.store.folder.resolve() == folder.resolve()
 
 
 def _read_events(folder: Path) -> Iterator[Event]:
-    """Yield the events of a lab that is not open, from a read-only journal."""
+    """Yield the events of a lab that is not open, through a read-only journal."""
     with Journal.open(folder, read_only=True, create=False) as journal:
         yield from journal.events(upto=journal.head)

@@ -1,4 +1,4 @@
-"""The retention of a lab's log: disk usage, and what thinning the log removes."""
+"""The retention of a lab's log: disk usage, and thinning of old recalls."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _ENDS = {
     "recalling again, which takes longer. Scores, ranks, propensities, results and feedback are kept",
     "drop": "Nothing can be evaluated on {span} any more: queries, scores, results and feedback are removed",
 }
-"""The analyses that a change of the log makes impossible, by the kind of change."""
+"""Sentences about the analyses that a change of the log makes impossible, by the kind of change."""
 
 
 @dataclass(frozen=True)
 class Usage(Displayed):
-    """The disk space of a lab by part.
+    """The disk space that each part of a lab takes.
 
     Attributes
     ----------
     frame
-        One row for each part, largest first: what, count and bytes.
+        One row for each part, largest first, with the columns what, count and bytes.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Usage(Displayed):
 
 @dataclass(frozen=True)
 class Thinning(Displayed):
-    """The effect of thinning a log, or the plan of it.
+    """The effect of thinning a log, or a plan for it.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Thinning(Displayed):
 
 @dataclass
 class _Plan:
-    """The planned changes of segments, and the challenges and packs logged in them."""
+    """The planned changes of segments, and the packs whose challenges these segments record."""
 
     rows: list[_Row] = field(default_factory=list)
     parts: dict[int, dict[str, bytes]] = field(default_factory=dict)
@@ -151,13 +151,13 @@ class LabKeeping:
         self._store = store
 
     def usage(self) -> Usage:
-        """Return the disk space by part; see ``lab.upkeep.usage``."""
+        """Return the disk space that each part takes; see ``lab.upkeep.usage``."""
         folder, journal = self._store.folder, self._store.journal
         rows = [row for row in journal.usage() if row[1]] if isinstance(journal, Journal) else []
         if folder is not None:
             counted = sum(size for _, _, size in rows)
             database = sum(file.stat().st_size for file in folder.glob("journal.db"))
-            # The journal counts payloads; the rest of its file belongs to SQLite.
+            # The journal counts the bytes of its content. The other bytes of its file are SQLite's own structures.
             rows.append(("keys, sums and indexes of the database", 1, max(database - counted, 0)))
             others = [path for path in folder.iterdir() if path.name != "journal.db"]
             for path in others:
@@ -169,7 +169,10 @@ class LabKeeping:
     def log_days(
         self, full_days: float | None = None, thin_days: float | None = None
     ) -> dict[str, float]:
-        """Set and return the log's retention times; see ``lab.upkeep.log_days``."""
+        """Set the log's retention times if given, and return them.
+
+        See ``lab.upkeep.log_days``.
+        """
         journal = self._store.journal
         stored = msgspec.json.decode(journal.meta(_LOG_DAYS) or "{}", type=dict[str, float])
         changes = {"full_days": full_days, "thin_days": thin_days}
@@ -182,7 +185,10 @@ class LabKeeping:
         return days
 
     def thin(self, *, full_days: float | None, thin_days: float | None, consent: bool) -> Thinning:
-        """Thin the log, or without consent only plan it; see ``lab.upkeep.thin``."""
+        """Thin the log, or return only the plan if ``consent`` is False.
+
+        See ``lab.upkeep.thin``.
+        """
         store = self._store
         days = self.log_days()
         full = days["full_days"] if full_days is None else full_days
@@ -204,7 +210,7 @@ class LabKeeping:
         return self._describe(plan, done=True)
 
     def _plan(self, full: float, thin: float) -> _Plan:
-        """Plan to thin or drop the log segments older than the retention times."""
+        """Plan to thin or drop the segments that are older than the retention times."""
         journal, now, after = self._store.journal, self._store.clock(), 0
         plan = _Plan()
         for upto, digest in journal.segments().items() if isinstance(journal, Journal) else ():
@@ -235,7 +241,7 @@ class LabKeeping:
             plan.challenged[act] |= set(challenge["heads"] if challenge else ())
 
     def _describe(self, plan: _Plan, *, done: bool) -> Thinning:
-        """Return a plan as a table and sentences."""
+        """Return a plan as a ``Thinning``, with a table and sentences."""
         frame = pl.DataFrame(plan.rows, schema=_SCHEMA, orient="row")
         return Thinning(frame, tuple(_ends(plan)), done)
 
@@ -244,13 +250,13 @@ def _check_days(full_days: float, thin_days: float) -> None:
     """Raise InputError if slates would be removed before they are thinned."""
     if 0 < thin_days < full_days:
         raise InputError(
-            f"Slates would be dropped after {thin_days:g} days, before their features are after {full_days:g}. "
+            f"Slates would be dropped after {thin_days:g} days, before they are thinned after {full_days:g} days. "
             "thin_days must be 0 or at least full_days."
         )
 
 
 def _body(act: str, plan: _Plan) -> dict[str, Any]:
-    """Return the event body for thinned or dropped log segments, with digests."""
+    """Return the body of the event that records thinned or dropped segments."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]
     digests = [None if part is None else digest_parts(sorted(part.items())) for part in parts]
@@ -259,7 +265,7 @@ def _body(act: str, plan: _Plan) -> dict[str, Any]:
 
 
 def _ends(plan: _Plan) -> Iterator[str]:
-    """Yield sentences on the analyses that a thinning plan makes impossible."""
+    """Yield sentences about the analyses that a plan makes impossible."""
     for act, sentence in _ENDS.items():
         rows = [row for row in plan.rows if row.act == act]
         if rows:

@@ -1,4 +1,4 @@
-"""``lab.load``: data of any source, stored in batches without known rows."""
+"""``lab.load``: data of any source is stored in batches, without rows that the lab already has."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["LoadOptions", "load"]
 _ROWS, _BYTES = 2_000, 4 << 20
 """The maximum number of rows, and of characters of text, in one transaction."""
 _SECONDS = 1.0
-"""The time before progress is shown: short loads show none."""
+"""The seconds before progress is shown, so that short loads show no progress."""
 
 # The columns of ``Loaded.frame``.
 _FRAME = {"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String}
@@ -44,7 +44,7 @@ _FRAME = {"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.St
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The options of a call; see ``Lab.load``."""
+    """The options of a call of ``lab.load``; see ``Lab.load``."""
 
     columns: Mapping[str, str | None]
     format: str | None = None
@@ -57,7 +57,7 @@ class LoadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether no option is set that applies only to rows and messages."""
+        """Whether no option is set that applies only to rows and messages."""
         return (
             not self.columns
             and self.format is None
@@ -67,7 +67,7 @@ class LoadOptions:
 
 
 def _path_of(x: Any) -> Path | None:
-    """Return the path to load, or None for data."""
+    """Return the path to load, or None if ``x`` is data."""
     if not isinstance(x, str | Path):
         return None
     name = str.__str__(x) if isinstance(x, str) else x
@@ -79,11 +79,13 @@ def _path_of(x: Any) -> Path | None:
     try:
         return path.expanduser()
     except RuntimeError:
-        raise InputError(f"There is nothing at {path}: this machine has no such user.") from None
+        raise InputError(
+            f"There is nothing at {path}: this machine has no such user. Check the path."
+        ) from None
 
 
 def _suggest_files(path: Path) -> str:
-    """Return a sentence that suggests files with a similar name in the same folder, or ""."""
+    """Return a sentence that suggests files with similar names, or ""."""
     try:
         names = difflib.get_close_matches(
             path.name, [entry.name for entry in path.parent.iterdir()], n=2, cutoff=0.6
@@ -108,7 +110,7 @@ def load(
     *,
     progress: bool = False,
 ) -> Loaded:
-    """Load an export as a bundle and anything else as rows; see ``lab.load``."""
+    """Load an export as a bundle, and any other data as rows; see ``lab.load``."""
     from memlab.io.formats import (
         IMPORTS,
         READERS,
@@ -152,7 +154,7 @@ def load(
         "off" if how == "off" else "later",
         messages=[] if options.extract else None,
     )
-    # Facts are extracted after each source, so that a conversation is read whole; pairs are linked once, at the end.
+    # Facts are extracted after each source, so that a conversation is read as a whole. Pairs are linked once at the end.
     with ExitStack() as stack:
         display = _Progress(stack, progress)
         for source in sources:
@@ -168,7 +170,7 @@ def load(
 def _load_export(
     path: Path, format: str, options: LoadOptions, core: Core, policies: LabPolicies
 ) -> Loaded:
-    """Load an export completely or not at all, with its ids, times, counts and edges."""
+    """Load an export with its ids, times, counts and edges, completely or not at all."""
     from memlab.io.formats import read_bundle, read_lab, restore_pack
 
     rows_only = {
@@ -201,7 +203,10 @@ def _load_export(
 
 
 def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack | None) -> Loaded:
-    """Store a complete bundle or nothing; its ``pack`` is installed afterwards."""
+    """Store all new memories of a bundle, or nothing if there is an error.
+
+    The caller installs ``pack`` afterwards. Words that it allows are accepted.
+    """
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.storing import load_bundle
 
@@ -224,7 +229,7 @@ def _store_bundle(bundle: Bundle, options: LoadOptions, core: Core, pack: Pack |
 
 @dataclass
 class _Progress:
-    """A progress bar for each source, which appears after the first second."""
+    """The progress bars of a load, one for each source, which appear after the first second."""
 
     stack: ExitStack
     wanted: bool
@@ -234,7 +239,7 @@ class _Progress:
     done: int = 0
 
     def update(self, source: Source, rows: int) -> None:
-        """Show that so many rows of a source are stored."""
+        """Show that ``rows`` rows of a source are stored."""
         if not self.wanted or (self.step is None and monotonic() - self.began < _SECONDS):
             return
         if source is not self.source:
@@ -255,9 +260,10 @@ class _Progress:
 
 
 class _Loading:
-    """One call of ``load``, with the rows that it has read and stored so far.
+    """A running call of ``load``, with the outcomes of the rows stored so far.
 
-    ``messages`` collects rows for the extraction of facts, each with whether it is new; None if no facts are extracted.
+    ``messages`` collects rows for the extraction of facts, each with a flag whether it is new. It is None if no facts
+    are extracted.
     """
 
     def __init__(
@@ -276,7 +282,7 @@ class _Loading:
         self._known = Known()
 
     def add(self, source: Source, display: _Progress) -> None:
-        """Store every row of a source, in transactions of a few megabytes."""
+        """Store all rows of a source, in transactions of a few megabytes each."""
         self._notes.append(source.notes)
         places: list[int] = []
         rows: list[dict[str, Any]] = []
@@ -293,13 +299,13 @@ class _Loading:
         self._store(places, rows, source.notes)
 
     def _store(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
-        """Store a batch of rows; rows that are refused are recorded in ``notes`` and skipped."""
+        """Store a batch of rows; invalid rows are recorded in ``notes`` and skipped."""
         if not rows:
             return
         try:
             self._remember(places, rows, notes)
         except (InputError, PrivacyError):
-            # The rows are checked one by one, which is slow, only to find the faulty ones.
+            # The rows are checked one by one only now, to find the invalid ones, because this is slow.
             valid = [self._is_valid(*pair, notes) for pair in zip(places, rows, strict=True)]
             if all(valid):
                 raise
@@ -350,7 +356,7 @@ class _Loading:
         self._redacted += stored.redacted
 
     def result(self, source: str) -> Loaded:
-        """Return the load result for a source with the given name."""
+        """Return the result of the call for a source with the given name."""
         from memlab.subjects.io.results import GUESSED, PLACES, Loaded
 
         left_out, skipped = Counter[str](), Counter[str]()

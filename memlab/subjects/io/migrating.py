@@ -1,4 +1,4 @@
-"""Moves of memories to another lab: the preview by project, and the move."""
+"""``lab.io.preview`` and ``lab.io.move_to``: moves of memories to another lab."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from memlab.errors import InputError, ReadOnlyLab, UnknownName
-from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.journal import Journal
@@ -30,9 +29,9 @@ __all__ = ["Moved", "Preview", "move", "preview", "synced_frame"]
 _NOTES = tuple(
     name for name, column in MEMORY.items() if column.storage == "note" and name != "operations"
 )
-"""Text fields besides the text itself, such as the summary. Secrets in operations are refused, because they are code."""
+"""Text fields other than the text, such as the summary. Operations are excluded: they are code, and a secret is refused."""
 
-# The columns of a preview; a lab without memories gives a table with these and no rows.
+# The columns of ``Preview.frame``, which has them even without rows.
 _PREVIEW: dict[str, Any] = {
     "project": pl.String,
     "memories": pl.Int64,
@@ -48,7 +47,7 @@ _PREVIEW: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Preview(Displayed):
-    """The memories that ``lab.io.move_to`` would move; nothing is written.
+    """The memories that ``lab.io.move_to`` would move, by project.
 
     Attributes
     ----------
@@ -59,7 +58,7 @@ class Preview(Displayed):
         - ``memories``: purged ones are not counted
         - ``live``: the memories that a recall can find
         - ``private`` and ``characters``
-        - ``secrets`` and ``personal``: the secrets and identifiers found in the texts today
+        - ``secrets`` and ``personal``: the secrets and personal identifiers in the texts
         - ``would_go``: true for a project that would be moved
         - ``why``: the reason why a project would not be moved
 
@@ -141,7 +140,7 @@ class Moved(Displayed):
         return printable(f"{text}; {self.redacted:,} secrets redacted" if self.redacted else text)
 
 
-def preview(core: Core, exclude: Iterable[str | None]) -> Preview:
+def preview(core: Core, exclude: str | Iterable[str | None]) -> Preview:
     """Return the memories that would be moved; see ``LabIO.preview``."""
     with core.reading() as state:
         frame, switches = state.memories(), state.projection(Switches)
@@ -178,22 +177,14 @@ def _count_findings(texts: Sequence[str], personal: frozenset[str] = frozenset()
 
 
 def _check_excluded(
-    exclude: Iterable[str | None], projects: Sequence[str | None]
+    exclude: str | Iterable[str | None], projects: Sequence[str | None]
 ) -> set[str | None]:
-    """Return the excluded projects.
+    """Return the names of the excluded projects as a set.
 
-    An unknown name is an error, because a typing error would otherwise move a project that was meant to stay.
+    An unknown name is an error, because a typing error would otherwise move a project that should stay.
     """
-    if isinstance(exclude, str):
-        exclude = (exclude,)
-    if not isinstance(exclude, Iterable):
-        raise InputError(f"exclude takes names of projects, not {describe_value(exclude)}.")
-    names = list(exclude)
+    names = [exclude] if isinstance(exclude, str) else list(exclude)
     for name in names:
-        if name is not None and not isinstance(name, str):
-            raise InputError(
-                f"exclude takes names of projects, or None for memories without one, not {describe_value(name)}."
-            )
         if name not in projects:
             raise UnknownName(
                 "project", name, [project for project in projects if project is not None]
@@ -202,7 +193,7 @@ def _check_excluded(
 
 
 def move(
-    core: Core, target: Path, exclude: Iterable[str | None], open_lab: Callable[[Path], Any]
+    core: Core, target: Path, exclude: str | Iterable[str | None], open_lab: Callable[[Path], Any]
 ) -> Moved:
     """Move memories into the lab at ``target``; see ``LabIO.move_to``."""
     journal = core.store.journal
@@ -213,7 +204,7 @@ def move(
         )
     refuse(str(target), "target")
     if core.store.folder is not None and target.absolute() == core.store.folder.absolute():
-        raise InputError(f"{target} is this lab. Move it to another path.")
+        raise InputError(f"{target} is this lab. Name another path for the target.")
     plan = preview(core, exclude).frame
     goes = plan.filter("would_go")["project"].to_list()
     with open_lab(target) as other:
@@ -230,7 +221,7 @@ def move(
 def _move_batches(
     core: Core, other: Store, target: Path, projects: list[str | None], *, whole: bool
 ) -> Moved:
-    """Store a whole lab in the target as one batch, or its projects one by one."""
+    """Store the lab in the target as one batch (``whole``), or project by project."""
     from memlab.io.formats import compute_lab_id
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.io.storing import load_bundle
@@ -243,7 +234,7 @@ def _move_batches(
 
     rows: list[dict[str, Any]] = []
     edges = redacted = 0
-    # The registers of a lab refer to ids, so they are only moved with all memories in one batch.
+    # The dumps of projections refer to ids, so they are only moved with all memories in one batch.
     for project in [None] if whole else projects:
         bundle, removed = _redact_notes(_read_bundle(core, None if whole else [project]))
         loaded = store(bundle)
@@ -253,7 +244,7 @@ def _move_batches(
         )
         edges += loaded.edges
         redacted += len(loaded.redacted) + (removed if loaded.count("added") else 0)
-    # Edges between projects: both of their ends are in the target only now.
+    # Edges between projects are stored last, when both of their ends are in the target.
     if not whole and len(projects) > 1:
         edges += store(_redact_notes(_read_bundle(core, projects))[0]).edges
     schema = {"project": pl.String, "added": pl.Int64, "known": pl.Int64, "purged": pl.Int64}
@@ -261,7 +252,7 @@ def _move_batches(
 
 
 def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
-    """Return the memories of some projects with the edges between them; None for the whole lab."""
+    """Return the memories of projects, or of the whole lab for None, with their edges."""
     from memlab.io.formats import build_bundle, compute_lab_id
 
     where = None
@@ -282,10 +273,10 @@ def _read_bundle(core: Core, projects: list[str | None] | None) -> Bundle:
 
 
 def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
-    """Return the bundle with the secrets in notes replaced, and their number.
+    """Return a bundle with the secrets in its notes redacted, and their number.
 
-    Notes are fields such as the summary; texts are screened when they are stored. Notes may contain
-    secrets of a kind that was unknown when they were stored.
+    Notes are fields such as the summary. Texts are screened when the target stores them. Notes may contain secrets of
+    kinds that the gate did not know when they were stored.
     """
     memories, count = bundle.memories, 0
     for name in _NOTES:
@@ -303,7 +294,7 @@ def _redact_notes(bundle: Bundle) -> tuple[Bundle, int]:
 
 
 def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> None:
-    """Record the move in this lab, unless the target's last record is equal."""
+    """Record the move in this lab, unless the last record for the target is equal."""
     store = core.store
     count = moved.added + int(moved.frame["known"].sum())
     body = {
@@ -325,7 +316,7 @@ def _record_move(core: Core, other: Store, moved: Moved, *, left_out: int) -> No
 
 
 def synced_frame(core: Core) -> pl.DataFrame:
-    """Return the recorded moves, none for a viewer; see ``LabIO.synced``."""
+    """Return the recorded moves, which are none for a viewer; see ``LabIO.synced``."""
     with core.reading() as state:
         moves = state.projection(Synced).frame
     return moves.clear() if isinstance(core.store, ViewerStore) else moves

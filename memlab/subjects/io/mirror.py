@@ -1,8 +1,8 @@
 """A readable copy of a lab: one Markdown file per memory and an index, updated from the journal.
 
-Only files of the mirror are written or removed. Each is written as a draft that is then renamed, so
-a reader sees either the old file or the new one. A file name begins with the number of the memory,
-which no file system reserves, and is ASCII. A link in the folder is replaced, never followed.
+Only files of the mirror are written or removed. Each file is written as a draft and then renamed, so a reader sees
+either the old file or the new file. File names are ASCII and begin with the id of the memory, because no file system
+reserves such names. A link in the folder is replaced and never followed.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from memlab.kernel.storage.store import Store
 
 __all__ = ["INDEX", "Mirror", "reach_mirrors"]
 
-# Names of the mirror's files; a draft has the suffix until it is complete.
+# Names of the mirror's files. An incomplete file has the suffix of drafts.
 INDEX = "index.json"
 FILE_PATTERN = re.compile(r"[0-9]{7,}(-[a-z0-9-]{1,48})?\.md")
 _DRAFT = ".draft"
 # The version of the page format. Pages of another version are rewritten.
 _PAGES = 2
-# Memories with these statuses have no page: their texts must not be readable any more.
+# Memories with these statuses have no page, because their texts must not remain readable.
 _GONE = ("deleted", "purged")
 
 
 class Mirror(Background):
     """The readable copy of one lab in one folder.
 
-    ``update`` updates the files; with ``every``, a background thread does so until ``stop`` is
-    called.
+    ``update`` writes the current state of the lab to the files. With ``every``, a background thread calls it until
+    ``stop`` is called.
 
     Attributes
     ----------
@@ -81,8 +81,8 @@ class Mirror(Background):
     ) -> None:
         """Create a mirror of the lab on ``store``, and write its files.
 
-        ``alive`` says whether the lab is still in use. ``locked`` is true within a purge, which
-        already holds the lock on derived files.
+        ``alive`` returns whether the lab is still in use. ``locked`` is True within a purge, which already holds the
+        lock on derived files.
         """
         self.folder, self._store, self._alive, self._lab = (
             folder,
@@ -94,7 +94,7 @@ class Mirror(Background):
         self.problem: Exception | None = None
         self._seq = -1
         self._files: dict[str, tuple[str, int]] = {}
-        # The thread and the user may update at the same time; the files are those of one update.
+        # The thread and the user may call update at the same time. The lock keeps the two updates apart.
         self._turn = ThreadLock()
         step = _update_step(weakref.ref(self), every or 0.0)
         self._worker = Worker("mirror", step, delay=every or 0.0)
@@ -103,7 +103,7 @@ class Mirror(Background):
             self._worker.start()
 
     def update(self) -> int:
-        """Write the changed files and remove those of deleted and purged memories.
+        """Write changed files, and remove the files of deleted and purged memories.
 
         Returns
         -------
@@ -173,18 +173,20 @@ class Mirror(Background):
             return build_bundle(store.state, lab=self._lab, now=store.clock())
 
     def _adopt_folder(self) -> None:
-        """Use a new or empty folder, or the folder of an earlier mirror of this lab.
+        """Check the folder, and read the index of an earlier mirror of this lab in it.
 
-        InputError is raised for any other folder, so that no other file is ever overwritten.
+        Raises InputError for a folder with other files, so that no other file is overwritten.
         """
         folder = self.folder
         if folder.is_symlink():
-            raise InputError(f"{folder} is a link. Give the mirror a folder of its own.")
+            raise InputError(f"{folder} is a link. Give the mirror a folder that is not a link.")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             entries = list(os.scandir(folder))
         except OSError as error:
-            raise InputError(f"{folder} cannot be used for a mirror: {error.strerror}.") from None
+            raise InputError(
+                f"{folder} cannot be used for a mirror: {error.strerror}. Give another folder."
+            ) from None
         if not entries:
             return
         index = folder / INDEX
@@ -205,14 +207,14 @@ class Mirror(Background):
         if not ours or foreign is not None:
             reason = f"it contains {foreign}" if foreign is not None else "it has no mirror index"
             raise InputError(
-                f"{folder} is not empty and no mirror: {reason}. Give a folder of its own."
+                f"{folder} is not empty and not a mirror: {reason}. Give an empty or new folder."
             )
         if record["lab"] != self._lab:
             raise InputError(
-                f"{folder} mirrors another lab ({record['lab']:.40}). Give a folder of its own."
+                f"{folder} mirrors another lab ({record['lab']:.40}). Give an empty or new folder."
             )
         for name, about in record["files"].items():
-            # The index may have been edited: a name in it must not lead out of the folder.
+            # The index may have been edited, so a name in it is checked not to lead out of the folder.
             valid = (
                 isinstance(about, list)
                 and len(about) == 2
@@ -234,7 +236,8 @@ class Mirror(Background):
         if not self._owns_folder:
             self._adopt_folder()
             self._owns_folder = True
-            # Recorded before the first page, so that a purge finds the mirror of a killed process.
+            # The folder is recorded before the first page is written, so that a purge finds it even if this process is
+            # killed.
             register_copy(self._store.journal, "mirror", self.folder, begun=True)
         try:
             changed = self._write_pages(bundle)
@@ -244,14 +247,13 @@ class Mirror(Background):
         return changed
 
     def _write_pages(self, bundle: Bundle) -> int:
-        """Write changed pages, remove outdated pages, and return the number of both."""
+        """Write changed pages and remove outdated ones; return how many pages changed."""
         memories = bundle.memories.filter(
             ~pl.col("status").is_in(_GONE) & pl.col("text").is_not_null()
         )
         links = _links(bundle, memories["id"])
         joined = memories.join(links, on="id", how="left", maintain_order="left")
-        # A digest covers the row and its links, so a page is written only when its text would
-        # change.
+        # A digest covers a row and its links, so a page is written only if its text would change.
         digests = joined.hash_rows().to_list()
         wanted = {
             build_file_name(id, text): (id, digest)
@@ -281,7 +283,7 @@ class Mirror(Background):
         return len(stale) + len(gone)
 
     def _index(self) -> str:
-        """Return the index as JSON: the lab, the format, and the id and digest of each page."""
+        """Return the index as JSON: lab, format, and the id and digest of each page."""
         files = {name: [int(id), digest] for name, (id, digest) in self._files.items()}
         about = {
             "memlab": "mirror",
@@ -293,21 +295,20 @@ class Mirror(Background):
         return json.dumps({**about, "files": files}, indent=1)
 
     def _write_file(self, name: str, content: str) -> None:
-        """Write a file atomically: write a draft, then rename the draft."""
+        """Write a file atomically, as a draft that is then renamed."""
         draft = self.folder / f"{name}{_DRAFT}"
         draft.unlink(missing_ok=True)
-        # "x" creates a new file or fails, so that a link of this name is not followed.
+        # The mode "x" creates a new file or fails, so that a link of this name is not followed.
         with draft.open("x", encoding="utf-8", newline="") as file:
             file.write(content)
         draft.replace(self.folder / name)
 
 
 def reach_mirrors(store: Store) -> dict[Path, str]:
-    """Update the mirrors that have not been updated since the last purge.
+    """Update the mirrors to which the last purge was not yet applied.
 
-    Returns the error message of each, "" for success. The caller holds the lock on derived files. A
-    mirror whose folder is missing is reported, and updated when the lab is next opened with the
-    folder present.
+    Returns the error message of each mirror by its path, or "" for success. The caller holds the lock on derived files.
+    A mirror whose folder is missing is updated when the lab is next opened with the folder present.
     """
     problems = {}
     for copy in list_outdated_mirrors(store.journal):
@@ -323,7 +324,7 @@ def reach_mirrors(store: Store) -> dict[Path, str]:
 
 
 def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], float]:
-    """Return the worker's function that updates a mirror while its lab is open."""
+    """Return a worker's function that updates a mirror while its lab is open."""
 
     def step() -> float:
         alive_mirror = mirror()
@@ -340,7 +341,7 @@ def _update_step(mirror: weakref.ref[Mirror], every: float) -> Callable[[], floa
 
 
 def _is_mirror_file(name: str) -> bool:
-    """Return whether a mirror writes files of this name, including drafts."""
+    """Return whether a mirror writes files of this name, as pages, index or drafts."""
     return (
         name == INDEX
         or FILE_PATTERN.fullmatch(name.removesuffix(_DRAFT)) is not None

@@ -1,4 +1,4 @@
-"""The worker that embeds memories again after a change of the embedder."""
+"""The background worker that embeds memories again after a change of the embedder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAUSE = 0.01
 """Minimum seconds between two batches, in which other threads and processes may use the lab."""
 
 _BUSY, _FAILED = 1.0, 30.0
-"""Seconds until the next attempt: after another process held the lab, and after the embedder failed."""
+"""Seconds until the next attempt if another process was writing, and if the embedder failed."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Reembedding:
     total
         The number of memories.
     error
-        The error of the last attempt in the background, which is repeated later; None if it
-        succeeded.
+        The error of the last attempt in the background, or None if it succeeded. The attempt is repeated later.
 
     Examples
     --------
@@ -46,7 +45,7 @@ class Reembedding:
 
     @property
     def finished(self) -> bool:
-        """True if every memory has its vector."""
+        """Whether every memory has a vector of the current embedder."""
         return self.done == self.total
 
     def __repr__(self) -> str:
@@ -55,10 +54,10 @@ class Reembedding:
 
 
 class Reembedder(Background):
-    """The worker of one lab that embeds memories waiting for a vector.
+    """The background worker that computes the vectors that a lab still lacks.
 
-    The journal records which memories wait, so nothing is passed to the worker. Memories that still
-    wait when the lab is closed, or when the process dies, are embedded after the next opening.
+    The journal records which memories lack vectors. If the lab is closed or the process dies, these memories are
+    embedded after the next opening.
     """
 
     def __init__(self, store: Store) -> None:
@@ -69,7 +68,7 @@ class Reembedder(Background):
         self._foreground = 0
 
     def wake(self) -> None:
-        """Start the worker if memories lack vectors and the lab is writable."""
+        """Start the worker if memories lack vectors and the lab can be written."""
         if not self._store.journal.read_only and self._store.state.unembedded:
             self._worker.wake()
 
@@ -82,7 +81,7 @@ class Reembedder(Background):
             return Reembedding(len(state.drop_unembedded(rows)), len(rows), self._error)
 
     def embed_all(self, timeout: float | None) -> bool:
-        """Embed waiting memories for at most ``timeout`` seconds; return True if done."""
+        """Embed waiting memories for up to ``timeout`` seconds; return False on timeout."""
         if self.progress().finished:
             return True
         if self._store.journal.read_only:
@@ -104,7 +103,7 @@ class Reembedder(Background):
         return True
 
     def _step(self) -> float | None:
-        """Embed one batch, and return the seconds until the next."""
+        """Embed one batch of memories, and return the seconds until the next batch."""
         if self._foreground:
             return _BUSY
         try:

@@ -1,4 +1,4 @@
-"""Restoring a lab from a backup, or accepting the journal as it is."""
+"""Restoring a lab from a backup, or accepting its own journal as complete."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Restored(Displayed):
     backup
         The backup that was restored; None if the lab's own journal was kept.
     event
-        The number of the last event of the lab now.
+        The number of the last event of the restored lab.
     replaced
         The folder with the former files; None if nothing was replaced.
 
@@ -106,11 +106,10 @@ class Restored(Displayed):
 def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     """Restore the lab at ``path`` from a backup, or from its own journal.
 
-    Without ``backup`` the lab's own journal is kept if it is sound, and lost events are no longer
-    reported. Otherwise the sound backup with the latest event is restored. The former files are
-    moved to the folder ``replaced``, where they stay until a purge. Every process that has the lab
-    open must open it again. A backup from before a purge is refused, because it contains the purged
-    texts.
+    Without ``backup``, the lab's own journal is kept if it is sound, and lost events are no longer reported. If the
+    journal is damaged, the sound backup with the latest event is restored. The former files are moved to the folder
+    ``replaced``, where they stay until a purge. Every process that has the lab open must open it again. A backup from
+    before a purge is refused, because it contains the purged texts.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     Returns
     -------
     Restored
-        What was restored, and where the former files are.
+        The restored backup, and the folder with the former files.
 
     Raises
     ------
@@ -148,7 +147,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     True
     """
     folder = find_lab(path)
-    # The lock on derived files is taken first everywhere, so that a purge and a restore never wait for each other.
+    # All code takes the lock on derived files first, so that a purge and a restore cannot deadlock.
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):
             own, recorded = _sound_head(folder), _recorded_head(folder)
@@ -170,9 +169,10 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the journal head of the later generation, own or recorded.
+    """Return the last event of the journal's own or recorded state, after more purges.
 
-    The journal alone is not enough: it may be a copy from before a purge.
+    A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
+    be a copy from before a purge.
     """
     return max(
         (head for head in (own, recorded) if head is not None),
@@ -182,10 +182,9 @@ def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
 
 
 def _sound_head(folder: Path) -> Head | None:
-    """Return the last event of a journal whose every row is sound, else None.
+    """Return the last event of a journal whose rows are all sound, or None.
 
-    NewerLab is raised: a journal of a later memlab is not damaged, and an older backup must not
-    replace it.
+    Raises NewerLab for a journal of a later memlab, which is not damaged. An older backup must not replace it.
     """
     try:
         return read_head(folder)
@@ -196,7 +195,7 @@ def _sound_head(folder: Path) -> Head | None:
 
 
 def _recorded_head(folder: Path) -> Head | None:
-    """Return the last event that the head file records; None if it cannot be read."""
+    """Return the last event that the head file records, or None if it is unreadable."""
     try:
         return HeadFile(folder / HEAD).read()
     except DamagedLab:
@@ -204,17 +203,17 @@ def _recorded_head(folder: Path) -> Head | None:
 
 
 def _check_backup(backup: Path, latest: Head | None) -> Path:
-    """Return a backup that belongs to the lab and postdates its purges.
+    """Check that a backup belongs to the lab and is not older than its last purge.
 
-    ``latest`` is the last event of the lab.
+    ``latest`` is the last known event of the lab's journal.
     """
     if not (backup / FILE).is_file():
         raise InputError(
-            f"{backup} is no backup: it has no {FILE}. `ls LAB/{BACKUPS}` lists the backups of a lab."
+            f"{backup} is not a backup: it has no {FILE}. `ls LAB/{BACKUPS}` lists the backups of a lab."
         )
     head = read_head(backup)
     if latest is not None and head.lab != latest.lab:
-        raise InputError(f"{backup} is a backup of another lab.")
+        raise InputError(f"{backup} is a backup of another lab. Choose a backup of this lab.")
     if latest is not None and head.generation < latest.generation:
         raise InputError(
             f"{backup} is from before a purge and contains the purged texts. Choose a newer backup."
@@ -223,7 +222,7 @@ def _check_backup(backup: Path, latest: Head | None) -> Path:
 
 
 def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path | None:
-    """Return the latest backup, or None if a sound journal is at least as recent."""
+    """Return the latest sound backup, or None if a sound journal is as recent."""
     latest = _latest_head(own, recorded)
     if own is not None and latest is not None and own.generation < latest.generation:
         own = None  # The journal is a copy from before a purge.
@@ -249,9 +248,9 @@ def _best_backup(folder: Path, own: Head | None, recorded: Head | None) -> Path 
 
 
 def _backups_of(folder: Path) -> list[BackupFolder]:
-    """Return every backup of a lab.
+    """Return all backups of a lab, in all folders that it has used.
 
-    Besides its own folder of backups, the journal records others.
+    The journal records folders other than the lab's own. If it cannot be read, only the lab's own folder is searched.
     """
     folders = [folder / BACKUPS]
     with warnings.catch_warnings():
@@ -265,9 +264,9 @@ def _backups_of(folder: Path) -> list[BackupFolder]:
 
 
 def _read_copies(folder: Path) -> dict[str, str]:
-    """Return the journal's record of copies of this lab, which a purge must reach.
+    """Return the journal's lists of copies of this lab, which a purge must reach.
 
-    A backup may be older than some copies, so the record is carried over from the journal that it replaces.
+    A backup may be older than some copies, so the lists are kept from the journal that it replaces.
     """
     record: dict[str, str] = {}
     with (
@@ -282,15 +281,16 @@ def _read_copies(folder: Path) -> dict[str, str]:
 def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: bool) -> Path:
     """Replace a lab's journal by a backup; return the folder of the former files.
 
-    One rename replaces the database, so there is a journal at every moment. The old write-ahead log
-    must be gone before, because SQLite would apply it to the new database. Its content is moved
-    into the old database first. The new database contains the last event of the old one
-    (``recorded``), so the rename settles everything.
+    One rename replaces the database, so the lab has a journal at every moment. SQLite would apply the old write-ahead
+    log to the new database. Therefore the log is first merged into the old database and moved away. The new database
+    stores the last event of the old journal (``recorded``), so nothing needs to be written after the rename.
     """
     draft = folder / f"{FILE}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
-        with open_connection(backup) as source:  # This includes the log of an open backup.
+        with open_connection(
+            backup
+        ) as source:  # This includes the write-ahead log of a backup that is open.
             source.execute("VACUUM INTO ?", (str(draft),))
         metadata = _read_copies(folder) | ({} if recorded is None else {RESTORED: recorded.text})
         with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:

@@ -15,11 +15,11 @@ from memlab.kernel.privacy import Finding
 
 __all__ = ["GUESSED", "JOINED", "PLACES", "WHATS", "Joined", "Loaded"]
 
-# Columns of the tables below; a table without rows has them too.
+# The columns of the tables in a result, which tables without rows have too.
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
 _MAX_GUESSES = 12
-"""The maximum number of guesses in the text of a result; a folder has many."""
+"""The maximum number of guesses that the text of a result lists. A folder may have many."""
 # The columns of ``Joined.frame``.
 JOINED = {
     "memory_id": pl.Int64,
@@ -34,7 +34,7 @@ WHATS = ("added", "edited", "status", "conflict")
 
 @dataclass(frozen=True)
 class _Incoming:
-    """Memories that came from one source.
+    """The outcomes of the memories that came from one source.
 
     ``frame`` has one row for each memory, with the outcome in the column ``what``.
     """
@@ -76,8 +76,8 @@ class Loaded(_Incoming, Displayed):
     frame
         One row for each memory of the source, in its order:
 
-        - ``theirs``: the id in an export, else the number of the line, row or entry
-        - ``id``: the id in this lab, null where the source has no ids and the memory was known
+        - ``theirs``: the id in an export, or the number of the line, row or entry
+        - ``id``: the id in this lab, null for a known memory from a source without ids
         - ``what``: "added", "known" or "purged"
         - ``origin``: the file or lab
     edges
@@ -134,7 +134,7 @@ class Loaded(_Incoming, Displayed):
         return sum(self.skipped.values()) if what == "skipped" else super().count(what)
 
     def __repr__(self) -> str:
-        # Only what happened is named, so that a plain file gives one short line.
+        # Counts of zero are left out, so that a plain file gives one short line.
         edges = f" and {self.edges:,} edges" if self.guessed.is_empty() else ""
         parts = [f"{self.count('added'):,} memories{edges} from {self.source}"]
         notes = (
@@ -172,11 +172,10 @@ class Joined(_Incoming, Displayed):
     source
         The name of the other lab.
     frame
-        One row for each added or changed memory: ``memory_id``, ``what`` ("added", "edited",
-        "status" or "conflict"), ``before``, ``after`` and ``stands``. For an edited memory
-        ``before`` and ``after`` are texts or fields, for "status" they are statuses. For a conflict
-        they are the version here and the version there; ``stands`` names the one that is kept,
-        "here" or "there".
+        One row for each added or changed memory: ``memory_id``, ``what`` ("added", "edited", "status" or "conflict"),
+        ``before``, ``after`` and ``stands``. For an edited memory ``before`` and ``after`` are texts or fields, for
+        "status" they are statuses. For a conflict they are the versions here and there, and ``stands`` says which
+        version is kept, "here" or "there".
     known
         The number of memories in both labs.
     edges
@@ -184,12 +183,12 @@ class Joined(_Incoming, Displayed):
     kept_away
         The number of memories that were not added because they were purged here.
     purged
-        The ids of memories that were purged there and are deleted here. ``lab.purge`` removes them
+        The ids of memories that were purged in the other lab and are now deleted here. ``lab.purge`` removes them
         permanently.
     redacted
         The secrets that the privacy gate replaced in added texts, each with the id of its memory.
     dry_run
-        True if nothing was changed.
+        True for a plan, which changed nothing.
 
     Examples
     --------

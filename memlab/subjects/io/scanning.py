@@ -27,7 +27,7 @@ def scan_memories(core: Core) -> pl.LazyFrame:
 
 
 def scan_edges(core: Core) -> pl.LazyFrame:
-    """Return the edges as a lazy frame, read when it is collected."""
+    """Return the edges as a lazy frame; they are read when the frame is collected."""
 
     def read(columns: list[str] | None) -> pl.DataFrame:
         with core.reading() as state:
@@ -44,7 +44,7 @@ def scan_edges(core: Core) -> pl.LazyFrame:
 def _lazy(
     read: Callable[[list[str] | None], pl.DataFrame], schema: Callable[[], pl.Schema]
 ) -> pl.LazyFrame:
-    """Return a lazy frame over a function that reads selected columns."""
+    """Return a lazy frame over a function that reads the selected columns."""
 
     def source(
         with_columns: list[str] | None,

@@ -1,4 +1,4 @@
-"""Import of a bundle into a lab: all checks first, then one transaction."""
+"""Import of a bundle into a lab, which is checked completely and then stored in one transaction."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ from memlab.subjects.io.results import Loaded
 __all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
 
 _CHUNK = 10_000
-"""The maximum number of memories in one event, which is some megabytes of columns."""
+"""The maximum number of memories in one event. Their columns take a few megabytes."""
 
 
 @dataclass(frozen=True)
 class Screened:
-    """The rows of a bundle in the order of their ids, as columns of an event.
+    """The checked and redacted rows of a bundle, ordered by id, as columns of an event.
 
     Attributes
     ----------
     ids
         The ids in the bundle.
     columns
-        The values of every column but the text.
+        The values of every column except the text.
     screenings
         The texts with the findings of the privacy gate.
     created
-        The time of each memory; None where the file has none.
+        The time of creation of each memory, or None if the file has none.
     accessed
-        The time of the last access, None where it equals the time of creation.
+        The time of the last access of each memory, or None if it equals the time of creation.
     uses
-        The times of all uses.
+        The times of the latest uses of each memory.
     superseded
-        The id in the bundle of the memory that supersedes each.
+        The id, in the bundle, of the memory that supersedes each memory, or None.
     origins
         The lab and id, or the file, that each memory came from.
     purged
@@ -103,17 +103,16 @@ def load_bundle(
 ) -> Loaded:
     """Add all new memories of a bundle, or none if there is an error.
 
-    ``own`` returns the name of this lab, so that a lab's own export adds nothing to it. Unknown
-    kinds and relations are accepted if the active pack is open to them, or the pack that comes with
-    the bundle (``opened``).
+    ``own`` returns the name of this lab, so that a lab's own export adds nothing to it. New kinds and relations are
+    accepted if the active pack allows them, or the pack that comes with the bundle (``opened``).
     """
     now = store.clock()
     with store.reading():
         pack = store.versions.pack
     open_words = opened or bool(pack.settings["open-words"])
     checked = check_bundle(bundle, now, personal_kinds(pack.settings), open_words, project)
-    # Embedding is slow, so it runs before the transaction. Another process may write meanwhile, so the rows are
-    # compared with the lab twice; only rows that were new both times are stored.
+    # Embedding is slow, so it runs before the transaction. Another process may write meanwhile, so rows are compared
+    # with the lab twice. Only rows that are new both times are stored.
     with store.reading():
         _check_registers(store.state, bundle)
         embedded_rows = [
@@ -189,7 +188,7 @@ def check_bundle(
     open_words: bool,
     project: str | None = None,
 ) -> Screened:
-    """Check and screen the rows of a bundle, and return them."""
+    """Check all rows of a bundle, redact secrets in the texts, and return the rows."""
     if not open_words:
         _check_relations(bundle)
     checked = _check_memories(bundle, project, now, personal, open_words)
@@ -210,7 +209,7 @@ def _check_relations(bundle: Bundle) -> None:
 def _check_memories(
     bundle: Bundle, project: str | None, now: int, personal: Collection[str], open_words: bool
 ) -> Screened:
-    """Check and screen the memories of a bundle; return them ordered by id."""
+    """Check the memories of a bundle and redact their texts; return them by id."""
     order = bundle.memories["id"].arg_sort().to_list()
     unordered = bundle.memories.to_dict(as_series=False)
     rows = {name: [values[row] for row in order] for name, values in unordered.items()}
@@ -226,14 +225,14 @@ def _check_memories(
     for row, paths in enumerate(rows["files"]):
         rows["files"][row], left_out = split_sensitive(paths)
         sensitive += len(left_out)
-    # A purged memory has no text, which the checks would refuse, so it has a full stop during the checks.
+    # A purged memory has no text, which the checks would refuse. So it gets a full stop as text during the checks.
     rows["text"] = [
         "." if gone and not text else text for gone, text in zip(purged, rows["text"], strict=True)
     ]
     try:
         columns = _checked_rows(rows, now, open_words)
     except (MemlabError, OverflowError):
-        # The columns are checked again row by row, which is slow, to name the faulty row.
+        # The columns are checked again row by row, which is slow, to find the invalid row for the message.
         for row, position in enumerate(order):
             try:
                 _checked_rows(
@@ -270,7 +269,7 @@ def _checked_rows(
 ) -> dict[str, list[Any]]:
     """Check the values of every column of the schema, and return the columns.
 
-    The columns that only memlab itself writes are checked against their declared bounds.
+    Columns that callers cannot set are checked against their declared bounds.
     """
     fields = {name: rows[name] for name in ("text", *FIELDS)}
     columns = validate_columns({**fields, "at": rows["created"]}, now=now, open_words=open_words)
@@ -305,7 +304,7 @@ def _check_names(bundle: Bundle) -> None:
 
 
 def _check_registers(state: State, bundle: Bundle) -> None:
-    """Raise an error for a register that is unknown or cannot be read."""
+    """Raise an error for the dump of a projection that is unknown or invalid."""
     for name, dumped in bundle.registers.items():
         if name not in state.projections:
             raise NewerLab.of_word(f'{bundle.source} contains a register "{name}"')
@@ -324,7 +323,7 @@ def _check_registers(state: State, bundle: Bundle) -> None:
 
 
 def _packed(dumped: Any) -> Any:
-    """Return a value after a MessagePack round trip, with tuples turned into lists."""
+    """Return a value after a MessagePack round trip, which turns tuples into lists."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(dumped), strict=False)
 
 
@@ -332,9 +331,10 @@ def _packed(dumped: Any) -> Any:
 
 
 def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> list[int | None]:
-    """Return each row's id in the lab, 0 if it was purged, or None if it is new.
+    """Return each row's id in the lab, 0 if it was purged there, or None if it is new.
 
-    A row is known by its origin, its text and its time. A row whose origin or text was purged here is not added again.
+    A row matches a memory with the same origin, text and time. A row whose origin or text was purged from the lab gets
+    0 and is not added again.
     """
     origins, statuses, texts = state.names["origin"], state.names["status"], state.texts
     created, tombstones = state.numbers["created"].values, state.projection(Tombstones)
@@ -360,7 +360,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
         if same is not None:
             matches.append(same + 1)
         elif gone:
-            # An empty row keeps the numbers of the others, where they can be kept.
+            # A purged memory is added as an empty row if this keeps the ids of the other memories.
             matches.append(0 if len(state) or not bundle.complete else None)
         elif any(statuses.value_at(row) == "purged" for row in candidates):
             matches.append(0)
@@ -370,7 +370,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
 
 
 def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the registers of a bundle that are not empty."""
+    """Return the dumps of a bundle that differ from those of an empty projection."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
@@ -379,9 +379,9 @@ def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
 
 
 def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
-    """Return whether every memory keeps its id.
+    """Return whether every memory of a bundle keeps its id in the lab.
 
-    Registers contain ids, so they are imported only then.
+    Dumps of projections contain ids, so they are imported only in this case.
     """
     ids = bundle.memories["id"].sort().to_list()
     return not len(state) and len(rows) == len(ids) and ids == list(range(1, len(ids) + 1))
@@ -390,11 +390,12 @@ def _ids_stay(state: State, bundle: Bundle, rows: Sequence[int]) -> bool:
 def bodies_of(
     checked: Screened, rows: Sequence[int], first: int, ids: Mapping[int, int]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the bodies of events that add rows with ids from ``first`` on.
+    """Yield the bodies of events that add rows of a bundle, with ids from ``first``.
 
-    ``here`` maps ids of the bundle to ids of the lab.
+    ``ids`` maps ids of the bundle to ids of the lab.
     """
-    # Uses and accesses are rare in files of other tools, so they are only written where they differ from creation.
+    # Files of other tools seldom have uses and accesses, so these are only written if they differ from the time of
+    # creation.
     for start in range(0, len(rows), _CHUNK):
         chunk = rows[start : start + _CHUNK]
         columns = {name: [values[row] for row in chunk] for name, values in checked.columns.items()}

@@ -20,7 +20,7 @@ from memlab.kernel.state import (
 
 __all__ = ["Synced"]
 
-# The fields of a move, in the order of the columns.
+# The fields of a recorded move, in the order of the frame's columns.
 _SCHEMA = {
     "target": pl.String,
     "at": pl.Int64,
@@ -30,7 +30,7 @@ _SCHEMA = {
 }
 
 
-# The roles of the fields: the target is a label that a purge searches for names.
+# The roles of the fields. The target is a label, which a purge searches for names.
 _MOVED = {
     "target": Field("label", shared=True),
     "memories": NUMBER,
@@ -42,7 +42,7 @@ _MOVED = {
 class Synced(Projection):
     """The moves of this lab's memories to other labs, in order.
 
-    Exports do not contain them, because they describe this copy of the lab only.
+    Exports do not contain the moves, because they describe only this copy of the lab.
     """
 
     name: ClassVar[str] = "synced"
@@ -57,19 +57,19 @@ class Synced(Projection):
         self._moves: list[dict[str, Any]] = []
 
     def fold(self, event: Event) -> None:
-        """Apply an event: add its move to another lab."""
+        """Add the move that an event records."""
         self._moves.append(
             {**{name: event.body[name] for name in _SCHEMA if name != "at"}, "at": event.at}
         )
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The moves, one row each: target, at, memories, added, left_out."""
+        """A frame with one row for each move: target, at, memories, added, left_out."""
         frame = pl.DataFrame(self._moves, schema=_SCHEMA)
         return frame.with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
     def dump(self) -> Any:
-        """Return the moves as a value that a snapshot stores."""
+        """Return the moves as a value for a snapshot."""
         return self._moves
 
     def load(self, dumped: Any) -> None:

@@ -1,7 +1,6 @@
-"""Policies as objects to inspect: explained, compared, edited and highlighted.
+"""Tools to explain, compare, edit and highlight policies.
 
-The kernel runs policies without this package, and imports its parts by name
-(``memlab.kernel.hooks.PARTS``).
+The kernel runs policies without this package. It imports some of its functions by name (``memlab.kernel.hooks.PARTS``).
 """
 
 from memlab.subjects.lens.attribution import Attribution, attribute_outcomes

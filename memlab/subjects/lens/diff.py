@@ -1,7 +1,7 @@
-"""Differences of two policies or packs, word by word in their canonical texts.
+"""The differences between two policies or packs, word by word in their canonical texts.
 
-Layout, comments, documentation and the spelling of a form (``lambda`` or ``fn``, ``let*`` or
-``let``, ``'a`` or ``"a"``) do not count. A policy with few words in common is shown side by side.
+Layout, comments, documentation and the spelling of a form (``lambda`` or ``fn``, ``let*`` or ``let``, ``'a`` or
+``"a"``) are ignored. Texts with few common words are shown side by side.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from memlab.subjects.lens.highlight import PRE, highlight
 if TYPE_CHECKING:
     import polars as pl
 
-# The canonical text of a form: one spelling, one layout, no comments. Forms with the same hash have the same text, apart
-# from the names that let binds.
+# The canonical text of a form has one spelling, one layout and no comments. Forms with the same hash have the same
+# canonical text, except for names bound by let.
 
 
 def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
-    """Return a policy as ``(fn [a b] body)``, or a helper as ``(defn name [a b] body)``.
+    """Return the canonical text of a policy, ``(fn [a b] body)``, or of a helper.
 
-    The document string is left out.
+    The text of a helper is ``(defn name [a b] body)``. Documentation strings are left out.
 
     >>> from memlab.kernel.language.reader import read_forms
     >>> text = Text("(defpolicy score (lambda (x_y) (coalesce x_y 'a)))")
@@ -52,16 +52,16 @@ def print_definition(form: Form, text: Text, *, width: int = WIDTH) -> str:
 
 
 def print_form(form: Form, indent: int = 0, width: int = WIDTH) -> str:
-    """Return a form as text that starts ``indent`` characters from the left.
+    """Return a form as text that begins ``indent`` characters from the left.
 
-    A line longer than ``width`` is broken.
+    Lines that are longer than ``width`` are broken.
     """
     return lay_out(_plain(form), indent, width)
 
 
 def _plain(form: Form) -> Form:
-    """Return a form in canonical Hy spelling of brackets, pairs and strings."""
-    # Forms of Scheme and Hy are rewritten to one spelling: pairs of let, clauses of cond and case, brackets of fn.
+    """Return a form in the canonical spelling of brackets, pairs and strings."""
+    # The spellings of Scheme and Hy differ in the pairs of let, the clauses of cond and case, and the brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":
         return form._replace(text=RESPELLED.get(form.text, form.text))
@@ -93,18 +93,18 @@ def _key(form: Form) -> Form:
 
 ChangeKind = Literal["changed", "added", "removed", "parameter", "setting"]
 
-# A word of a canonical text, with the white space before it.
+# The pattern of a word of a canonical text, with the white space before it.
 _WORD = re.compile(r'(\s*)("(?:[^"\\]|\\.)*"|[(\[][^\s()\[\]"]*|[)\]]|[^\s()\[\]"]+)')
 """A word is an opening bracket with the name after it, a closing bracket, or an atom."""
 _REWRITTEN = 0.6
-"""The share of common words below which two texts are shown side by side: a merged text would be unreadable."""
+"""The share of common words below which two texts are shown side by side, because a merged text would be unreadable."""
 _NARROW = 56
-"""The columns of each side."""
+"""The width, in characters, of each side of a side-by-side diff."""
 _STYLE = {"del": "background:rgba(248,81,73,.28)", "ins": "background:rgba(46,160,67,.28)"}
 """Translucent colours, which are readable on a light and on a dark page."""
 _CELL = "text-align:left;vertical-align:top;max-width:34em;overflow-x:auto"
-"""The style of each side, in which a long line scrolls."""
-# Colours of a terminal: removed words are red and struck through, added ones green.
+"""The HTML style of each side of a side-by-side diff. Long lines scroll."""
+# Colours for a terminal: removed words are red and struck through, added words are green.
 _COLOUR = {"del": "\x1b[31;9m", "ins": "\x1b[32m"}
 _RESET = "\x1b[0m"
 
@@ -116,15 +116,15 @@ class Change:
     Attributes
     ----------
     place
-        The slot, "slot, helper name" or "settings".
+        The slot, "slot, helper name" or "settings", in which the difference is.
     kind
         "changed", "added", "removed", "parameter" or "setting".
     before, after
-        The text on both sides; None where there is none.
+        The text before and after the change, or None if it is absent.
     name
         The name of a parameter or setting.
     line
-        The line of the newer canonical text.
+        The line number in the newer canonical text, or None.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Change:
 
 
 class Piece(NamedTuple):
-    """A part of two merged texts: on both sides, removed or added."""
+    """A piece of two merged texts, which is on both sides, removed or added."""
 
     kind: Literal["same", "del", "ins"]
     text: str
@@ -160,7 +160,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class _Block:
-    """One policy or helper that differs, as canonical texts; "" where it is missing."""
+    """One policy or helper that differs: its canonical texts before and after, "" if absent."""
 
     title: str
     before: str
@@ -169,7 +169,7 @@ class _Block:
 
     @cached_property
     def _words(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]], SequenceMatcher[str]]:
-        """The words of both texts with preceding white space, and their alignment."""
+        """The words of both texts with the preceding white space, and their alignment."""
         old, new = _WORD.findall(self.before), _WORD.findall(self.after)
         return (
             old,
@@ -179,11 +179,11 @@ class _Block:
 
     @property
     def rewritten(self) -> bool:
-        """True if both texts have few words in common."""
+        """Whether the two texts have few words in common."""
         return bool(self.before and self.after) and self._words[2].ratio() < _REWRITTEN
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield same, deleted and inserted pieces, in the layout of the newer text."""
+        """Yield unchanged, deleted and inserted pieces in the layout of the newer text."""
         old, new, matcher = self._words
         for tag, i, i_end, j, j_end in matcher.get_opcodes():
             if tag == "delete":
@@ -195,7 +195,7 @@ class _Block:
             yield Piece("same" if tag == "equal" else "ins", _join_words(new[j:j_end]))
 
     def changes(self) -> Iterator[Change]:
-        """Yield the changes in text order, or a single change for a rewritten text."""
+        """Yield the changes in order of the text; a rewritten text is a single change."""
         if self.rewritten or not (self.before and self.after):
             kind: ChangeKind = "changed" if self.rewritten else "added" if self.after else "removed"
             yield Change(self.title, kind, self.before or None, self.after or None)
@@ -203,7 +203,7 @@ class _Block:
         old, new, matcher = self._words
         for tag, i, i_end, j, j_end in matcher.get_opcodes():
             if tag == "equal" or all(word in ")]" for _, word in (*old[i:i_end], *new[j:j_end])):
-                continue  # Closing brackets change with the opening ones.
+                continue  # Closing brackets change whenever opening brackets do, so they are not reported.
             kind = "changed" if tag == "replace" else "added" if tag == "insert" else "removed"
             before, after = (
                 _balanced(_join_words(part)) if part else None
@@ -213,7 +213,7 @@ class _Block:
             yield Change(self.title, kind, before, after, line=line)
 
     def sides(self) -> Iterator[tuple[bool, str, str]]:
-        """Yield the lines of both texts side by side, and whether they are equal."""
+        """Yield pairs of lines of both texts, each with whether they are equal."""
         left, right = (text.split("\n") for text in self.narrow)
         for tag, i, i_end, j, j_end in SequenceMatcher(
             None, left, right, autojunk=False
@@ -225,9 +225,9 @@ class _Block:
 
 @dataclass(frozen=True, repr=False)
 class FormDiff(Displayed):
-    """The differences of two policies or packs; true if there are any.
+    """The differences between two policies or packs; False if there are none.
 
-    ``repr`` lists the changes; ``text`` and notebooks show them within the source.
+    ``repr`` lists the changes. ``text`` and notebooks show the changes within the source.
 
     Attributes
     ----------
@@ -267,12 +267,12 @@ class FormDiff(Displayed):
     def text(self, *, color: bool = False) -> str:
         """Return the canonical texts with ``[-removed-]`` and ``{+added+}`` words.
 
-        A rewritten policy is shown next to the earlier one.
+        If a policy was rewritten, both texts are shown side by side.
 
         Parameters
         ----------
         color
-            Whether to mark words in red and green for a terminal instead.
+            Whether to mark words with red and green for a terminal, instead of with brackets.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class FormDiff(Displayed):
 
 @dataclass(frozen=True)
 class PolicyDiff(Displayed):
-    """The differences of two versions of a policy; true if their hashes differ.
+    """The differences between two versions of a policy; true if their hashes differ.
 
     ``lab.policies.diff`` returns it.
 
@@ -345,7 +345,7 @@ class PolicyDiff(Displayed):
 
     @property
     def verdict(self) -> str:
-        """One sentence on differences that the source does not show, or ""."""
+        """One sentence about differences that the source does not show, or ""."""
         if not self:
             only = (
                 ": layout, comments, documentation and bound names do not count"
@@ -401,7 +401,7 @@ def diff_policies(before: Policy, after: Policy) -> FormDiff:
 def diff_packs(before: Pack, after: Pack) -> FormDiff:
     """Compare the settings and policies of two complete packs.
 
-    A slot that only one pack has counts as added or removed.
+    A slot that only one of the packs has is reported as added or removed.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ def _compare_forms(
     for name in dict.fromkeys((*params[0], *params[1])):
         values = [side[name].value if name in side else None for side in params]
         defaults = [side[name].default if name in side else None for side in params]
-        # A changed default is a change of the source, which is compared below.
+        # A changed default is part of the source, which is compared below.
         if values[0] != values[1] and values != defaults:
             changes.append(Change(slot, "parameter", _value(values[0]), _value(values[1]), name))
     texts = [_prints(slot, side) for side in (before, after)]
@@ -454,14 +454,14 @@ def _compare_forms(
     for title in dict.fromkeys((*texts[0], *texts[1])):
         nothing = ("", "")
         old, new = (side.get(title, nothing) for side in texts)
-        # A helper that only one side calls shows in the text that calls it.
+        # A helper that only one side calls is visible in the text that calls it, so it is not reported separately.
         if old[0] != new[0] and (title == slot or (old[0] and new[0])):
             blocks.append(_Block(title, old[0], new[0], (old[1], new[1])))
     return [*changes, *(change for block in blocks for change in block.changes())], blocks
 
 
 def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and its helpers, wide and narrow."""
+    """Return the canonical texts of a policy and its helpers, each wide and narrow."""
     if policy is None:
         return {}
     whole = parsed(policy)
@@ -480,7 +480,7 @@ def _join_words(words: list[tuple[str, str]]) -> str:
 
 
 def _balanced(text: str) -> str:
-    """Return a text fragment with balanced brackets."""
+    """Return a piece of source after adding or removing brackets to balance it."""
     missing: list[str] = []
     for word in _WORD.findall(text):
         if word[1][0] in "([":
@@ -493,13 +493,13 @@ def _balanced(text: str) -> str:
 
 
 def _short(text: str | None, width: int = 72) -> str:
-    """Return a text in one line of limited width; "none" for None."""
+    """Return a text on one line of at most ``width`` characters; "none" for None."""
     flat = "none" if text is None else printable(" ".join(text.split()))
     return flat if len(flat) <= width else f"{flat[: width - 3]}..."
 
 
 def _describe_side(side: Policy | Pack) -> str:
-    """Return the name of a policy or pack with the start of its hash."""
+    """Return the name of a policy or pack with the first digits of its hash."""
     return f"{side.name} [{side.hash[:12]}]"
 
 
@@ -511,7 +511,7 @@ def _value(value: float | bool | str | None) -> str | None:
 
 
 def _mark_text(piece: Piece, color: bool) -> str:
-    """Return a piece of a diff with change marks for a terminal."""
+    """Return a piece of a diff with marks or colours for changes."""
     text = printable(piece.text)
     if piece.kind == "same" or not text:
         return text
@@ -521,7 +521,7 @@ def _mark_text(piece: Piece, color: bool) -> str:
 
 
 def _join_sides(same: bool, left: str, right: str, color: bool) -> str:
-    """Return one line of a side-by-side diff."""
+    """Return one line of a side-by-side diff for a terminal."""
     a, b = printable(left).ljust(_NARROW), printable(right)
     if color and not same:
         a, b = f"\x1b[31m{a}{_RESET}", f"\x1b[32m{b}{_RESET}"

@@ -1,10 +1,9 @@
-"""A policy as text that can be edited: subtrees, literals and parameters.
+"""Edits of the text of a policy: its subtrees, numbers and parameters.
 
-Every edit replaces a span of the source and compiles the result. So the author's layout and
-comments stay elsewhere, and every result is checked. A *path* leads from the body of the policy,
-which is ``()``, to a form by the positions of the items: in ``(+ x (* 2 y))`` the 2 is at ``(2,
-1)``. The wrapping of the policy, ``fn``, ``lambda`` or ``defpolicy``, with or without a document
-string, does not count.
+Every edit replaces a span of the source and compiles the result. So the author's layout and comments are kept outside
+the span, and every result is checked. A *path* leads from the body of the policy, which is ``()``, to a form by the
+positions of items. In ``(+ x (* 2 y))``, the 2 is at ``(2, 1)``. The form around the body, ``fn``, ``lambda`` or
+``defpolicy``, is not part of the path.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ from memlab.kernel.language.signature import Signature
 from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
 from memlab.kernel.language.writer import number
 
-# The name of a parameter as the reader of policies accepts it.
+# The names of parameters that the reader of policies accepts.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/?!*<>=+-]*\Z")
 
 
 class Span(NamedTuple):
-    """Offsets into ``policy.source``, as ``source[start:stop]``."""
+    """The start and stop of a piece of ``policy.source``, as in ``source[start:stop]``."""
 
     start: int
     stop: int
 
 
 class Site(NamedTuple):
-    """An expression as the checker visited it.
+    """An expression of a policy with the results of the type checker.
 
-    ``env`` has the bound names, ``node`` the node in the graph, and ``tail`` is true where an
-    ``else`` may be null.
+    ``env`` has the bound names, and ``node`` is the node in the graph. ``tail`` is True if the expression may omit
+    ``else``, which is then null.
     """
 
     form: Form
@@ -62,8 +61,7 @@ class Subtree:
     source
         The text of the expression.
     type
-        "num", "bool", "str", "set" or "record"; None for a list, or for null before its context
-        gives it a type.
+        "num", "bool", "str", "set" or "record". None for a list, and for a null whose context gives it no type.
     line, column
         The position in the source, from 1.
     span
@@ -93,12 +91,12 @@ class NumericLiteral:
     line, column
         The position in the source, from 1.
     enclosing
-        The text of the innermost call around it.
+        The text of the innermost call that contains the number.
     structural
-        The reason why the number should not be tuned, or "".
+        The reason why the number should not be tuned, such as "a bound of clamp", or "".
     replaceable
-        False for a part of a form's syntax (a key of ``case``, an option of ``in``, a piece of a
-        ``param``), which no expression can replace.
+        False if the number is part of a form's syntax, so that no expression can replace it. Examples are a key of
+        ``case``, an option of ``in`` and a piece of a ``param``.
     span
         The offsets in the source.
     """
@@ -117,8 +115,8 @@ class NumericLiteral:
 def subtrees(policy: Policy) -> tuple[Subtree, ...]:
     """Return every expression of a policy's body, parents before children.
 
-    Bound names, keys of ``case``, options of ``in`` and pieces of a ``param`` are no expressions.
-    The bodies of helpers are not included.
+    Bound names, keys of ``case``, options of ``in`` and pieces of a ``param`` are not expressions. The bodies of
+    helpers are not included.
 
     Parameters
     ----------
@@ -163,7 +161,7 @@ def replace(
 ) -> Policy:
     """Return a policy with one form replaced.
 
-    The slot, the name, the helpers and the values of parameters stay.
+    The slot, the name, the helpers and the values of parameters are unchanged.
 
     Parameters
     ----------
@@ -174,7 +172,7 @@ def replace(
     source
         The text of the new form.
     extend
-        Whether to add features that the new form reads to the arguments.
+        Whether to add features that the new form reads to the arguments of the policy.
 
     Returns
     -------
@@ -184,11 +182,11 @@ def replace(
     Raises
     ------
     PolicyError
-        If the new text is invalid; with its caret in the new text.
+        If the new text is invalid. The caret of the message points into the new text.
     UnknownName
-        If no form is at the path.
+        If there is no form at the path.
     InputError
-        If the span is no form, or the subtree belongs to another policy.
+        If the span is not that of a form, or the subtree belongs to another policy.
 
     Examples
     --------
@@ -273,8 +271,8 @@ def with_param(
 ) -> Policy:
     """Return a policy with a number turned into a parameter.
 
-    The number becomes ``(param :name value :low low :high high)``. The policy computes the same and
-    can be tuned. Two numbers may share a parameter if value and bounds are equal.
+    The number is replaced by ``(param :name value :low low :high high)``. The policy computes the same values and can
+    now be tuned. Two numbers may share a parameter if their values and bounds are equal.
 
     Parameters
     ----------
@@ -285,7 +283,7 @@ def with_param(
     name
         The name of the parameter.
     low, high
-        The bounds, by default none.
+        The bounds of the parameter, by default none.
 
     Returns
     -------
@@ -295,8 +293,8 @@ def with_param(
     Raises
     ------
     InputError
-        If the number belongs to another policy or is syntax, the name is invalid, or the value is
-        outside the bounds.
+        If the number belongs to another policy or is part of a form's syntax, if the name is invalid, or if the value
+        is outside the bounds.
     PolicyError
         If another parameter has the name.
 
@@ -316,15 +314,15 @@ def parametrize(
 ) -> Policy:
     """Return a policy with several numbers turned into parameters.
 
-    Without ``choices`` every number that is not structural becomes a parameter without bounds,
-    named after a feature next to it. The meaning hash stays; ``hash`` and ``source_hash`` change.
+    Without ``choices``, every number that is not structural becomes a parameter without bounds. It is named after a
+    feature in the same call. The meaning hash stays the same, while ``hash`` and ``source_hash`` change.
 
     Parameters
     ----------
     policy
         The policy.
     choices
-        The name of each parameter, or its name and bounds, by number.
+        For each number, the name of its parameter, or the name and the bounds.
 
     Returns
     -------
@@ -334,8 +332,8 @@ def parametrize(
     Raises
     ------
     InputError
-        If a number belongs to another policy or is syntax, a name is invalid, or a value is outside
-        its bounds.
+        If a number belongs to another policy or is part of a form's syntax, if a name is invalid, or if a value is
+        outside its bounds.
     PolicyError
         If a name is used twice with different values.
 
@@ -348,18 +346,18 @@ def parametrize(
     '(fn [x y] (+ (* (param :x 0.4) x) (* (param :y 0.6) y)))'
     """
     chosen = _name_after_features(policy) if choices is None else choices
-    # Every choice is checked before the text is changed, so that an error names the parameter.
+    # All choices are checked before the text is changed, so that an error names the parameter.
     changes: dict[Span, str] = {}
     for literal, choice in chosen.items():
         name, low, high = (choice, None, None) if isinstance(choice, str) else choice
         _check_origin(policy, literal.span, literal.source, "literal")
         if not literal.replaceable:
             raise InputError(
-                f"{literal.source} is {literal.structural}, which no parameter can replace."
+                f"{literal.source} is {literal.structural}, which no parameter can replace. Choose another number."
             )
         if not _NAME.match(name):
             raise InputError(
-                f"{name!r} is no valid name of a parameter. Use a letter, then letters, digits and -."
+                f"{name!r} is not a valid name of a parameter. Use a letter, then letters, digits and -."
             )
         for bound in (low, high):
             if bound is not None and not math.isfinite(bound):
@@ -369,7 +367,9 @@ def parametrize(
             <= literal.value
             <= (math.inf if high is None else high)
         ):
-            raise InputError(f"The value of {name}, {literal.source}, is outside its bounds.")
+            raise InputError(
+                f"The value of {name}, {literal.source}, is outside its bounds. Change the bounds."
+            )
         bounds = [
             f":{key} {number(float(b))}"
             for key, b in (("low", low), ("high", high))
@@ -382,15 +382,15 @@ def parametrize(
 
 
 def _check_origin(policy: Policy, span: Span, source: str, what: str) -> None:
-    """Raise InputError for a subtree or number of another policy."""
+    """Raise InputError if a subtree or number belongs to another policy."""
     if policy.source[span.start : span.stop] != source:
         raise InputError(
-            f"This {what}, {source[:40]}, does not belong to {policy.name}. List those of {policy.name}."
+            f"This {what}, {source[:40]}, does not belong to {policy.name}. Use one of {policy.name}."
         )
 
 
 def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) -> str:
-    """Return why a number should not be tuned, or ""."""
+    """Return why a number should not be tuned, such as "an exponent", or ""."""
     head = "" if call is None else ALIASES.get(call.head, call.head)
     if head == "param":
         return "a piece of a parameter"
@@ -408,7 +408,10 @@ def _structural(form: Form, path: Path, call: Form | None, replaceable: bool) ->
 def _name_after_features(
     policy: Policy,
 ) -> dict[NumericLiteral, str | tuple[str, float | None, float | None]]:
-    """Return a unique name for each tunable number, after a feature in the same call."""
+    """Return a unique parameter name for each tunable number of a policy.
+
+    The name is that of a feature in the same call, or "constant".
+    """
     names: dict[NumericLiteral, str | tuple[str, float | None, float | None]] = {}
     used_names = set(policy.params)
     for literal in literals(policy):
@@ -429,9 +432,9 @@ def _name_after_features(
 
 
 def parsed(policy: Policy) -> Parsed:
-    """Return the forms of ``policy.source``.
+    """Parse ``policy.source`` and return its forms.
 
-    InputError is raised for one field of a record, which has no text of its own.
+    Raises InputError for a policy that is one field of a record, because it has no text of its own.
     """
     if policy._of is not None:
         raise InputError(
@@ -452,14 +455,14 @@ def form_at(policy: Policy, path: Path) -> Form:
 
 
 def sites(policy: Policy) -> Mapping[tuple[int, int], Site]:
-    """Return the type-checked expressions of a policy by source span."""
+    """Return the type-checked expressions of a policy, by their spans in the source."""
     parsed(policy)
     values = tuple((p.name, p.value) for p in policy.params.values())
     return _sites(policy.source, policy.name, policy.helpers, policy.signature, values)
 
 
-# The key is the text, because equal policies may differ in layout and therefore in spans. Breeding edits one policy many
-# times.
+# The cache is keyed by the text, because equal policies may differ in layout and so in spans. Breeding edits one policy
+# many times.
 @lru_cache(maxsize=64)
 def _sites(
     source: str,
@@ -468,7 +471,7 @@ def _sites(
     signature: Signature,
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
-    """Check a policy, and return its expressions by source span."""
+    """Type-check a policy, and return its expressions by their spans in the source."""
     text, _, parts, known_helpers = parse(source, name, helpers)
     names = [argument.text for argument in parts.arguments]
     checker = _Recording(text, signature, known_helpers, dict(values), forms_for(signature, names))
@@ -477,7 +480,10 @@ def _sites(
 
 
 class _Recording(Checker):
-    """A checker that records each expression, apart from bodies of helpers, which are other texts."""
+    """A type checker that records each expression that it visits.
+
+    The bodies of helpers are not recorded, because they belong to other texts.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -485,7 +491,7 @@ class _Recording(Checker):
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
         """Check an expression and record it."""
-        # The scope is copied, because let adds names to it afterwards.
+        # The environment is copied, because let adds names to it afterwards.
         bound = dict(env)
         node = super().check(form, env, tail=tail)
         if not self.calls:
@@ -493,20 +499,20 @@ class _Recording(Checker):
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:
-        """Check an expression against an expected type, which a null adopts."""
+        """Check an expression against an expected type, and record the type of a null."""
         node = super().want(form, env, type, why, tail=tail)
         self._typed(form, node)
         return node
 
     def unify(self, nodes: list[Node], forms: list[Form], what: str) -> list[Node]:
-        """Check that branches have one type, which null branches adopt."""
+        """Check that branches have the same type, and record the types of null branches."""
         result = super().unify(nodes, forms, what)
         for form, node in zip(forms, result, strict=True):
             self._typed(form, node)
         return result
 
     def _typed(self, form: Form, node: Node) -> None:
-        """Record the type that a null adopts from its context."""
+        """Record the type that a null gets from its context."""
         site = self.sites.get((form.start, form.stop))
         if site is not None and site.type is None and not self.calls:
             self.sites[form.start, form.stop] = site._replace(type=node.type, node=node)
@@ -520,15 +526,16 @@ def edited(
     helpers: Iterable[str] = (),
     values: Mapping[str, float] | None = None,
 ) -> Policy:
-    """Compile and return a policy with some forms replaced.
+    """Compile a policy with some forms of its source replaced.
 
-    ``arguments`` are added to its arguments and ``helpers`` to its helpers. ``values`` of
-    parameters replace the current ones; a value is dropped if its parameter is gone. The spans must
-    not overlap.
+    ``changes`` maps spans, which must not overlap, to new texts. ``arguments`` are added to the arguments of the
+    policy, and ``helpers`` to its helpers. ``values`` replace the current values of parameters. Values of parameters
+    that no longer exist are dropped.
     """
     new_source, forms = _splice(policy, changes, " ".join(arguments))
     for form, span in zip(forms, sorted(changes), strict=True):
-        # Checked here, because "1) (+ 2 3" may compile, and the error of "(+ 1" would be reported far away.
+        # Each replacement is checked alone, because "1) (+ 2 3" might compile, and an error in "(+ 1" would be reported
+        # far away.
         problem = _problem(changes[span])
         if problem:
             raise Text(new_source, policy.name).error(PolicySyntaxError, problem, form)
@@ -548,7 +555,7 @@ def edited(
 
 
 def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """Return the edited source, and each change as a form with its position."""
+    """Return the edited source, and the position of each change in it as a form."""
     source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
     all_changes = dict(changes)
     if arguments:
@@ -569,14 +576,14 @@ def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tupl
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """Return slot features that texts name but the policy does not list."""
+    """Return the slot's features that texts name but the policy does not take."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)
 
 
 def _problem(source: str) -> str:
-    """Return why a text is not exactly one form, or ""."""
+    """Return why a text is not exactly one form, as a sentence, or ""."""
     try:
         count = len(read_forms(Text(source)))
     except PolicyError as error:
@@ -585,7 +592,7 @@ def _problem(source: str) -> str:
 
 
 def _closed(source: str) -> str:
-    """Return a source fragment, with a line end after a trailing comment."""
+    """Return a piece of source, with a line break added after a trailing comment."""
     forms = fragment(source)
     rest = source[forms[-1].stop :] if forms else ""
     return f"{source}\n" if ";" in rest.rpartition("\n")[2] else source

@@ -1,9 +1,9 @@
-"""Explanations of a value and of the order of two values, by additive terms.
+"""Explanations of a value, and of the difference between two values, by additive terms.
 
-Sums, differences, and products with a constant are opened, so a weighted sum is split into its
-weights. The graph shares nodes, and a text of a few hundred characters may contain 2^100 terms. So
-a node is opened once, with the sum of the weights under which it is reached. Positive and negative
-weights are kept apart, because cancelling them first would lose digits.
+Sums, differences, and products with a constant are expanded, so a weighted sum is split into its terms. The graph
+shares nodes, and a text of a few hundred characters may contain 2^100 terms. Therefore each node is expanded once, with
+the sum of all weights that lead to it. Positive and negative weights are summed separately, because cancelling them
+first would lose digits.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Term:
     value
         The contribution of the term.
     label
-        The meaning of the term in words, from a comment of the policy's text; empty without one.
+        The meaning of the term in words, from a comment in the policy's text, or "".
     group
-        The kind of evidence, from the same comment; empty without one.
+        The kind of evidence, from the same comment, or "".
     """
 
     text: str
@@ -50,7 +50,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Branch:
-    """A test on the way to the value, and its outcome; null counts as false."""
+    """A test that selected a branch, with its outcome. A null outcome counts as False."""
 
     text: str
     taken: bool
@@ -65,13 +65,12 @@ class Explanation(Displayed):
     value
         The value.
     terms
-        The additive terms, which sum to ``value`` up to rounding. Empty for a value that is null or
-        no number.
+        The additive terms, which sum to ``value`` up to rounding. Empty if the value is null or not a number.
     branches
-        The tests that led to the value.
+        The tests that selected the branches of the value.
     tree
-        Every node with its value, built when it is used. Texts are source of the policy language;
-        long ones are shortened by ``...``.
+        The tree of all nodes with their values, which is built at first use. Texts are source of the policy language.
+        Long texts are shortened with ``...``.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class Explanation(Displayed):
 
 
 class Part(NamedTuple):
-    """A term before it is written as text: ``weight`` times the ``value`` of ``node``."""
+    """A term before it is formatted: ``weight`` times the ``value`` of ``node``."""
 
     node: Node
     weight: float
@@ -121,8 +120,8 @@ class Choice(NamedTuple):
 class Parts(NamedTuple):
     """The additive terms of a value.
 
-    ``terms`` sum to the value by ``weight * value``. ``leaves`` are the indexes of all nodes that
-    may be a term, including those that contribute nothing.
+    The sum of ``weight * value`` over ``terms`` is the value. ``choices`` are the tests on the way. ``leaves`` are the
+    indexes of all nodes that may be a term, including nodes that contribute nothing.
     """
 
     terms: list[Part]
@@ -131,7 +130,7 @@ class Parts(NamedTuple):
 
 
 def explain(item: Evaluation, policy: Policy) -> Explanation:
-    """Return the additive terms of an item's value, each once, in source order."""
+    """Explain an item's value by its additive terms and the branches taken."""
     split = split_terms(item, read_labels(policy))
     branches = tuple(
         Branch(choice.text, choice.outcome) for choice in split.choices if choice.node.op == "if"
@@ -141,7 +140,7 @@ def explain(item: Evaluation, policy: Policy) -> Explanation:
 
 
 def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
-    """Split a value into additive terms; null and non-numbers have no terms."""
+    """Split a value into additive terms. A null or a non-number has no terms."""
     root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
@@ -163,11 +162,11 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
     up: dict[int, float] = {root.index: 1.0}
     down: dict[int, float] = {}
     label_of = {node.index: labels[node.digest] for node in order if node.digest in labels}
-    # Arguments have smaller indexes than the nodes that use them. So with descending indexes the weight of a node is
-    # complete when it is opened.
+    # Arguments have smaller indexes than the nodes that use them. So in descending order of indexes, the weight of a
+    # node is complete when it is expanded.
     for node in sorted(order, key=lambda node: -node.index):
         for below, factor in opened[node.index]:
-            # The comment of a choice or a sum describes its terms, too, unless they have comments of their own.
+            # The comment of a choice or a sum also describes its terms, unless they have comments of their own.
             if node.index in label_of:
                 outer = label_of[node.index]
                 own = label_of.get(below.index, outer)
@@ -185,7 +184,7 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
         if not isinstance(value, float) or (node.constant and value == 0.0):
             continue
         if node.op == "if" and value == 0.0:
-            continue  # A choice that adds nothing is no term.
+            continue  # A choice with the value 0 is not a term.
         label = label_of.get(node.index, Label())
         if node.index in up:
             terms.append(Part(node, up[node.index], value, label))
@@ -195,9 +194,9 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
 
 
 def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
-    """Yield the tests of an ``if`` or ``if-null`` node with their outcomes.
+    """Yield the tests of an ``if`` or ``if-null`` node, with their outcomes.
 
-    An ``if`` in an else branch belongs to the same cascade, up to the first test that holds.
+    An ``if`` in an else branch belongs to the same cascade, up to the first test that is true.
     """
     if node.op == "if-null":
         yield Choice(node, value_of(node.args[0]) is None)
@@ -209,7 +208,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield the operands of an expandable node with their factors."""
+    """Yield the operands of a node that can be expanded, each with its factor."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -217,7 +216,7 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
             if value_of(test) is True:
                 live = then
                 break
-        # A constant explains nothing, so the whole choice is the term.
+        # A constant explains nothing, so the choice as a whole is the term.
         if not (live.constant and isinstance(live.value, float)):
             yield live, 1.0
     elif op == "if-null":
@@ -235,37 +234,37 @@ def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
         yield args[0], 1.0 / args[1].value
 
 
-# The comparison of two items: the difference of their scores, as a sum of differences of terms.
+# Two items are compared by splitting the difference of their scores into differences of terms.
 #
-# Both scores are split into the additive terms of their branches, and equal terms are subtracted. If a test sent the
-# items into different branches, a term may be on one side only, and the test is reported. For a term that cannot be
-# split, such as a product, the differing features in it are reported.
+# Both scores are split into the additive terms of their branches, and equal terms are subtracted. If a test selected
+# different branches for the items, it is reported, and a term may be on one side only. For a term that cannot be split,
+# such as a product, the features in it that differ are reported.
 
 
-# A terminal shows this many terms and features, and this many characters of a term: one screen of 96 columns.
+# The number of terms, of features and of characters of a term that a terminal shows, which fit on a screen of 96 columns.
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
 
 
 @dataclass(frozen=True)
 class TermGap:
-    """One term of both scores.
+    """The difference between two scores in one term.
 
     Attributes
     ----------
     text
         The expression of the term.
     a, b
-        The contributions to both scores; 0 where the term is on another branch.
+        The contributions of the term to both scores, or 0 if the item's branch lacks the term.
     difference
         ``a`` minus ``b``.
     branch
-        "both", or the only item whose branch has the term.
+        "both" if the branches of both items have the term, otherwise the item whose branch has it.
     features
         The features in the term that differ.
     decides
-        True if the order would reverse, or be a tie, without this term.
+        Whether the order would reverse, or be a tie, without this term.
     label, group
-        The label of the term and its group, from a comment of the policy's text.
+        The label and the group of the term, from a comment in the policy's text, or "".
     """
 
     text: str
@@ -281,7 +280,7 @@ class TermGap:
 
 @dataclass(frozen=True)
 class Parting:
-    """A test that sent the two items into different branches."""
+    """A test that selected different branches for the two items."""
 
     text: str
     a: bool
@@ -290,7 +289,7 @@ class Parting:
 
 @dataclass(frozen=True)
 class FeatureGap:
-    """A feature with different values."""
+    """A feature whose values differ between the two items."""
 
     name: str
     a: Value
@@ -308,8 +307,8 @@ class Why(Displayed):
     a, b
         The values of both items.
     terms
-        The differing terms, largest difference first, which sum to ``difference``. Empty if a value
-        is null or no number.
+        The terms that differ, largest difference first. Their differences sum to ``difference``. Empty if a value is
+        null or not a number.
     partings
         The tests with different outcomes.
     features
@@ -332,7 +331,7 @@ class Why(Displayed):
 
     @property
     def difference(self) -> float | None:
-        """The first item's value minus the second's, or None for non-numbers."""
+        """The first item's value minus the second item's, or None for non-numbers."""
         return self.a - self.b if _number(self.a) and _number(self.b) else None  # type: ignore[operator]
 
     @property
@@ -371,7 +370,7 @@ class Why(Displayed):
         return f"{values}: {a} is {'above' if gap > 0 else 'below'} by {abs(gap):.6g}"
 
     def __repr__(self) -> str:
-        # A terminal shows what fits on a screen; notebooks and ``frame`` have everything.
+        # A terminal shows only what fits on a screen. Notebooks and ``frame`` have all terms.
         lines = [self.verdict]
         if self.terms:
             lines.append(
@@ -406,7 +405,8 @@ class Why(Displayed):
         return printable("\n".join(lines))
 
     def _display(self) -> object:
-        # Bars are relative to the largest finite difference. Features are named at their terms, the others below.
+        # Bars are relative to the largest finite difference. Features are listed with their terms, and all other
+        # features below the table.
         finite = [abs(t.difference) for t in self.terms if math.isfinite(t.difference)]
         top = max(finite, default=0.0) or 1.0
         gaps = {
@@ -444,7 +444,7 @@ def compare_values(
     labels = read_labels(policy)
     parts_a, parts_b = split_terms(first, labels), split_terms(second, labels)
     outcomes = {choice.node.index: choice.outcome for choice in parts_b.choices}
-    # A test that only one item reached follows from a test that both reached, which is reported.
+    # A test that only one item reached follows a test with different outcomes, which is reported.
     partings = dict.fromkeys(
         Parting(choice.text, choice.outcome, outcomes[choice.node.index])
         for choice in parts_a.choices
@@ -475,12 +475,12 @@ def compare_values(
 
 
 def _turns(gap: float, term: float) -> bool:
-    """Return whether a difference vanishes or changes its sign without a term."""
+    """Return whether a difference would vanish or change its sign without a term."""
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 
 def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return whether the taken branches of item a, of item b or of both use a node."""
+    """Return which item's branch has a node as a term: "a", "b" or "both"."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -489,7 +489,7 @@ def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both",
 def _aligned(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Pair the parts of both items by node and by the sign of the weight."""
+    """Pair the terms of both items with the same node and the same sign of weight."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
@@ -498,14 +498,14 @@ def _aligned(
 
 
 def _name(x: Part | None, y: Part | None) -> str:
-    """Return the expression of a term, without a weight that differs between items."""
+    """Return the text of a term, without its weight if the items' weights differ."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return for each node the inputs among ``names`` that it depends on."""
+    """Return, for each node, those of the inputs in ``names`` that it depends on."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]
@@ -518,7 +518,7 @@ def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...
 
 
 def _contributions(term: TermGap) -> tuple[str, ...]:
-    """Return a term's contribution to each score, or "" if its branch is not taken."""
+    """Return a term's contribution to each score as text, or "" if it has none."""
     sides = (("a", term.a), ("b", term.b))
     return tuple(f"{x:.4f}" if term.branch in ("both", side) else "" for side, x in sides)
 
@@ -539,5 +539,5 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _outcomes(parting: Parting) -> str:
-    """Return both items' outcomes of a test as text."""
+    """Return the outcomes of a test for both items as text, such as "true | false"."""
     return f"{literal(parting.a)} | {literal(parting.b)}"

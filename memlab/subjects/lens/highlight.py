@@ -1,4 +1,4 @@
-"""Syntax highlighting of policies, and the words that editors complete."""
+"""Syntax highlighting of policies, and the words that editors offer for completion."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, can
 from memlab.kernel.language.texts import library
 
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
-"""The style of a ``<pre>`` with source: JupyterLab's own style breaks a line within names."""
+"""The style of a ``<pre>`` element with source, because JupyterLab's own style breaks lines within names."""
 
-# The tokens of a text, valid or not: each character belongs to one.
+# The pattern of a token. Each character of a text belongs to a token, even if the text is invalid.
 _TOKEN = re.compile(
     r"""(?P<comment>;[^\n]*|\#_)
     |(?P<string>"(?:[^"\\]|\\.)*"?|\#\[(?P<mark>[A-Za-z0-9-]*)\[.*?\](?P=mark)\])
@@ -32,8 +32,8 @@ _TOKEN = re.compile(
 _LISTED = re.compile(
     r'\((?:fn|lambda|λ|defpolicy\s+[^\s()\[\]]+(?:\s+"(?:[^"\\]|\\.)*")?(?:\s+\((?:fn|lambda|λ))?)\s*[\[(]([^()\[\]]*)'
 )
-"""The arguments of a policy, in a text that may be incomplete."""
-# Keywords after an opening bracket, and anywhere.
+"""The pattern of a policy's arguments, also in an incomplete text."""
+# Words that are keywords only after an opening bracket, and words that are always keywords.
 _DEFINING = (*FUNCTION_HEADS, "defn", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
 
@@ -56,8 +56,7 @@ def highlight(
 ) -> str:
     r"""Return the source of a policy with colours.
 
-    Any text is accepted, valid or not. HTML is escaped, and so are control characters for the
-    terminal.
+    Invalid source is accepted too. HTML is escaped, and control characters are escaped for a terminal.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def highlight(
         "html" for a ``<pre>`` with inline styles that follow the notebook's theme, "terminal" for
         ANSI sequences.
     features
-        Names to mark as features, besides the arguments of ``fn`` and ``defpolicy``.
+        Names to mark as features, in addition to the arguments of ``fn`` and ``defpolicy``.
 
     Returns
     -------
@@ -102,13 +101,13 @@ def highlight(
 
 
 def show_policy(policy: Policy) -> object:
-    """Return a policy for a notebook: its name, the start of its hash, and its source."""
+    """Return what a notebook shows of a policy: name, start of the hash, and source."""
     head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
     return head, Markup(highlight(policy.source, "html", features=policy.inputs))
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Yield the tokens of a text, each with its kind for highlighting or ""."""
+    """Yield the tokens of a text, each with its kind for highlighting, or ""."""
     for match in _TOKEN.finditer(source):
         kind, text = match.lastgroup or "", match.group()
         if kind == "name":
@@ -118,7 +117,7 @@ def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, st
 
 
 def _kind(name: str, called: bool) -> str:
-    """Return the token kind of a name; ``called`` means after an opening bracket."""
+    """Return the kind of a name; ``called`` is True after an opening bracket."""
     if name in _BINDING or (called and name in _DEFINING):
         return "keyword"
     if name in LITERALS:
@@ -126,26 +125,26 @@ def _kind(name: str, called: bool) -> str:
     return "builtin" if called and name in _builtins() else ""
 
 
-# Built at the first use, because the library is read from a file.
+# The set is built at first use, because the library is read from a file.
 @lru_cache(maxsize=1)
 def _builtins() -> frozenset[str]:
-    """Return the names of all forms and helpers."""
+    """Return the names of all forms of the language and of the library's helpers."""
     return frozenset({*FORMS, *LIST_FORMS, *ALIASES, *library()})
 
 
 def _style(kind: str) -> str:
-    """Return the inline style of a kind of token."""
+    """Return the inline CSS style of a kind of token."""
     variable, colour, _ = _COLOURS[kind]
     return f"color:var({variable},{colour})" + (";font-weight:600" if kind == "keyword" else "")
 
 
 def _arguments(source: str) -> frozenset[str]:
-    """Return the argument names of functions and policies, even in invalid source."""
+    """Return the names of arguments in a source, which may be invalid."""
     lists = (re.sub(r";[^\n]*", "", arguments) for arguments in _LISTED.findall(source))
     return frozenset(canonical(name) for names in lists for name in names.split())
 
 
-# The words of policies, for editors and completion.
+# The words that a policy may use, for completion in editors.
 
 
 FORM_SHAPES = {
@@ -207,11 +206,11 @@ FORM_SHAPES = {
     "slate-rank": "(slate-rank x): rank among all candidates, 1 for the maximum; ties by memory id",
     "min-max": "(min-max x): scaled to 0 for the minimum of all candidates and 1 for the maximum",
 }
-"""Each form as it is written, with its meaning."""
+"""Each form of the language, with its syntax and its meaning."""
 
 
 class Word(NamedTuple):
-    """A name that a policy may call, with its written form (``shape``) and its meaning."""
+    """A name that a policy may call, with its syntax (``shape``) and its meaning."""
 
     name: str
     kind: Literal["form", "helper"]
@@ -219,7 +218,7 @@ class Word(NamedTuple):
     doc: str
 
 
-# The table is constant, and editors ask for it at every key.
+# The result is cached, because editors request it at every keystroke.
 @cache
 def vocabulary() -> tuple[Word, ...]:
     """Return the forms of the policy language and the helpers of its library.
@@ -227,7 +226,7 @@ def vocabulary() -> tuple[Word, ...]:
     Returns
     -------
     tuple of Word
-        Forms first, then helpers.
+        The forms, followed by the helpers.
 
     Examples
     --------
@@ -243,6 +242,6 @@ def vocabulary() -> tuple[Word, ...]:
 
 
 def _split(shape: str) -> tuple[str, str]:
-    """Return the written form and the meaning of an entry of ``FORM_SHAPES``."""
+    """Split an entry of ``FORM_SHAPES`` into the syntax and the meaning."""
     written, _, doc = shape.partition("): ")
     return (f"{written})", doc) if doc else (shape, "")

@@ -1,8 +1,8 @@
 """Labels for the terms of a score, read from the comments of the policy's text.
 
 A comment at the end of a line labels the outermost form that begins on that line. A comment on a line of its own labels
-the next form. The comment ``; words: uses the words of the query`` also assigns the form to the group "words". Labels
-are only presentation: comments are no part of any hash, so an edited comment changes no version of a policy.
+the next form. The comment ``; words: uses the words of the query`` also assigns the form to the group "words". Comments
+are not part of any hash, so editing a comment creates no new version of a policy.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from memlab.kernel.recall import ScoreExplanation
 from memlab.subjects.lens.edit import parsed, sites
 from memlab.subjects.lens.highlight import read_tokens
 
-# At most four words before the colon, so that a sentence with a colon in its middle is no group.
+# A group has at most four words before the colon, so that a sentence with a colon in its middle is not read as a group.
 _GROUP = re.compile(r"([A-Za-z][\w-]*(?: [\w-]+){0,3}): (\S.*)", re.DOTALL)
 
-# Four decimals are printed: a smaller contribution would read +0.0000.
+# Contributions are printed with four decimals. A smaller contribution would be printed as +0.0000.
 SMALLEST_SHOWN = 0.00005
 
 
 class Label(NamedTuple):
-    """The words for a term, and the group that it belongs to (empty for none)."""
+    """The words that describe a term, and the group of the term, "" without a group."""
 
     text: str = ""
     group: str = ""
 
 
 class _Comment(NamedTuple):
-    """A comment, the line and column where it begins, and whether no code precedes it on the line."""
+    """A comment, the line and column of its start, and whether it is alone on its line."""
 
     text: str
     line: int
@@ -46,16 +46,16 @@ class _Comment(NamedTuple):
 
 
 def read_labels(policy: Policy) -> Mapping[str, Label]:
-    """Return the label of each commented expression of a policy, by the digest of its node."""
+    """Return the labels of a policy's commented expressions by the digests of nodes."""
     whole = policy if policy._of is None else policy._of[0]
     return _read_labels(whole.source, whole)
 
 
-# A recall explains each of its hits by one policy. The text is part of the key because policies are equal whatever
-# their comments.
+# Labels are cached, because a recall explains all its hits with one policy. The text is part of the key, because
+# policies that differ in comments are equal.
 @lru_cache(maxsize=64)
 def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
-    """Return the labels of a policy; ``source`` is part of the cache key."""
+    """Return the labels of the policy ``whole``; ``source`` is part of the cache key."""
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}
@@ -67,15 +67,15 @@ def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
 
 
 def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
-    """Return the labels of the forms of a policy's body, by span."""
-    # The first item of a call is the name of its function, which is no expression.
+    """Return the labels of the forms in a policy's body, by their spans."""
+    # The first item of a call is the name of its function, which is not an expression.
     forms = [form for path, form, _ in walk(body) if not path or path[-1]]
     labels: dict[tuple[int, int], Label] = {}
     continued: _Comment | None = None
     for comment in _read_comments(source):
         if continued:
             comment = comment._replace(text=f"{continued.text} {comment.text}", line=continued.line)
-        # A comment that ends with a comma is continued by the next.
+        # A comment that ends with a comma is continued by the next comment.
         continued = comment if comment.text.endswith(",") else None
         if continued:
             continue
@@ -88,14 +88,14 @@ def _label_forms(source: str, body: Form) -> dict[tuple[int, int], Label]:
 
 
 def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None:
-    """Return the form that a comment describes."""
+    """Return the form that a comment describes, or None."""
     for form in forms:
         line = source.count("\n", 0, form.start)
         ends = source.count("\n", 0, form.stop)
-        # A sum or a binding that continues below is described by no comment beside its first argument.
+        # A comment at the end of the first line of a sum or binding describes an argument, and not the whole form.
         opens = form.head in ("+", "-", "let", "let*") and ends > line
         if comment.alone and line > comment.line:
-            # The comment above the whole body describes the policy, not one of its terms.
+            # A comment above the whole body describes the policy, and not one of its terms.
             return None if form is forms[0] else form
         if not comment.alone and line == comment.line and not opens:
             return form
@@ -103,7 +103,7 @@ def _find_form(source: str, forms: list[Form], comment: _Comment) -> Form | None
 
 
 def _read_comments(source: str) -> Iterator[_Comment]:
-    """Yield the comments of a text, joining lines that start in the same column."""
+    """Yield the comments of a text; consecutive lines of one comment are joined."""
     pending: _Comment | None = None
     position = last_line = 0
     for kind, text in read_tokens(source, frozenset()):
@@ -113,7 +113,7 @@ def _read_comments(source: str) -> Iterator[_Comment]:
             alone = not source[start:position].strip()
             words = text.lstrip("; ").rstrip()
             if pending and alone and (line, column) == (last_line + 1, pending.column):
-                # The line of a comment that stands alone is its last, because it labels what follows.
+                # A comment that is alone on its lines gets the number of its last line, because it labels the next form.
                 anchor = line if pending.alone else pending.line
                 pending = pending._replace(text=f"{pending.text} {words}", line=anchor)
             else:
@@ -127,7 +127,7 @@ def _read_comments(source: str) -> Iterator[_Comment]:
 
 
 def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], ...]:
-    """Return the group, label and value of each part of a score, largest group first."""
+    """Return the group, label and value of each term of a score, largest group first."""
     sums: dict[tuple[str, str], float] = {}
     sizes: dict[str, float] = {}
     for text, value, label, group in explanation.frame.rows():
@@ -140,8 +140,8 @@ def group_terms(explanation: ScoreExplanation) -> tuple[tuple[str, str, float], 
 
 
 def list_lines(explanation: ScoreExplanation) -> list[tuple[str, float | None]]:
-    """Return the lines of a score explanation, each with its value or None."""
-    # A group is one line with its sum, and its parts follow. Parts without a group are lines of their own.
+    """Return the lines of a printed score explanation, each with its value or None."""
+    # A group is one line with its sum, followed by its terms. Terms without a group have their own lines.
     terms = [("", *term) for term in explanation.terms]
     parts = terms if explanation.expressions else explanation.parts
     visible = [part for part in parts if not abs(part[2]) < SMALLEST_SHOWN]

@@ -1,7 +1,7 @@
-"""A pack's file as a Hy module: its forms are compiled safely, and their names bound.
+"""The import of a pack's file as a Hy module. Its forms are compiled by the safe compiler.
 
-The macros of ``memlab.dialect`` call ``expand_form``; the code that it returns calls ``bind_form``
-when the module runs.
+The macros of ``memlab.dialect`` call ``expand_form``. The code that this function returns calls ``bind_form`` when the
+module runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memlab.kernel.language import (
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, check_setting, get_slot, load_pack
 
 _LONGEST = 10_000_000
-"""The maximum number of characters of a module; the lines before a form are read as blank ones."""
+"""The maximum number of characters of a module. The lines before a form are read as blank lines."""
 
 
 class PackHeader(NamedTuple):
@@ -41,7 +41,7 @@ class PackHeader(NamedTuple):
 
 @dataclass(frozen=True)
 class HelperFunction:
-    """A ``defn`` that can be called; it is compiled for the types of its arguments."""
+    """A helper of a pack (``defn``) as a Python function, compiled for the types of its arguments."""
 
     name: str
     arguments: tuple[str, ...]
@@ -66,9 +66,9 @@ class HelperFunction:
 
 
 def expand_form(compiler: Any) -> Any:
-    """Return the Hy code that binds the form of a macro call.
+    """Return the Hy code that binds the names of the form in a macro call.
 
-    The code contains the text of the form as a string.
+    The code passes the text of the form as a string to ``bind_form``.
     """
     import hy
     from hy.models import Expression, Integer, Keyword, List, String, Symbol
@@ -109,14 +109,14 @@ def _dialect_macros() -> dict[str, Any]:
 
 
 def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy | None:
-    """Bind the names of one form of a pack in a module; return the policy of a ``lambda``.
+    """Bind the names of one form of a pack in a module; return an unnamed policy.
 
-    A ``PolicyError`` has the file, line and column of what the safe compiler refuses.
+    Returns None for a form with a name. If the compiler refuses the form, a ``PolicyError`` gives the file, the line
+    and the column.
     """
     from hy.reader import mangle
 
-    # Each kind of form binds its own names. Helpers and aliases are kept under private names for
-    # the forms below.
+    # Each kind of form binds its own names. Helpers and aliases are stored under private names for later forms.
     source = Text("\n" * (line - 1) + text, None, file or None)
     form = read_forms(source, characters=_LONGEST)[0]
     if form.head == "pack":
@@ -167,7 +167,7 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
 def _compile_any(
     source: str | PolicyForm, inputs: list[Input], name: str, helpers: tuple[str, ...]
 ) -> Policy:
-    """Compile a policy without a slot, and infer its return type."""
+    """Compile a policy that fills no slot, and infer its return type."""
     first: PolicyTypeError | None = None
     for returns in ("num", "bool", "str"):
         try:

@@ -1,9 +1,8 @@
-"""A computation as source text, and as a tree with the value of each node.
+"""The computation of a policy as source text, and as a tree with the value of each node.
 
-The graph shares nodes, so a tree that repeats them may be exponentially larger. A shared node is
-therefore opened once, at its first position on a branch that was taken, if there is one. Every
-other position shows its value and refers to it. So a tree never has more nodes than the graph has
-arguments.
+The graph shares nodes, so a tree that repeats them may be exponentially larger. A shared node is therefore expanded
+once, if possible at its first position on a branch that was taken. At all other positions, the tree shows only its
+value. So a tree never has more nodes than the graph has arguments.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from memlab.kernel.language.columns import Evaluation
 from memlab.kernel.language.graph import Node, Value
 from memlab.kernel.language.writer import literal, number
 
-# Nodes as source text, which reads back as the same node unless it is shortened.
+# A node is written as source text. Unless the text is shortened, reading it gives the same node.
 #
-# Shared nodes make the full text of a small graph exponential. So the pieces are generated lazily, and the writer stops
-# at the limit and tries again with the deepest parts left out.
+# With shared nodes, the full text of a small graph may be exponentially long. So the pieces are generated lazily. At
+# the limit, the text is generated again without its deepest parts.
 
 
 LIMIT = 400
 """The maximum number of characters of one node's text."""
-# The depths that are tried for a long text, deepest first.
+# The maximum depths that are tried for a long text, greatest first.
 _DEPTHS = (12, 8, 6, 5, 4, 3, 2, 1)
 _WORD, _ARGUMENTS = 24, 8
-"""The maximum characters of a string, and number of arguments, in a shortened text."""
-# Operations under another name in source, and those of which a chain is written as one form.
+"""The maximum length of a string, and the maximum number of arguments, in a shortened text."""
+# Operations that have another name in source, and operations of which a chain is written as one form.
 _SPELLING = {"neg": "-", "same": "=", "iff": "="}
 _CHAINS = ("+", "*", "and", "or", "min", "max")
 
 
-# Explanations of one recall render the same terms for each hit.
+# Texts are cached, because the explanations of one recall contain the same terms for each hit.
 @lru_cache(maxsize=8192)
 def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
     """Return a node as source text, and whether the text is complete.
@@ -60,12 +59,12 @@ def source(node: Node, *, limit: int = LIMIT) -> tuple[str, bool]:
 
 
 def render(node: Node) -> str:
-    """Return a node as source, shortened if it is long."""
+    """Return a node as source text, shortened if it is long."""
     return source(node)[0]
 
 
 def scaled(node: Node, scale: float) -> str:
-    """Return the source of a node times ``scale``, in the shortest spelling."""
+    """Return the source text of ``scale`` times a node, in its shortest form."""
     if scale == 1.0:
         return render(node)
     if scale == -1.0:
@@ -85,9 +84,9 @@ def format_value(value: Value) -> str:
 
 
 def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> list[Node]:
-    """Return the operands of nested nodes of one operation as one list.
+    """Return the operands of nested nodes of one operation as a single list.
 
-    ``continues`` says whether a node belongs to the chain.
+    ``continues`` returns whether a nested node belongs to the chain.
     """
     op, last = node.op, [node.args[1]]
     while node.args[0].op == op and continues(node.args[0]):
@@ -99,9 +98,9 @@ def chain(node: Node, continues: Callable[[Node], bool] = lambda node: True) -> 
 def clauses(
     node: Node, continues: Callable[[Node], bool] = lambda node: True
 ) -> tuple[list[tuple[Node, Node]], Node]:
-    """Return the tests and values of nested ``if`` nodes, and the final value.
+    """Return the tests and values of nested ``if`` nodes, and the final else value.
 
-    ``continues`` says whether a node belongs to the cascade.
+    ``continues`` returns whether a nested ``if`` belongs to the cascade.
     """
     pairs = [(node.args[0], node.args[1])]
     while node.args[2].op == "if" and continues(node.args[2]):
@@ -111,9 +110,9 @@ def clauses(
 
 
 def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
-    """Return the operator and the arguments of a node as written in source.
+    """Return the operator and the arguments of a node in the form of source text.
 
-    A ``<`` with a constant first is written as ``>``.
+    For example, ``<`` with a constant as its first argument is written as ``>``.
     """
     op, args = node.op, node.args
     if op == "not" and args[0].op in ("=", "same", "iff"):
@@ -126,7 +125,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _around(factor: float) -> tuple[str, str]:
-    """Return the text before and after a node that is scaled by ``factor``."""
+    """Return the text before and after the source of a node scaled by ``factor``."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)
@@ -149,8 +148,8 @@ def _join_pieces(pieces: Iterator[str], limit: int) -> str | None:
 
 
 def _pieces(node: Node, depth: int | None) -> Iterator[str]:
-    """Yield the text of a node in pieces, down to ``depth`` levels (None for all)."""
-    # Special forms first: scaled products, cascades of if, then tables, records and tests of membership.
+    """Yield the source text of a node in pieces, to a depth (None for all levels)."""
+    # Scaled products and cascades of if are written first, because they have their own forms.
     op, args, value = node.op, node.args, node.value
     if op == "input":
         yield str(value)
@@ -206,12 +205,12 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
     yield ")"
 
 
-# The default depth and lines of a text, and the width of a line: one screen.
+# The default depth and number of lines of a text, and the width of a line, which fit on a screen.
 _DEPTH, _LINES, _WIDTH = 6, 60, 96
 _MAX_NODES = 500
-"""The maximum number of nodes in HTML, which a notebook stores in its file: at most 400 kB."""
+"""The maximum number of nodes in HTML. They take at most 400 kB in the file of a notebook."""
 _OPEN = 3
-"""The number of levels that are open in HTML at first."""
+"""The number of levels that are initially open in HTML."""
 
 
 @dataclass(frozen=True)
@@ -225,13 +224,13 @@ class TreeNode:
     value
         The value of the node.
     live
-        False if a test chose another branch.
+        False if the node is on a branch that was not taken.
     role
         The role in the parent node: "test", "then", "else" or "" for an argument.
     complete
-        False if ``text`` is shortened; otherwise it is source that gives the same value.
+        False if ``text`` is shortened. A complete text is source that gives the same value.
     elsewhere
-        True for a shared node that is opened at another position.
+        True for a shared node whose children are at another position of the tree.
     children
         The nodes below.
 
@@ -255,7 +254,7 @@ class TreeNode:
 class Tree(Displayed):
     """A computation as a tree with the value of each node.
 
-    ``repr`` is for a terminal; ``text`` has parameters for its size.
+    ``repr`` fits on the screen of a terminal. ``text`` takes the maximum depth and number of lines.
 
     Examples
     --------
@@ -272,11 +271,11 @@ class Tree(Displayed):
 
     @cached_property
     def root(self) -> TreeNode:
-        """The outermost node: the value itself."""
+        """The outermost node, whose value is the value of the policy."""
         return _Builder(self._item).build()
 
     def walk(self) -> Iterator[tuple[int, TreeNode]]:
-        """Yield the depth and node of every node, parents before children.
+        """Yield each node with its depth, parents before children.
 
         Yields
         ------
@@ -289,8 +288,8 @@ class Tree(Displayed):
     def frame(self) -> pl.DataFrame:
         """One row for each node.
 
-        ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings), ``shown`` (the value
-        as text) and ``live``.
+        The columns are ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
+        ``shown`` (the value as text) and ``live``.
         """
         rows = [
             (depth, node.role, node.text, _as_number(node.value), literal(node.value), node.live)
@@ -317,7 +316,7 @@ class Tree(Displayed):
         lines
             The maximum number of lines.
         dead
-            Whether to open branches that were not taken; otherwise each is one line.
+            Whether to expand branches that were not taken. By default each is one line.
 
         Returns
         -------
@@ -347,14 +346,14 @@ class Tree(Displayed):
 
 
 class _Line(NamedTuple):
-    """A line of the text; a line without a node counts omitted nodes."""
+    """A line of the text of a tree. A line without a node reports the number of omitted nodes."""
 
     text: str
     node: TreeNode | None
 
 
 def _lines(root: TreeNode, depth: int, dead: bool) -> Iterator[_Line]:
-    """Yield the lines of a tree down to a depth; ``dead`` opens branches that were not taken."""
+    """Yield the lines of a tree to a depth; ``dead`` expands branches not taken."""
     stack: list[tuple[TreeNode, str, str, int]] = [(root, "", "", 0)]
     while stack:
         node, lead, below, level = stack.pop()
@@ -379,7 +378,7 @@ def _lines(root: TreeNode, depth: int, dead: bool) -> Iterator[_Line]:
 
 
 def _label(node: TreeNode) -> str:
-    """Return a node as a line: its role, its source and a note."""
+    """Return the text of a node's line: its role, its source and a note."""
     role = f"{node.role} " if node.role else ""
     note = "" if node.live else "  (not taken)"
     if node.elsewhere and node.live:
@@ -388,7 +387,7 @@ def _label(node: TreeNode) -> str:
 
 
 def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
-    """Yield depth and node in depth-first order."""
+    """Yield each node with its depth, parents before children."""
     stack = [(0, root)]
     while stack:
         depth, node = stack.pop()
@@ -397,13 +396,13 @@ def _walk(root: TreeNode) -> Iterator[tuple[int, TreeNode]]:
 
 
 def _as_number(value: Value) -> float | None:
-    """Return a number or boolean as a float, None for other values."""
+    """Return a number or boolean as a float, or None for other values."""
     return None if value is None or isinstance(value, str) else float(value)
 
 
 def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> None:
-    """Append a node as HTML while the node budget ``left[0]`` lasts."""
-    # -1 marks that the note about omitted nodes was added.
+    """Append a node and its children as HTML while the budget ``left[0]`` lasts."""
+    # -1 records that the note about omitted nodes was added.
     if left[0] <= 0:
         if left[0] == 0:
             pieces.append("<div>… more, see .frame</div>")
@@ -414,7 +413,7 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
     note = "not taken" if not node.live else "opened elsewhere" if node.elsewhere else ""
     if note:
         note = f' <span style="opacity:.6;font-style:italic">{note}</span>'
-    # The triangle of an opening block is 1.1 em wide.
+    # The triangle of a block that can be opened is 1.1 em wide.
     width = "100% - 1.5em" if node.children else "100% - .4em"
     text = (
         f'<span style="display:inline-flex;width:calc({width});justify-content:space-between;gap:1.5em">'
@@ -438,7 +437,7 @@ def _html(node: TreeNode, level: int, pieces: list[str], left: list[int]) -> Non
 
 
 class _Builder:
-    """Builds the tree of one evaluation."""
+    """The builder of the tree of one evaluation."""
 
     def __init__(self, item: Evaluation) -> None:
         self.root, self.value = item.root, item.value
@@ -447,7 +446,7 @@ class _Builder:
         self.opened: set[int] = set()
 
     def build(self) -> TreeNode:
-        """Find the nodes on taken branches, and return the root of the tree."""
+        """Build the tree and return its root node."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -457,10 +456,10 @@ class _Builder:
         return self.open(self.root, "", True)
 
     def open(self, node: Node, role: str, live: bool) -> TreeNode:
-        """Return a node with its children, unless they are shown elsewhere."""
+        """Return a node with its children, unless the children are shown elsewhere."""
         text, complete = source(node)
         inside = self.children(node)
-        # A node on a taken branch is opened there.
+        # A node that is also on a taken branch is expanded there.
         again = bool(inside) and (
             node.index in self.opened or (not live and node.index in self.live)
         )
@@ -473,7 +472,7 @@ class _Builder:
         return TreeNode(text, self.value(node), live, role, complete, again, children)
 
     def children(self, node: Node) -> list[tuple[Node, str, bool]]:
-        """Return a node's children, each with its role and whether it was evaluated.
+        """Return the children of a node, each with its role and whether it was evaluated.
 
         Constants are left out.
         """

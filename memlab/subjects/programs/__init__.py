@@ -1,9 +1,8 @@
 """Operations as S-expressions, such as ``(recall "tabs?" 5)``.
 
-The reader of policies parses a text, all of it is checked, and the verbs of a lab run it with
-limited fuel. A memory may contain such a text and propose it; only a user's consent runs it. The
-package also contains policies that adapt to the log, and the watch of policy files. Each module is
-imported when one of its names is first used.
+A text of operations is parsed and checked completely before it runs. The verbs of a lab run it within limits
+(``Fuel``). A memory may contain such a text and propose it, but it runs only with a user's consent. The package also
+adapts policies to the log and watches policy files. Each module is imported when one of its names is first used.
 """
 
 from __future__ import annotations

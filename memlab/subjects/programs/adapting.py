@@ -1,17 +1,16 @@
-"""Policies that adapt to feedback: one step of ``(adapt-policy)``.
+"""Adaptation of policies to feedback: one step of ``(adapt-policy)``.
 
-The step first tries to roll back. Each earlier version of a slot is evaluated on the recalls that
-the active pack decided, and compared with the logged results. A version is restored if it would
-have earned more with its whole interval, adjusted for the number of comparisons, and if no gate is
-closed. Both versions meet the same queries, so a period of harder queries favours neither. A log
-without exploration may not support this. Then the rewards of each version while it was active are
-compared (``compare_periods``). The best earlier version is restored if the active one fell below it
-when it was installed. This comparison is confounded with time, and the reason says so.
+The step first tries to roll back. Each earlier version of a slot is evaluated on the recalls that the active pack
+decided, and compared with the logged results. A version is restored if its estimated reward is higher with the whole
+interval, adjusted for the number of comparisons, and if no gate is closed. Both versions are compared on the same
+queries, so a period of harder queries favours neither. A log without exploration may not support this comparison. Then
+the rewards of each version while it was active are compared (``compare_periods``). The best earlier version is restored
+if rewards fell when the active version was installed. This comparison is confounded with time, and the reason says so.
 
-Otherwise the step tries new numbers. The numbers of the active recall-score become parameters, and
-their values are searched on the log. The result is installed only if it does better on recalls
-outside the search, with the whole interval above zero. Otherwise nothing is changed, with the
-reason. Without consent nothing is changed at all: the step is proposed, with its evidence.
+Otherwise the step tries new numbers. The numbers of the active recall-score become parameters, and the log is searched
+for better values. They are installed only if they perform better on recalls outside the search, with the whole interval
+above zero. Otherwise nothing is changed, and the reason is returned. Without consent, the step is only proposed, with
+its evidence.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class OperableLab(Protocol):
-    """The verbs and policies that operations use; ``memlab.subjects.lab.Lab`` has them."""
+    """The methods of ``memlab.subjects.lab.Lab`` that operations use."""
 
     def __len__(self) -> int: ...
 
@@ -75,37 +74,37 @@ class OperableLab(Protocol):
 
 Missing = Literal["zero", "censor", "inverse", "bounds"]
 MISSING: tuple[Missing, ...] = get_args(Missing)
-"""The treatments of missing feedback, and below the estimators; ``memlab.evaluate`` describes each."""
+"""The treatments of missing feedback, which ``memlab.evaluate`` describes."""
 
 Estimator = Literal["snips", "ht"]
-# In the order of the documentation.
+# The estimators, in the order of the documentation of ``memlab.evaluate``.
 ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 
 _SLOTS = ("recall-score", "seed-score", "half-life", "spread")
-"""The slots that decide the scores of candidates, and so the results of a logged pool."""
+"""The slots that decide the scores of candidates, and so the results among the logged candidates."""
 
-# The slot whose numbers are searched.
+# The slot whose numbers are tuned.
 _SLOT = "recall-score"
 _MIN_JUDGED = 20
-"""The minimum number of judged recalls for a search: fewer make no five folds of four clusters."""
+"""The minimum number of judged recalls for a search, which allows five folds of four clusters."""
 
-# Each parameter multiplies the search; the first eight numbers of a policy are usually its main weights.
+# Each parameter multiplies the time of the search. The first eight numbers of a policy are usually its main weights.
 _MAX_PARAMETERS = 8
 _SPAN = 1 / 4, 4.0
-"""The bounds of the search for a number, as multiples of it. Exploration items support only moderate changes."""
+"""The bounds of the search for a number, as multiples of its value. Exploration items support only moderate changes."""
 
 _WIDE_SPAN = 1 / 64, 16.0
-"""The bounds of the search by the order of results. Activation reaches 47 and importance at most 1, so activation still
-decides alone at a quarter of its weight. Of the first 6 labs of experiments/adaptation.py, 3 find a better weight of
-importance within the narrow bounds, and 5 within these with the larger budget."""
+"""The bounds of the search by the order of results. Activation reaches 47 and importance at most 1, so activation
+dominates even with a quarter of its weight. In 3 of the first 6 labs of experiments/adaptation.py, a better weight of
+importance is found within the narrow bounds. With these bounds and the larger budget, it is found in 5."""
 
-# Five folds are the usual compromise of cross-validation. The budgets are numbers of evaluated policies, a few seconds.
+# Five folds are usual in cross-validation. The budgets are numbers of evaluated policies, which take a few seconds.
 _FOLDS, _BUDGET, _WIDE_BUDGET = 5, 60, 200
 
 _STRICTER = 5
 """The divisor of the error probability of the search by order, which follows a first search on the same log."""
 
-# Follows the verdict of a search by order, whose value is no reward.
+# The sentence after the verdict of a search by order, whose value is not a reward.
 _ORDER = (
     "The value is the share of pairs in the right order: of two shown memories of a recall with different rewards, how "
     "often the better one is first. It says nothing about memories that were not shown."
@@ -134,23 +133,23 @@ class Adapted(Displayed):
     slot
         The slot, or "pack" if a whole pack is restored.
     action
-        "installed", "rolled back", "proposed" or "kept".
+        "installed", "rolled back", "proposed", or "kept" if nothing was changed.
     reason
         The reason in a sentence.
     before, after
-        The hash of the slot's policy before and after the step. For a proposal, ``after`` is the
-        proposed one.
+        The hash of the slot's policy before and after the step. For a proposal, ``after`` is the hash of the proposed
+        policy.
     judged
         The number of judged recalls.
     gain
-        The decisive difference with its interval; None if nothing was compared.
+        The decisive difference with the bounds of its interval, or None if nothing was compared.
     params
         The new values of the parameters.
     evidence
-        One row for each policy that was compared with the active one. The columns are ``policy``,
-        ``value``, ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``,
-        ``verdict``, and ``why`` the comparison has no result. A policy named "..., while it was
-        live" was compared by its rewards at that time.
+        One row for each policy that was compared with the active one. The columns are ``policy``, ``value``,
+        ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``, ``verdict``, and ``why``, the
+        reason why a comparison has no result. A policy named "..., while it was live" was compared by its rewards at
+        that time.
 
     Examples
     --------
@@ -223,21 +222,20 @@ def adapt(
 ) -> Adapted:
     """Roll back a worse policy, install a better policy, or explain why not.
 
-    Each change is logged and reversible.
+    Every change is logged and can be rolled back.
 
     Parameters
     ----------
     lab
         The lab.
     missing
-        The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor", "inverse" or
-        "bounds". Nothing is changed if the log requires it and it is not specified.
+        The treatment of missing feedback, as in ``memlab.evaluate``: "zero", "censor", "inverse" or "bounds". If the
+        log requires a treatment and none is specified, nothing is changed.
     horizon
         The time in which a recall can earn, such as "7d". Younger recalls are left out.
     cluster
-        The unit of independent observations: "day", "session", "decision" or a column of the
-        decisions. The default is the cluster of the log, and days if recalls that are close in time
-        earn alike.
+        The unit of independent observations: "day", "session", "decision" or a column of the decisions. The default is
+        the cluster of the log, or days if rewards of recalls that are close in time are similar.
     estimator
         "snips" or "ht", as in ``memlab.evaluate``.
     level
@@ -276,7 +274,7 @@ def adapt(
 
 
 class _Step:
-    """One step of adaptation; every way of comparing takes the same ``options``."""
+    """One step of adaptation. All its comparisons use the same ``options``."""
 
     def __init__(
         self,
@@ -294,11 +292,11 @@ class _Step:
         self._evidence = pl.DataFrame(schema=_EVIDENCE)
 
     def run(self) -> Adapted:
-        """Try a rollback, then a revert, then tuning; return the first change."""
+        """Try a rollback, then a revert, then new numbers; return the first change."""
         self._check_cluster()
         few = self._judged < _MIN_JUDGED
         refused: list[InputError] = []
-        # The test for a fall is anytime-valid, so it also runs on a few recalls.
+        # The test for a fall is anytime-valid, so it also runs with few recalls.
         for step in (
             (self._revert_fall,) if few else (self._roll_back, self._revert_fall, self._search)
         ):
@@ -317,21 +315,21 @@ class _Step:
         return self._keep(f"the log cannot be evaluated: {refused[0]}")
 
     def _check_cluster(self) -> None:
-        """Raise UnknownName for a cluster that is no column of the log."""
+        """Raise UnknownName if ``cluster`` is not a column of the log."""
         cluster, columns = self._options["cluster"], self._slates.decisions.collect_schema().names()
         if cluster not in (None, "day", "decision", *columns):
             raise UnknownName("cluster", cluster, sorted({"day", "decision", *columns}))
 
     def _keep(self, reason: str, gain: tuple[float, float, float] | None = None) -> Adapted:
-        """Return the result of a step that changes nothing."""
+        """Return the result of a step that changes nothing, with the reason."""
         hash = self._lab.policies[_SLOT].hash
         return Adapted(
             _SLOT, "kept", reason, hash, hash, self._judged, gain, evidence=self._evidence
         )
 
     def _roll_back(self) -> Adapted | None:
-        """Roll back a slot to an earlier version with a higher estimated reward."""
-        # Imported here, because the import takes a twentieth of the time of opening a lab.
+        """Roll back a slot to an earlier version with a higher estimated reward, or None."""
+        # The import is here, because it takes a twentieth of the time of opening a lab.
         from memlab.science.evaluation import evaluate
 
         policies = self._lab.policies
@@ -354,7 +352,7 @@ class _Step:
             for row in result.refusals
         ]
         self._record([*(_line(row, result.recalls) for row in rows), *refused])
-        # The rows are ordered from the best. "better" already means the whole interval, after Holm's adjustment.
+        # The rows are ordered by value, best first. "better" refers to the whole interval, after Holm's adjustment.
         best = next(
             (
                 row
@@ -382,7 +380,7 @@ class _Step:
         )
 
     def _revert_fall(self) -> Adapted | None:
-        """Restore an earlier version if the active version has fallen below it."""
+        """Restore an earlier version if rewards fell when the active one was installed."""
         policies = self._lab.policies
         with policies.reading() as versions:
             fall, compared, refused = find_fall(self._slates, versions, self._options)
@@ -406,7 +404,7 @@ class _Step:
         )
 
     def _earlier_versions(self, slot: str) -> list[Version]:
-        """Return the distinct earlier policies of a slot, or none if it is pinned."""
+        """Return the different earlier policies of a slot, or none if the slot is pinned."""
         with self._lab.policies.reading() as versions:
             history = versions.versions(slot)
         if slot in self._lab.policies.pins:
@@ -430,7 +428,7 @@ class _Step:
                 return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
         except InputError as error:
             refused = error
-        # Without exploration the log says little about memories that were not shown, but it can order the shown ones.
+        # Without exploration, the log says little about memories that were not shown. It can still order shown memories.
         wide = _tunable(policy, _WIDE_SPAN) or tunable
         order = self._tune_by_order(wide)
         if order is not None and order.pays:
@@ -443,7 +441,7 @@ class _Step:
         return self._try_numbers(tuning, tunable, f"{_SLOT}, other numbers", tuning.verdict)
 
     def _try_numbers(self, tuning: Tuning, tunable: Policy, name: str, reason: str) -> Adapted:
-        """Install or propose tuned numbers if they perform better."""
+        """Install or propose tuned numbers if they perform better; return the result."""
         policies = self._lab.policies
         gain = (tuning.gain.value, tuning.gain.low, tuning.gain.high)
         why = " ".join(str(gate) for gate in tuning.closed)
@@ -470,7 +468,7 @@ class _Step:
         return replace(done, params=tuple(sorted(params.items())))
 
     def _tune_by_order(self, policy: Policy) -> Tuning | None:
-        """Tune a policy by the order of shown memories, or return None without pairs."""
+        """Tune a policy by the order of shown memories; return None without such pairs."""
         from memlab.science.evaluation import tune
 
         strict = {
@@ -491,7 +489,7 @@ class _Step:
             return None
 
     def _tune(self, policy: Policy) -> Tuning:
-        """Tune a policy by clusters, or by days if the log's clusters are dependent."""
+        """Tune a policy on the log, with days as clusters if its clusters are dependent."""
         from memlab.science.evaluation import tune
 
         options = self._options | {
@@ -516,7 +514,7 @@ class _Step:
         gain: tuple[float, float, float],
         act: Callable[[], Version | Pack],
     ) -> Adapted:
-        """Apply a change with consent, else propose it."""
+        """Carry out a change with consent, or return it as a proposal."""
         pack = self._lab.policies.pack
         before = pack.hash if slot == "pack" else pack.policies[slot].hash
         outcome: Literal["installed", "rolled back", "proposed"] = action
@@ -531,14 +529,14 @@ class _Step:
         )
 
     def _record(self, rows: list[tuple[Any, ...]]) -> None:
-        """Add rows to the evidence."""
+        """Add rows to the table of evidence."""
         self._evidence = pl.concat(
             [self._evidence, pl.DataFrame(rows, schema=_EVIDENCE, orient="row")]
         )
 
 
 def _line(row: PolicyValue, recalls: int) -> tuple[Any, ...]:
-    """Return the evidence row of one evaluated policy."""
+    """Return the row of evidence about one evaluated policy."""
     gap = row.difference
     numbers = (
         row.value.value if row.value else None,
@@ -554,7 +552,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """Return the evidence row of an earlier version, from its active period."""
+    """Return the row of evidence about an earlier version while it was active."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -575,13 +573,13 @@ def _no_fall(period: Period) -> str:
 
 
 def of_fall(fall: Fall, before: str, judged: int) -> Adapted:
-    """Return the proposal to revert a fall, with the call that reverts it."""
+    """Return a proposal to roll back after a fall, with the call that does so."""
     reason = f"on your consent, roll back [{fall.after[:12]}]. {fall.reason} To roll back: {fall.command}"
     return Adapted(fall.slot or "pack", "proposed", reason, before, fall.after, judged, fall.gap)
 
 
 def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
-    """Return the policy with bounded, tunable parameters, or None without numbers."""
+    """Return the policy with bounded parameters to tune, or None without numbers."""
     if any(
         math.isfinite(param.low) and math.isfinite(param.high) for param in policy.params.values()
     ):
@@ -599,13 +597,13 @@ def _tunable(policy: Policy, span: tuple[float, float]) -> Policy | None:
     return parametrize(policy, choices) if choices else None
 
 
-# The watch for falls, with constant work for each judgement.
+# The watch for falls takes constant time for each judgement.
 
-# Microseconds of a day, the unit of the journal's times; and the rewards of outcomes.
+# The number of microseconds in a day, and the rewards of outcomes.
 _DAY = 86_400_000_000
 _REWARDS = {"success": 1.0, "fail": 0.0}
 _PATIENCE = 1.5
-"""The growth of the active version's log before another comparison, so their number grows as the logarithm of the log."""
+"""The factor by which the active version's log must grow before the next comparison. So there are few comparisons."""
 
 
 def propose_revert(
@@ -619,8 +617,8 @@ def propose_revert(
 ) -> Adapted | None:
     """Return the proposal to restore an earlier policy, or None without a fall.
 
-    The arguments are those of ``compare_periods``. Missing feedback is left out by default, because
-    the user has not said how to treat it.
+    The arguments are those of ``compare_periods``. By default, shown memories without feedback are left out, because
+    the user has not chosen a treatment.
     """
     options = {
         "missing": missing,
@@ -645,16 +643,16 @@ def propose_revert(
 
 
 class FallWatch:
-    """Watches the judgements of a lab for a fall of the active policy.
+    """The watch that detects, from the judgements of a lab, a fall of the active policy.
 
-    The watch starts with the second judgement in a process, and only if the lab has had several
-    packs. So a short process, such as a command, does not read the judgements of the whole log.
-    Rewards are assumed to be in 0..1; for others call ``propose_revert`` with their range.
+    The watch starts with the second judgement in a process, and only if several packs have been active. So a short
+    process, such as a command, does not read all judgements of the log. Rewards are assumed to be in 0..1. For other
+    rewards, call ``propose_revert`` with their range.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # Judgements may arrive in several threads; each event is counted once.
+        # Judgements may arrive in several threads. The lock ensures that each event is counted once.
         self._lock = ThreadLock()
         self._earned: Any = None
         self._days: dict[int, int] = {}
@@ -665,9 +663,9 @@ class FallWatch:
         self._proposed: set[str] = set()
 
     def after_feedback(self) -> Adapted | None:
-        """Count new feedback; return a proposal when it first shows a fall.
+        """Count new feedback; return a proposal when the feedback first shows a fall.
 
-        One proposal is made for each period in which a pack is active.
+        Each proposal is made at most once while a pack is active.
         """
         with self._lock:
             self._calls += 1
@@ -692,7 +690,7 @@ class FallWatch:
             try:
                 proposal = propose_revert(self._store)
             except MemlabError:
-                # The judgement is stored already. adapt-policy reports a log that cannot be compared.
+                # The judgement is already stored, so no error is raised. adapt-policy reports why a log cannot be compared.
                 return None
             if proposal is None or proposal.after in self._proposed:
                 return None
@@ -700,9 +698,9 @@ class FallWatch:
             return proposal
 
     def _count(self, head: int) -> None:
-        """Add the rewards of the events since the last call."""
+        """Add the rewards of the events that were written since the last call."""
         if self._earned is None:
-            # Imported only once more than one pack has been active.
+            # The import runs only if more than one pack has been active.
             from memlab.science.evaluation import Earnings
 
             self._earned = Earnings()

@@ -1,6 +1,6 @@
-"""Readers of the arguments of operations, one for each kind of argument.
+"""Functions that read the arguments of operations, one for each kind of argument.
 
-A reader returns the value of a form, or raises a PolicyError with its caret under the form.
+A reader returns the value of a form. For an invalid form, it raises a PolicyError with a caret under the form.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from memlab.kernel.language import Form, Text
 from memlab.kernel.schema import KINDS, RELATIONS, is_open_word, normalise_word
 
 Reader = Callable[[str, Form, Text], Any]
-"""A function of the parameter's name, the form and the text that contains the form."""
+"""A function that takes the parameter's name, a form and the text that contains the form, and returns a value."""
 
-# A lifetime and a span of time as written, and the days of each unit. Months and years have fixed lengths.
+# Patterns of a lifetime and of a span of time, and the days of each unit. Months and years have fixed lengths.
 _TTL = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)([hdwmy])")
 _SPAN = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})?[mhdw]")
 _DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
-# The kinds of forms that may be a word: "fact", fact and :fact.
+# The kinds of forms that are accepted as a word: "fact", fact and :fact.
 _NAMES = ("str", "symbol", "keyword")
 _SLOT_OF = {
     "decay": "half-life",
@@ -29,11 +29,11 @@ _SLOT_OF = {
     "exploration": "explore",
     "exploration-policy": "explore",
 }
-"""Slots by their names in the first system of this kind, whose texts still run."""
+"""Slots by the names that an earlier system used, whose texts can still be run."""
 
 
 def text(name: str, form: Form, source: Text) -> str:
-    """Read a text that may be remembered."""
+    """Read a text that a memory may have."""
     from memlab.kernel.state import validate_text
 
     if form.kind != "str":
@@ -45,7 +45,7 @@ def text(name: str, form: Form, source: Text) -> str:
 
 
 def one_of(words: tuple[str, ...]) -> Reader:
-    """Return a reader that accepts one of the given words, quoted or not."""
+    """Return a reader that accepts one of ``words``, quoted or not."""
 
     def read(name: str, form: Form, source: Text) -> str:
         if form.kind not in _NAMES:
@@ -59,9 +59,9 @@ def one_of(words: tuple[str, ...]) -> Reader:
 
 
 def open_word(words: tuple[str, ...]) -> Reader:
-    """Return a reader that accepts the given words or another short word.
+    """Return a reader that accepts one of ``words``, or another short word.
 
-    ``Program.check_words`` then checks whether the lab accepts other words.
+    ``Program.check_words`` later checks whether the lab accepts other words.
     """
     read_known = one_of(words)
 
@@ -81,7 +81,7 @@ kind, relation = open_word(KINDS), open_word(RELATIONS)
 
 
 def number(low: float = 0, high: float = inf) -> Reader:
-    """Return a parser that accepts numbers from ``low`` to ``high``."""
+    """Return a reader that accepts numbers from ``low`` to ``high``."""
 
     def read(name: str, form: Form, source: Text) -> float:
         if form.kind not in ("int", "float"):
@@ -97,7 +97,7 @@ def number(low: float = 0, high: float = inf) -> Reader:
 
 
 def integer(low: int, high: int) -> Reader:
-    """Return a reader of a whole number from ``low`` to ``high``."""
+    """Return a reader that accepts whole numbers from ``low`` to ``high``."""
     within = number(low, high)
 
     def read(name: str, form: Form, source: Text) -> int:
@@ -121,7 +121,7 @@ def span(name: str, form: Form, source: Text) -> str:
 
 
 def memory_id(name: str, form: Form, source: Text) -> int:
-    """Read the id of a memory; the run checks whether it exists."""
+    """Read the id of a memory. Whether it exists is checked when the program runs."""
     if form.kind != "int" or form.number < 1:
         raise _wrong(name, "the id of a memory, a whole number from 1 on", form, source)
     return int(form.number)
@@ -161,7 +161,7 @@ def texts(name: str, form: Form, source: Text) -> list[str]:
 
 
 def ttl(name: str, form: Form, source: Text) -> float | None:
-    """Read a lifetime as days; None for ``perpetual``."""
+    """Read a lifetime and return it in days, or None for ``perpetual``."""
     if form.kind in _NAMES and form.text == "perpetual":
         return None
     match = _TTL.fullmatch(form.text) if form.kind == "str" else None
@@ -196,5 +196,5 @@ def code(name: str, form: Form, source: Text) -> str:
 
 
 def _wrong(name: str, wanted: str, form: Form, source: Text) -> PolicyError:
-    """Return the error for an argument of the wrong kind."""
+    """Return the error for an argument that is not what the parameter needs."""
     return source.error(PolicyTypeError, f"{name} must be {wanted}.", form)

@@ -1,4 +1,4 @@
-"""A sentence that compares another pack with the active one before its activation."""
+"""A notice that compares a pack with the active pack before it is activated."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ _MIN_TURNS = 10
 """The minimum number of turns of conversation in a lab for the comparison, which was measured on conversations."""
 
 _WINDOWS = (64, 512, 4096)
-"""The numbers of last events in which logged queries are searched, one after the other: the latest usually suffice."""
+"""The numbers of last events that are searched for logged queries, one after the other, because the latest usually
+suffice."""
 
 _WORDS = (4, 30)
-"""The number of words of a message that is used as a query: a shorter question asks back, a longer one mostly tells."""
+"""The minimum and maximum number of words of a message that is used as a query. Shorter questions need context, and
+longer messages mostly make statements."""
 
 _Query = tuple[str, str | None, int]
-"""A query, its project, and the id of the message that contains it; 0 for a logged query."""
+"""A query, its project, and the id of the message that contains the query (0 for a logged query)."""
 
 
 def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
-    """Compare the results of the active pack and ``pack`` in a lab of conversations.
+    """Describe how the results of ``pack`` differ from those of the active pack.
 
     Parameters
     ----------
@@ -42,14 +44,13 @@ def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
     Returns
     -------
     str or None
-        One sentence. None if ``pack`` has no ``-plus`` version, if the lab has no conversations, or
-        if it has no queries.
+        The notice. None if ``pack`` has no ``-plus`` version, or if the lab has no conversations or no queries.
 
     Notes
     -----
-    The queries are the latest in the log. Without a log they are questions in messages, spread
-    evenly over the lab, each recalled without its own message. The same journal gives the same
-    sentence. No query is labelled, so the sentence only says how far the packs agree.
+    The queries are the latest logged queries. Without a log, they are questions in messages, spread evenly over the
+    lab. The message itself is then excluded from the results. The same journal gives the same notice. The queries have
+    no labels, so the notice only says how far the packs agree.
     """
     better = f"{pack.name}-plus"
     if not limit or better not in pack_names():
@@ -84,7 +85,7 @@ def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
 
 
 def _read_queries(core: Core) -> Iterator[_Query]:
-    """Yield the distinct logged queries of the last events, newest first."""
+    """Yield the different logged queries among the last events, newest first."""
     journal = core.store.journal
     texts: set[str] = set()
     until = journal.head
@@ -103,7 +104,7 @@ def _read_queries(core: Core) -> Iterator[_Query]:
 
 
 def _find_questions(state: State, count: int) -> list[_Query]:
-    """Return at most ``limit`` questions among the messages, spread evenly over the lab."""
+    """Return at most ``count`` questions among the messages, spread over the lab."""
     rows = np.flatnonzero(np.asarray(state.asks.values[: len(state)], dtype=np.bool_))
     chosen = []
     places = np.unique(
@@ -119,7 +120,7 @@ def _find_questions(state: State, count: int) -> list[_Query]:
 
 
 def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> list[int]:
-    """Return the ids of the results under a pack, without the message that contains the query."""
+    """Return the ids of the results under a pack, without the message of the query."""
     text, project, own = query
     filters, _ = apply_switches(core.store, state, project, Filters.of())
     question = Question(text, project=project, filters=filters, at=core.store.clock())
@@ -128,7 +129,7 @@ def _top(core: Core, state: State, pack: Pack, query: _Query, limit: int) -> lis
 
 
 def _agreement(ones: list[list[int]], others: list[list[int]]) -> tuple[float, int]:
-    """Return the share of common results, and how often the first result is the same."""
+    """Return the share of common results, and how often the first results are equal."""
     common = sum(len(set(first) & set(second)) for first, second in zip(ones, others, strict=True))
     same_first = sum(first[:1] == second[:1] for first, second in zip(ones, others, strict=True))
     return common / max(1, sum(map(len, ones))), same_first

@@ -1,11 +1,11 @@
-"""What operations, adapting policies and watched files add to a lab."""
+"""The declarations of the subject programs: operations, adapting policies and watched files."""
 
 from __future__ import annotations
 
 from memlab.kernel.state import HASH, MEMORY_ID, WORD, EventType
 from memlab.kernel.verbs.declared import Declared, construct
 
-# Functions are named as strings, so that their modules are imported when they are first used.
+# Functions are named as strings, so that their modules are imported at first use.
 DECLARED = Declared(
     events=(
         EventType(

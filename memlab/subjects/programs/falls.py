@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fall:
-    """The active version earns less than an earlier one did.
+    """The finding that the active version earns less than an earlier version did.
 
-    ``slot`` and ``to`` name the version of a slot to restore. If several slots or a setting changed
-    since, ``slot`` is None and ``to`` is the event whose whole pack is restored.
+    ``slot`` and ``to`` identify the version to restore. If several slots or a setting have changed since then, ``slot``
+    is None and ``to`` is the number of the event whose pack is restored.
     """
 
     slot: str | None
@@ -44,13 +44,13 @@ class Fall:
 
     @property
     def gap(self) -> tuple[float, float, float]:
-        """The difference in favour of the earlier version, with an anytime-valid interval."""
+        """The difference in favour of the earlier version, with the bounds of an anytime-valid interval."""
         assert self.period.difference is not None
         return self.period.difference
 
     @property
     def reason(self) -> str:
-        """The comparison in a sentence, with the possible confounding."""
+        """The comparison in sentences, with a note on confounding."""
         value, low, high = self.gap
         return (
             f"{self.name} earned {value:+.3f} [{low:+.3f}, {high:+.3f}] more per judged memory while it was active "
@@ -62,11 +62,11 @@ class Fall:
 def find_fall(
     slates: Slates, versions: VersionLog, options: Mapping[str, Any]
 ) -> tuple[Fall | None, Periods | None, dict[str, str]]:
-    """Compare the active pack with each previously active pack.
+    """Compare the rewards of the active pack with those of each earlier active pack.
 
-    ``asked`` contains the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and
-    ``reward_range`` of ``compare_periods``. The result is the fall from the best earlier pack, if
-    there is one; the comparison; and the reasons, by hash, why an earlier pack is not proposed.
+    ``options`` has the arguments ``horizon``, ``missing``, ``cluster``, ``level`` and ``reward_range`` of
+    ``compare_periods``. Returns the fall from the best earlier pack or None, the comparison or None, and the reasons
+    why an earlier pack is not proposed, by hash.
     """
     from memlab.science.evaluation import CONFOUNDED, compare_periods
 
@@ -98,7 +98,7 @@ def find_fall(
 def _find_revert(
     versions: VersionLog, pack: Pack, hash: str
 ) -> tuple[str | None, int | str, str, str] | str:
-    """Return the version or event to restore, or why it cannot be restored."""
+    """Return the version or event to restore for a pack, or why this is impossible."""
     now = versions.pack
     slots = [
         slot for slot, policy in pack.policies.items() if now.policies[slot].hash != policy.hash
@@ -118,7 +118,10 @@ def _find_revert(
 
 
 def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
-    """Return whether two packs show the same memories in every recall; False if unknown."""
+    """Return whether two packs show the same memories in all recalls, if known.
+
+    Returns False if the recalls cannot be evaluated.
+    """
     from memlab.science.evaluation import evaluate
 
     try:
@@ -135,7 +138,7 @@ def shows_the_same(slates: Slates, live: Pack, other: Pack) -> bool:
 
 
 def select_recalls(slates: Slates, pack: str) -> Slates:
-    """Return the log tables of the recalls that the pack with this hash decided."""
+    """Return the part of a log whose recalls the pack with the hash ``pack`` decided."""
     decisions = slates.decisions.filter(pl.col("pack_hash") == pack)
     recalls = decisions.select("decision")
 

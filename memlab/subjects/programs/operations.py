@@ -1,4 +1,4 @@
-"""Operations as text, proposed by memories and run with consent."""
+"""``lab.upkeep.operations``: operations as text, which memories may propose."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from memlab.errors import InputError, MemlabError, PolicyError, PolicyLimitError
 from memlab.kernel.base.arguments import Seed, Within, checked, get_item
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Displayed, clip, table
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.verbs.core import Core, Memories, MemoryLike
@@ -25,7 +26,7 @@ from memlab.subjects.programs.adapting import (
 )
 from memlab.subjects.programs.program import Program, read_program
 
-# The maximum characters of a source or result in a table: three lines of a notebook.
+# The maximum number of characters of a source or result in a table, which take three lines in a notebook.
 _SHOWN = 300
 
 
@@ -38,9 +39,9 @@ class Fuel:
     operations
         The maximum number of operations, checked before the first one runs.
     memories
-        The maximum number of touched memories. A memory counts each time that it is added, shown,
-        judged, joined or reached. The reach of a trace or an activation is known only afterwards:
-        it may exceed the fuel, and then nothing else runs.
+        The maximum number of touched memories. A memory counts each time that it is added, shown, judged, linked or
+        reached. The number that a trace or an activation reaches is known only afterwards. It may exceed the limit, and
+        then no further operation runs.
 
     Examples
     --------
@@ -68,11 +69,11 @@ class Step:
     result
         The result in one line.
     touched
-        The number of memories that it touched.
+        The number of memories that the operation touched.
     rows
-        The result as a list of dicts, which ``Ran.json`` writes.
+        The result as a list of dicts, which ``Ran.json`` includes.
     value
-        The result of the verb:
+        The return value of the verb:
 
         - ``remember`` and ``fact``: a ``Memory``
         - ``recall``: ``Hits``
@@ -116,7 +117,7 @@ class Ran(Sequence[Step], Displayed):
     touched
         The number of memories that all steps touched.
     memory
-        The id of the memory that proposed the operations; None for a text or a file.
+        The id of the memory that proposed the operations, or None for a text or a file.
 
     Examples
     --------
@@ -209,7 +210,7 @@ class Ran(Sequence[Step], Displayed):
 
 @dataclass(frozen=True)
 class Proposal(Displayed):
-    """The operations of a memory, which run only with consent.
+    """The operations that a memory proposes, which run only with consent.
 
     Attributes
     ----------
@@ -218,9 +219,9 @@ class Proposal(Displayed):
     text
         The text of the operations.
     program
-        The checked operations; None if the text cannot be run.
+        The checked operations, or None if the text cannot be run.
     problem
-        The reason why the text cannot be run, for example a later version of the language.
+        The reason why the text cannot be run, for example that it needs a later version of the language.
 
     Examples
     --------
@@ -283,11 +284,11 @@ def run_program(
     memory: int | None = None,
     consent: bool = False,
 ) -> Ran:
-    """Run checked operations one after the other.
+    """Run the operations of a checked program, one after the other.
 
-    ``record`` checks the ids, records the run, and returns its event. ``memory`` is the memory that
-    proposed the operations. ``consent`` allows operations that are otherwise only proposed. Each
-    operation is durable on its own: if one fails, the earlier ones stay, and the error names it.
+    ``record`` checks the ids, records the run, and returns the number of its event. ``memory`` is the id of the memory
+    that proposed the operations. ``consent`` allows operations that are otherwise only proposed. Each operation is
+    durable on its own. If an operation fails, the earlier ones stay, and the error names the failed one.
     """
     for what, value in (("operations", fuel.operations), ("memories", fuel.memories)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -361,22 +362,20 @@ class LabOperations:
     ) -> Ran:
         """Run operations, such as ``(remember "tabs" "preference" 0.8 "30d")``.
 
-        All names, arguments, types, limits and ids are checked before the first operation runs. The
-        operations of a memory run only with ``consent=True``; a proposal runs as it was displayed,
-        even if the memory changed. Operations of memories that are recalled meanwhile do not run.
-        The run is an event, and so is each change. docs/reference/operations.md lists the
-        operations.
+        All names, arguments, types, limits and ids are checked before the first operation runs. The operations of a
+        memory run only with ``consent=True``. A proposal runs as it was displayed, even if the memory was changed.
+        Operations of memories that an operation recalls do not run. The run and each change are events of the journal.
+        docs/reference/operations.md lists the operations.
 
         Parameters
         ----------
         operations
-            The text of the operations, a ``Path`` to a file with them, a memory or its id, or a
-            proposal.
+            The text of the operations, a ``Path`` to a file with the text, a memory or its id, or a proposal.
         consent
             Whether to run the operations of a memory, and operations that are otherwise only
             proposed.
         fuel
-            The limits of the run; by default 1,000 operations and 10,000 memories.
+            The limits of the run, by default 1,000 operations and 10,000 memories.
 
         Returns
         -------
@@ -386,9 +385,10 @@ class LabOperations:
         Raises
         ------
         PolicyError
-            If the text is invalid; with line and caret.
+            If the text is invalid. The message has the line and a caret.
         InputError
-            If the operations of a memory are run without consent, or a file or memory has none.
+            If the operations of a memory are run without consent, or if a file cannot be read or a memory has no
+            operations.
 
         Examples
         --------
@@ -400,9 +400,11 @@ class LabOperations:
             return self._run(read_program(operations), fuel, consent)
         if isinstance(operations, Path):
             try:
-                source = operations.expanduser().read_text(encoding="utf-8")
+                source = read_source(operations.expanduser())
             except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"Cannot read the operations in {operations}: {error}.") from None
+                raise InputError(
+                    f"The operations in {operations} cannot be read: {error}. Check the path and the encoding."
+                ) from None
             return self._run(read_program(source, file=str(operations)), fuel, consent)
         if isinstance(operations, Proposal):
             proposal = operations
@@ -424,11 +426,11 @@ class LabOperations:
     def _run(
         self, program: Program, fuel: Fuel | None, consent: bool, memory: int | None = None
     ) -> Ran:
-        """Run a checked program with its event in the journal."""
+        """Run a checked program, and record the run as an event."""
         store = self._core.store
 
         def record() -> int:
-            """Check a program's ids and words, and write its event in one transaction."""
+            """Check the ids and words of the program, and write the event of the run."""
             body = {
                 "memory": memory,
                 "operations": [call.name for call in program.calls],
@@ -457,9 +459,10 @@ class LabOperations:
         consent: bool = False,
         seed: Seed = 0,
     ) -> Adapted:
-        """Roll back a policy that does worse, or install a better one.
+        """Roll back a policy that performs worse, or install a better policy.
 
-        ``(adapt-policy)`` does the same. Fewer than 20 judged recalls only show a clear fall.
+        The operation ``(adapt-policy)`` does the same. With fewer than 20 judged recalls, only a clear fall can be
+        detected.
 
         Parameters
         ----------
@@ -523,10 +526,10 @@ class LabOperations:
     ) -> Adapted | None:
         """Return a proposal to restore an earlier policy, or None without a fall.
 
-        The active policy has fallen if an earlier one earned more while it was active.
+        A fall means that an earlier policy earned more while it was active than the active policy does.
 
-        ``lab.feedback`` returns the proposal with the defaults once, with the judgement that showed
-        the fall. A log of successes only requires ``missing="zero"``.
+        ``lab.feedback`` returns the proposal with default arguments once, for the judgement that showed the fall. A log
+        that has only successes requires ``missing="zero"``.
 
         Parameters
         ----------
@@ -568,7 +571,7 @@ class LabOperations:
 
     @checked
     def proposals(self, memories: Memories) -> tuple[Proposal, ...]:
-        """Return the operations that memories propose. Nothing is run.
+        """Return the operations that memories propose, without running them.
 
         ``lab.remember(..., operations='(recall "release")')`` stores operations with a memory, at
         most 100 in 20,000 characters. They are checked when they are stored.
@@ -576,7 +579,7 @@ class LabOperations:
         Parameters
         ----------
         memories
-            A memory, an id, or several, for example the hits of a recall.
+            A memory, an id, or several of them, for example the hits of a recall.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The operations with their arguments and verbs, and the reading of programs."""
+"""The declared operations, with arguments and verbs, and the reader of programs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from memlab.subjects.programs import arguments
 from memlab.subjects.programs.adapting import ESTIMATORS, MISSING, OperableLab, adapt
 from memlab.subjects.programs.arguments import Reader
 
-# The maximum characters of a memory's text in a result.
+# The maximum number of characters of a memory's text in a result.
 _SHOWN = 60
 
 Arguments = Mapping[str, Any]
-"""The arguments by parameter, None for omitted ones, and ``consent``."""
+"""The arguments of an operation by parameter, None if omitted, and ``consent``."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an operation as a line, a value and rows, with the touched memories."""
+    """The result of an operation as a line, a value and rows, with the number of touched memories."""
 
     line: str
     value: Any
@@ -43,23 +43,22 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation.
+    """The declaration of one operation.
 
     Attributes
     ----------
     doc
         The effect in a few words.
     does
-        What a user consents to: "reads", "adds" (memories or edges) or "decides" (changes
-        policies).
+        The kind of effect: "reads", "adds" (memories or edges) or "decides" (changes policies).
     verb
         The function that carries out the operation.
     required, optional
-        The arguments in order, each with its reader. Optional ones may be omitted at the end, be
-        nil, or follow by name, as in ``:horizon "1d"``.
+        The arguments in order, each with its reader. Optional arguments may be omitted at the end, be nil, or be given
+        by name, as in ``:horizon "1d"``.
     needs
-        The minimum number of memories that the operation touches, or the maximum if it is known
-        before the run.
+        A function that returns the number of memories that the operation will touch: the maximum if it is known before
+        the run, otherwise the minimum.
     """
 
     doc: str
@@ -75,7 +74,7 @@ class Operation:
         return {**self.required, **self.optional}
 
 
-# The verbs of the operations, each with the lab and the arguments ``a``.
+# The verbs of the operations take the lab and the arguments ``a``.
 
 
 def _remember(lab: OperableLab, a: Arguments) -> Outcome:
@@ -147,9 +146,9 @@ def _set_half_life(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _with_half_life(live: Pack, days: float) -> Pack:
-    """Return the active pack with its ``base-half-life`` replaced.
+    """Return a pack with another ``base-half-life`` and otherwise the same policies.
 
-    Policies that were installed over the pack stay.
+    Policies that were installed in single slots are kept.
     """
     text, *inherited = live.sources
     pack = pack_from_sources((with_setting(text, "base-half-life", days), *inherited))
@@ -216,10 +215,11 @@ ADAPT_OPTIONS: dict[str, Reader] = {
     "level": arguments.number(0.5, 0.999),
     "seed": arguments.integer(0, 2**32 - 1),
 }
-"""The arguments of ``(adapt-policy)``, all optional, in order or by name: ``(adapt-policy "zero" :cluster "day")``."""
+"""The arguments of ``(adapt-policy)``. All are optional, by position or by name: ``(adapt-policy "zero" :cluster
+"day")``."""
 
 
-# The order is that of the reference. ``needs`` is given only where an operation can exceed the fuel.
+# The order is that of the reference. ``needs`` is declared only for operations that can exceed the fuel.
 OPERATIONS: dict[str, Operation] = {
     "remember": Operation(
         "remember a text",
@@ -314,25 +314,25 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-# The reading of programs. A text is data: it is checked completely, and never executed as code.
+# A program is data. Its text is checked completely, and never executed as Python code.
 
-# Limits of a text, so that reading it takes at most a second. A memory's text is read at every recall that shows it,
-# so its limits are smaller.
+# The limits of a text, so that reading it takes at most a second. The limits for a memory are smaller, because its
+# operations are read at every recall that shows it.
 MAX_CHARACTERS = 1_000_000
 MAX_OPERATIONS = 1_000
 _MAX_OF_A_MEMORY = 100
 _CHARACTERS_OF_A_MEMORY = 20_000
 _FORMS = 100_000
-# Readers of words that a lab may limit to those of the schema; and words for an omitted argument.
+# Readers of words that a lab may restrict to the words of the schema, and symbols for an omitted argument.
 _CLOSED = {arguments.kind: KINDS, arguments.relation: RELATIONS}
 _NOTHING = ("nil", "None")
 
 
 @dataclass(frozen=True)
 class Call:
-    """One operation with its arguments by name, None for omitted ones.
+    """One operation of a program, with its arguments by name, None if omitted.
 
-    ``_places`` has the form of each given argument.
+    ``_places`` has the form of each argument that is not omitted.
     """
 
     name: str
@@ -347,7 +347,7 @@ class Call:
     def error(
         self, kind: type[PolicyError], message: str, parameter: str | None = None
     ) -> PolicyError:
-        """Return an error with its caret under the operation or under one of its arguments."""
+        """Return an error with a caret under the operation or under one of its arguments."""
         form = self._form if parameter is None else self._places.get(parameter, self._form)
         return self._text.error(kind, message, form)
 
@@ -366,14 +366,14 @@ class Program:
     def check_ids(self, count: int) -> None:
         """Raise PolicyNameError for an id that does not exist when the program runs.
 
-        There are ``count`` memories, and each operation that remembers adds one.
+        The lab has ``count`` memories at the start. Each operation that adds a memory creates the next id.
         """
         for call in self.calls:
             for name, reader in call.operation.parameters.items():
                 if reader not in (arguments.memory_id, arguments.ids):
                     continue
                 value = call.arguments[name]
-                # The ids that earlier operations create are known, because ids are counted on.
+                # Ids that earlier operations of the program create are valid too.
                 wrong = next(
                     (id for id in (value if isinstance(value, list) else [value]) if id > count),
                     None,
@@ -386,9 +386,9 @@ class Program:
             count += call.name in ("remember", "fact")
 
     def check_words(self) -> None:
-        """Raise PolicyNameError for a kind or relation outside the schema.
+        """Raise PolicyNameError for a kind or relation that is not in the schema.
 
-        The check is for a lab that accepts no other words.
+        It is called for a lab that accepts no other words.
         """
         for call in self.calls:
             for name, reader in call.operation.parameters.items():
@@ -405,14 +405,14 @@ def read_program(
     limit: int = MAX_OPERATIONS,
     characters: int = MAX_CHARACTERS,
 ) -> Program:
-    """Read the operations of a text, and check all names, arguments, types and limits.
+    """Read a program, and check all its names, arguments, types and limits.
 
     Parameters
     ----------
     source
         The text.
     file
-        The name of its file, for messages.
+        The name of the file of the text, for messages.
     limit
         The maximum number of operations.
     characters
@@ -426,8 +426,8 @@ def read_program(
     Raises
     ------
     PolicyError
-        A PolicySyntaxError, PolicyNameError, PolicyTypeError or PolicyLimitError, with line, column
-        and caret.
+        If the text is invalid: a PolicySyntaxError, PolicyNameError, PolicyTypeError or PolicyLimitError with line,
+        column and caret.
 
     Examples
     --------
@@ -451,7 +451,7 @@ def read_program(
 
 
 def check_operations(sources: Sequence[str | None]) -> None:
-    """Raise PolicyError if any text cannot be stored as a memory's operations."""
+    """Raise PolicyError if a text cannot be stored as the operations of a memory."""
     for row, source in enumerate(sources):
         if source is not None:
             read_program(
@@ -463,8 +463,8 @@ def check_operations(sources: Sequence[str | None]) -> None:
 
 
 def _read_call(form: Form, text: Text) -> Call:
-    """Read one operation and its arguments."""
-    # Two operations have checks beyond their arguments: a policy must compile, and an edge needs two memories.
+    """Read one operation, and check its name and its arguments."""
+    # Two operations need further checks: a policy must compile, and an edge needs two different memories.
     if form.kind != "call" or not form.head:
         raise text.error(
             PolicySyntaxError, 'An operation must be a form such as (recall "tabs?").', form
@@ -501,8 +501,8 @@ def _read_call(form: Form, text: Text) -> Call:
 def _match_parameters(
     name: str, operation: Operation, items: Sequence[Form], form: Form, text: Text
 ) -> dict[str, Form]:
-    """Match forms to parameters, by position and, if optional, by name."""
-    # Everything before the first name of an optional parameter is in order; after it come pairs of name and value.
+    """Match forms to parameters by position, and optional parameters also by name."""
+    # Forms before the first name of an optional parameter are positional. After it come pairs of name and value.
     parameters = list(operation.parameters)
     minimum, maximum = len(operation.required), len(parameters)
     optional = "".join(f" [{parameter}]" for parameter in operation.optional)
@@ -536,15 +536,15 @@ def _match_parameters(
 
 
 def _is_name(item: Form, operation: Operation) -> bool:
-    """Return whether a form names an optional parameter.
+    """Return whether a form names an optional parameter, such as ``:horizon``.
 
-    Other keywords are words, as in ``(feedback 1 :success)``.
+    Other keywords are values, as in ``(feedback 1 :success)``.
     """
     return item.kind == "keyword" and item.text in operation.optional
 
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
-    """Raise a PolicyError for a policy that does not compile or names another slot."""
+    """Raise PolicyError for a policy that does not compile or belongs to another slot."""
     from memlab.kernel.policies import get_slot
 
     slot, code = arguments["name"], arguments["code"]

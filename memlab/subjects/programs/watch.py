@@ -1,4 +1,4 @@
-"""``lab.policies.watch``: every save of a file takes effect at the next recall."""
+"""``lab.policies.watch``: each saved version of a policy file takes effect at the next recall."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from memlab.errors import InputError, LabError, MemlabError, ReadOnlyLab, did_you_mean
 from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.disk import open_regular
 from memlab.kernel.base.display import Displayed, Markup, code_block
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
@@ -23,13 +24,14 @@ from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 
 _MOST_BYTES = 1_000_000
-"""The maximum size of a file. A policy has at most 20,000 characters, a pack 200,000."""
+"""The maximum size of a file in bytes. A policy has at most 20,000 characters, and a pack 200,000."""
 
-# A watch may run for weeks; its last thousand changes are kept.
+# A watch may run for weeks, so only its last thousand changes are stored.
 _MAX_CHANGES = 1_000
 
 _EMPTY_READINGS = 25
-"""The number of equal readings after which an empty file counts: many programs empty a file before they write it."""
+"""The number of equal readings after which an empty file counts as saved, because many programs empty a file before
+writing it."""
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,18 @@ class Change(Displayed):
     at
         The time of the reading, in UTC.
     outcome
-        "live" if the file is active now. "same" if it means the same as the last save or the
-        active version. "error" if it is invalid or missing; the active version then stays.
+        "live" if the content of the file is now active. "same" if it is equivalent to the last save or to the active
+        version. "error" if it is invalid or missing, so that the active version stays.
     file
         The name of the file.
     what
         The pack or the slot.
     hash
-        The hash of the pack or policy; None for an unreadable file.
+        The hash of the pack or policy, or None for an unreadable file.
     note
-        The pinned slots that the file does not change.
+        A note about pinned slots that the file does not change, or "".
     error
-        The error, for the outcome "error".
+        The error if the outcome is "error", otherwise None.
 
     Examples
     --------
@@ -94,26 +96,25 @@ OnChange = Callable[[Change], None]
 
 
 class _Reading(NamedTuple):
-    """The content of a file at one reading, or None with the reason."""
+    """The content of a file at one reading, or None with the reason why it cannot be read."""
 
     content: bytes | None
     trouble: str = ""
 
 
 class Watch(Background, Displayed):
-    """A ``.hy`` file whose every save is installed at once.
+    """A ``.hy`` file whose content is installed whenever it is saved.
 
     ``lab.policies.watch`` creates it.
 
-    Call ``stop``, or use the watch in a ``with`` statement; the active version then stays, and a
-    started installation is completed. A thread reads the file every ``every`` seconds. A change
-    counts after two equal readings, so that a half-written file is not read, and an empty file
-    after 25. Its pack or policy is then installed, as an event with the reason "saved FILE".
+    A thread reads the file every ``every`` seconds. A change counts after two equal readings, so that a half-written
+    file is not used. An empty file counts after 25 equal readings. The pack or policy in the file is then installed, as
+    an event with the reason "saved FILE". To end the watch, call ``stop`` or use it in a ``with`` statement. The active
+    version then stays.
 
-    An invalid save changes nothing. Its error is displayed at once, below the cell in a notebook
-    and otherwise on standard error, and is ``error`` until a valid save. A save with the hash of
-    the last one (layout, comments and documentation do not count) changes nothing, even if another
-    version became active meanwhile.
+    An invalid save changes nothing. Its error is displayed below the cell of a notebook, or otherwise on standard
+    error, and is stored in ``error`` until a valid save. A save with the same hash as the last save changes nothing,
+    even if another version has become active meanwhile. Layout, comments and documentation do not change the hash.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ class Watch(Background, Displayed):
     path
         The file.
     slot
-        The slot of the policy in the file; None for a file with a pack.
+        The slot of the policy in the file, or None for a file with a pack.
     clock
         A function that returns the time in microseconds.
     every
@@ -160,7 +161,8 @@ class Watch(Background, Displayed):
         self._changes: list[Change] = []
         self._good: str | None = None
         self._error: MemlabError | None = None
-        # The thread and a call of ``look`` read in turn, because a change counts by the reading before.
+        # The thread and a call of ``look`` must not read at the same time, because a change is compared with the
+        # previous reading.
         self._reading = ThreadLock()
         self._settled = self._before = _read_file(self.path)
         self._readings = 1
@@ -178,12 +180,12 @@ class Watch(Background, Displayed):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error of the current content of the file; None if it is active."""
+        """The error of the current content of the file, or None if the content is active."""
         return self._error
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The effect of each save, oldest first, beginning with the initial file."""
+        """The effects of the initial content and of each save, oldest first."""
         return tuple(self._changes)
 
     @property
@@ -198,12 +200,12 @@ class Watch(Background, Displayed):
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def look(self) -> Change | None:
-        """Read the file immediately, without waiting for the watching thread.
+        """Read the file now, without waiting for the thread of the watch.
 
         Returns
         -------
         Change or None
-            The change, if this reading completed one.
+            The change if this reading completed a change, otherwise None.
         """
         with self._reading:
             if self._worker.stopping:
@@ -219,8 +221,8 @@ class Watch(Background, Displayed):
                 return None
             change = self._apply_reading(reading)
             if isinstance(change.error, LabError):
-                # The lab refused the installation, for example because another process is writing. It is tried again
-                # at every reading and reported once.
+                # The lab refused the installation, for example because another process is writing. The installation is
+                # tried again at every reading, and the error is reported once.
                 if type(change.error) is type(self._error):
                     return None
             else:
@@ -241,15 +243,15 @@ class Watch(Background, Displayed):
         return head, self._changes[-1]
 
     def _step(self) -> float:
-        """Read the file, and return the seconds until the next reading."""
+        """Read the file once, and return the seconds until the next reading."""
         self.look()
         return self._every
 
     def _apply_reading(self, reading: _Reading) -> Change:
-        """Install the content of a file reading; return errors as a change."""
+        """Install the content of one reading of the file, and return errors as a change."""
         try:
             if reading.content is None:
-                raise InputError(f"{self.path.name} {reading.trouble}.")
+                raise InputError(f"{self.path.name} {reading.trouble}. Save a valid file.")
             return self._apply(reading.content, f"saved {self.path.name}")
         except MemlabError as error:
             return Change(
@@ -261,7 +263,7 @@ class Watch(Background, Displayed):
             )
 
     def _apply(self, content: bytes, reason: str) -> Change:
-        """Install new content, unless it is equivalent to the last or active version."""
+        """Install new content unless it is equivalent to the last or the active version."""
         text = _decode(content, self.path.name)
         pack = None
         if self.slot is None:
@@ -273,7 +275,7 @@ class Watch(Background, Displayed):
             hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
         pinned: list[str] = []
         with self._policies.reading() as versions:
-            # ``seen`` holds the lab's mutex, so no recall or installation of this process comes in between.
+            # The block holds the lab's mutex, so no other recall or installation of this process comes in between.
             if pack is not None:
                 same = versions.with_pins(pack).hash == versions.pack.hash
                 pinned = [
@@ -295,7 +297,7 @@ class Watch(Background, Displayed):
 
 
 class Watches:
-    """The watches of one lab, one for each file and slot."""
+    """The watches of one lab: at most one for each file and slot."""
 
     def __init__(self, core: Core) -> None:
         self._store, self._policies = core.store, LabPolicies(core)
@@ -304,7 +306,7 @@ class Watches:
     def start(
         self, path: str | Path, slot: str | None, *, every: float, on_change: OnChange | None
     ) -> Watch:
-        """Watch a file; an earlier watch of the same file and slot ends."""
+        """Watch a file, ending any earlier watch of the same file and slot."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
                 f"{self._store.where} was opened with read_only=True, so no save could be installed. "
@@ -320,21 +322,21 @@ class Watches:
         return watch
 
     def stop(self) -> None:
-        """End every watch, and wait for started installations."""
+        """End all watches, and wait for installations that have started."""
         for watch in self._watches.values():
             watch.stop()
 
     def stop_soon(self) -> None:
-        """Signal every watch to stop, and return immediately.
+        """Signal all watches to stop, and return without waiting.
 
-        A finalizer calls this, which may run in any thread.
+        Finalizers call this method, because they may run in any thread and must not wait.
         """
         for watch in self._watches.values():
             watch.stop_soon()
 
 
 class _ChangeDisplay:
-    """Displays changes: the latest one below the cell of a notebook, otherwise errors on stderr."""
+    """A function that displays changes: the latest one below a notebook's cell, or errors on standard error."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -353,28 +355,30 @@ class _ChangeDisplay:
 
 
 def _read_file(path: Path) -> _Reading:
-    """Return the content of a file.
+    """Return the content of a watched file, or the reason why it cannot be read.
 
-    Reading a pack takes 14 microseconds; times and sizes of files may miss a change, the content does not.
+    The whole content is read, which takes 14 microseconds for a pack. Comparing only times and sizes could miss a change.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return _Reading(None, "is not there")
     except OSError as error:
         return _Reading(None, f"cannot be read: {error.strerror}")
+    except InputError:
+        return _Reading(None, "is no regular file")
     if len(content) > _MOST_BYTES:
         return _Reading(None, f"is larger than {_MOST_BYTES:,} bytes")
     return _Reading(content)
 
 
 def _decode(content: bytes, file: str) -> str:
-    """Return the text of a file with line feeds as line ends."""
+    """Return the text of a file, with line feeds as the only line ends."""
     try:
-        # One kind of line end, so that a policy has the same hash on every system.
+        # All line ends become line feeds, so that a policy has the same hash on every system.
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{file} is not UTF-8 text: {error.reason} at byte {error.start}."
+            f"{file} is not UTF-8 text: {error.reason} at byte {error.start}. Save it as UTF-8."
         ) from None

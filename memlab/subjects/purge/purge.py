@@ -13,16 +13,14 @@ from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.corrections.editing import due_for_purge, find_related
 from memlab.subjects.purge.planning import plan_purge, purge_change, redact_slates
 from memlab.subjects.purge.receipt import (
-    Choice,
     Purged,
     Receipt,
     build_receipt,
-    check_choice,
-    choose_by_name,
     list_derived_files,
     search_terms_of,
 )
 from memlab.subjects.purge.rewriting import redact_event, select_affected_events
+from memlab.subjects.purge.selecting import Choice, check_choice, choose_by_name
 from memlab.subjects.purge.verifying import find_differences
 
 __all__ = ["purge"]
@@ -83,7 +81,7 @@ def purge(
                 chosen = choose_by_name(
                     state, project=project, session=session, subject=subject, creator=creator
                 )
-            rows = [row for row in chosen.rows if state.names["status"].value_at(row) != "purged"]
+            rows = chosen.remaining_rows(state)
             review = find_related(state, rows, derived=True)
             scrub = Scrub()
             if rows:

@@ -10,27 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, MemlabError, UnknownName
+from memlab.errors import MemlabError
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.state import Change, State, entity_key
+from memlab.kernel.state import Change, State
 from memlab.kernel.storage.backup_folders import list_backup_folders, list_backups
 from memlab.kernel.storage.copies import list_copies, unregister_copy
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.fact_rows import get_entities
 from memlab.subjects.purge.planning import PurgePlan
 from memlab.subjects.purge.traces import SearchReport, SearchTerms, search_files, search_terms
 
 __all__ = [
-    "Choice",
     "Purged",
     "Receipt",
     "build_receipt",
-    "check_choice",
-    "choose_by_name",
     "list_derived_files",
     "search_terms_of",
 ]
@@ -138,84 +134,6 @@ def _line(row: dict[str, Any]) -> str:
         )
         if part
     )
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The rows to purge, with the filters and entity names that selected them.
-
-    ``filters`` name a project, session or viewer whose logged queries are purged too. ``entity``
-    has the names of a purged entity.
-    """
-
-    rows: list[int]
-    filters: dict[str, str] = field(default_factory=dict)
-    entity: tuple[str, ...] = ()
-
-
-def choose_by_name(
-    state: State,
-    *,
-    project: str | None,
-    session: str | None,
-    subject: str | None,
-    creator: str | None,
-) -> Choice:
-    """Choose the memories that match every name; raise UnknownName for unused names."""
-    # A subject is matched under every name of its entity. Queries are only purged with a project, session or creator.
-    mask = np.ones(len(state), dtype=np.bool_)
-    for column, name in (("project", project), ("session", session), ("creator", creator)):
-        if name is not None:
-            names = state.names[column]
-            matching = (
-                names.codes == names.code(name)
-                if names.code(name) >= 0
-                else np.zeros(len(state), dtype=np.bool_)
-            )
-            if not matching.any():
-                raise UnknownName(column, name, names.vocabulary)
-            mask &= matching
-    entity: tuple[str, ...] = ()
-    if subject is not None:
-        entity = _names_of(state, subject)
-        keys, names = {entity_key(name) for name in entity}, state.names["subject"]
-        codes = [code for code, name in enumerate(names.vocabulary) if entity_key(name) in keys]
-        matching = np.isin(names.codes, codes)
-        if not matching.any():
-            raise UnknownName("subject", subject, names.vocabulary)
-        mask &= matching
-    filters = (
-        {} if subject is not None else {"project": project, "session": session, "viewer": creator}
-    )
-    rows: list[int] = np.flatnonzero(mask).tolist()
-    entity_names = entity if project is session is creator is None else ()
-    return Choice(
-        rows, {name: value for name, value in filters.items() if value is not None}, entity_names
-    )
-
-
-def _names_of(state: State, subject: str) -> tuple[str, ...]:
-    """Return all names of an entity, or only ``subject`` if it is unknown."""
-    entities = get_entities(state)
-    number = entities.find_number(subject)
-    if number is None:
-        return (subject,)
-    listed = entities.summarize(number)
-    return (listed.name, *listed.aliases)
-
-
-def check_choice(memory: object, overdue: object, **names: object) -> None:
-    """Raise InputError unless exactly one way of choosing memories is used."""
-    for name, value in names.items():
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise InputError(f"{name} must be a name, not {value!r:.60}.")
-    if not isinstance(overdue, bool):
-        raise InputError(f"overdue must be True or False, not {overdue!r:.60}.")
-    if sum((memory is not None, any(value is not None for value in names.values()), overdue)) != 1:
-        raise InputError(
-            "purge takes exactly one of: memories, overdue=True, or names (project=, session=, subject=, creator=, "
-            "which may be combined)."
-        )
 
 
 def search_terms_of(

@@ -134,7 +134,7 @@ def _list(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> list
     redacted: list[Any] = []
     for item in items:
         part = _redact(field.items[0], item, siblings, gone)
-        # A change of purged memories becomes two, of their rows and of the others.
+        # A change of purged memories may become two: one of their rows, and one of all other rows.
         redacted += part if field.items[0].role == "values" else [part]
     return redacted
 

@@ -52,7 +52,8 @@ def find_differences(before: State, after: State, rows: Rows) -> list[str]:
 
 def _compare_memories(before: State, after: State, gone: Flags, cut: Cut) -> Iterator[str]:
     """Yield differences in the columns of memories."""
-    # Numbers first: NaN equals NaN here. Then uses, names, lists, notes, texts, words and vectors.
+    # Numbers are compared first, and NaN equals NaN. Uses, names, lists, notes, texts, words and
+    # vectors follow.
     for name, column in before.numbers.items():
         counted = ~gone if name in _SET else np.ones_like(gone)
         old, new = column.values, after.numbers[name].values

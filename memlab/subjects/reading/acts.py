@@ -2,8 +2,9 @@
 
 The acts are statement, question, greeting, reaction, wish, order, quotation and supposition.
 
-A sentence of chat often combines two acts ("I'm a nurse, how do I ...?"). Each sentence therefore has the spans that
-state something. The tables are ``acts`` in ``english.toml``. Every function takes time in proportion to the text.
+A sentence of chat often combines two acts ("I'm a nurse, how do I ...?"). Therefore each sentence
+also has the spans that state something. The tables are under ``acts`` in ``english.toml``. Every
+function takes time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -43,21 +44,27 @@ __all__ = [
 Act = Literal[
     "statement", "question", "greeting", "reaction", "wish", "order", "quotation", "supposition"
 ]
-"""Speech acts: a "reaction" is thanks, praise or agreement, a "supposition" a condition or something imagined."""
+"""The speech acts.
+
+A "reaction" is thanks, praise or agreement. A "supposition" is a condition or something imagined.
+"""
 
 Person = Literal["first", "second", "third"]
-"""Grammatical person of a subject: the speaker, the listener, or anyone or anything else."""
+"""The grammatical person of a subject: the speaker, the listener, or another person or thing."""
 
 _LONGEST_REACTION = 14
-"""Maximum words of a sentence that only thanks, praises or agrees; a longer one also states something."""
+"""The maximum words of a sentence that only thanks, praises or agrees.
+
+A longer sentence also states something.
+"""
 
 _MOST_LEFT = 2
-"""Maximum words of a greeting besides its phrases: a name of two words."""
+"""The maximum words of a greeting besides its phrases, as for a name of two words."""
 
 _MOST_OPENERS = 4
-"""Maximum interjections skipped at the start of a sentence, as in "oh well, you know"."""
+"""The maximum interjections that are skipped at a sentence start, as in "oh well, you know"."""
 
-# Ends of a clause, a name that a sentence addresses ("Wow Jon, ..."), and the mark of a list item.
+# Patterns of the end of a clause, of a name that a sentence addresses ("Wow Jon, ..."), and of a list mark.
 _BREAK = re.compile(
     r"[,;:\u2013\u2014]|\s-\s|(?<=\s)(?:and|but|so|or|because)(?=\s)", re.IGNORECASE
 )
@@ -67,7 +74,7 @@ _LIST_MARK = re.compile(r"^\W*(?:[-*\u2022#>]+|\d{1,3}[.)])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a message.
+    """A sentence of a message, with its speech act and the spans that state something.
 
     Attributes
     ----------
@@ -76,12 +83,12 @@ class Sentence:
     act
         The speech act.
     person
-        The grammatical person of the subject; None for a sentence without a subject.
+        The grammatical person of the subject; None if the sentence has no subject.
     hedged
         Whether the sentence is hedged ("maybe", "I think").
     stated
-        The spans that state something: a whole statement, or the part of a mixed sentence before its question or
-        condition. Empty for the other acts.
+        The spans that state something: a whole statement, or the clauses of a mixed sentence before
+        its question or condition. Empty for other sentences.
     """
 
     start: int
@@ -98,12 +105,13 @@ def read_sentences(text: str) -> Iterator[Sentence]:
     Parameters
     ----------
     text
-        A message. Code and quotations in it state nothing; a sentence of nothing else is a "quotation".
+        A message. Code and quotations state nothing. A sentence that consists of them is a
+        "quotation".
 
     Yields
     ------
     Sentence
-        The sentences with a letter or digit, in order.
+        The sentences that contain a letter or digit, in order.
 
     Examples
     --------
@@ -127,7 +135,7 @@ def speech_act(sentence: str) -> Act:
     Parameters
     ----------
     sentence
-        One sentence with its final punctuation. Of several sentences, the first decides.
+        One sentence with its final punctuation. If there are several sentences, the first counts.
 
     Returns
     -------
@@ -145,7 +153,7 @@ def speech_act(sentence: str) -> Act:
 
 
 def subject_person(sentence: str) -> Person | None:
-    """Return the grammatical person of a sentence by its first pronoun or noun.
+    """Return the grammatical person of a sentence, from its first pronoun or noun.
 
     Parameters
     ----------
@@ -155,8 +163,8 @@ def subject_person(sentence: str) -> Person | None:
     Returns
     -------
     str or None
-        "first" for I, we and my, "second" for you and your, "third" for anyone or anything else, None for a sentence
-        without a subject.
+        "first" for I, we and my, "second" for you and your, "third" for other persons and things.
+        None for a sentence without a subject.
 
     Examples
     --------
@@ -178,7 +186,7 @@ def subject_person(sentence: str) -> Person | None:
 
 
 def _read_sentence(text: str, start: int, stop: int) -> Sentence:
-    # The order decides: a greeting may look like a question, and a reaction or an order like a statement.
+    # The order of the tests matters: a greeting may look like a question, and a reaction or an order like a statement.
     """Return one sentence of a message with its speech act."""
     sentence = text[start:stop]
     mark = _LIST_MARK.match(sentence)
@@ -205,7 +213,7 @@ def _read_sentence(text: str, start: int, stop: int) -> Sentence:
 
 
 def _without_vocative(sentence: str) -> str:
-    """Remove the name of the addressee from a sentence.
+    """Return a sentence without the name of the listener.
 
     "Wow Jon, same here" becomes "Wow, same here".
     """
@@ -223,7 +231,7 @@ def _without_vocative(sentence: str) -> str:
 
 
 def _without_openers(words: list[str]) -> list[str]:
-    """Remove interjections at the start of a sentence."""
+    """Return the words of a sentence without interjections at its start."""
     position = 0
     while position < min(len(words), _MOST_OPENERS) and words[position] in vocabulary(
         "acts", "openers"
@@ -232,10 +240,10 @@ def _without_openers(words: list[str]) -> list[str]:
     return words[position:]
 
 
-# Built once: the union of four tables is looked up for every sentence.
+# Built once, because the union of the tables is looked up for every sentence.
 @cache
 def _setting_words() -> frozenset[str]:
-    """Return words that begin an adverbial phrase before the subject."""
+    """Return words that begin an adverbial phrase before the subject, such as "when"."""
     return vocabulary("extraction", "settings", "openers") | {
         "last",
         "this",
@@ -247,7 +255,7 @@ def _setting_words() -> frozenset[str]:
 
 
 def _is_greeting(words: list[str]) -> bool:
-    """Return True if a sentence is a greeting with at most two more words."""
+    """Return whether a sentence is a greeting with at most two other words."""
     left, greeted = padded(words), False
     while (
         greeting := first_of(left, phrases("greetings", "anywhere", "of-sentences"))
@@ -262,7 +270,7 @@ def _is_greeting(words: list[str]) -> bool:
 
 
 def _begins_question(low: str) -> bool:
-    """Return True if a padded sentence begins with a question word."""
+    """Return whether a padded sentence begins like a question."""
     opening = first_of(low, phrases("acts", "questions"))
     if opening is None:
         return False
@@ -282,7 +290,7 @@ def _begins_question(low: str) -> bool:
 
 
 def _is_reaction(low: str, body: str, count: int) -> bool:
-    """Return True if a sentence only thanks, praises or agrees."""
+    """Return whether a sentence only thanks, praises or agrees."""
     if count > _LONGEST_REACTION:
         return False
     if not body.strip():
@@ -299,12 +307,12 @@ def _is_reaction(low: str, body: str, count: int) -> bool:
 
 
 def _tells_event(low: str) -> bool:
-    """Return True if a reaction goes on with an event: "Thanks, I moved last week"."""
+    """Return whether a reaction goes on with an event: "Thanks, I moved last week"."""
     return holds(low, phrases("utterance", "events")) or holds(low, phrases("utterance", "times"))
 
 
 def _is_order(low: str) -> bool:
-    """Return True if a padded sentence begins with an imperative verb."""
+    """Return whether a padded sentence begins with an imperative verb."""
     first, _, rest = low.strip().partition(" ")
     if first in vocabulary("utterance", "doubtful-orders"):
         return rest.partition(" ")[0] in vocabulary("utterance", "objects")
@@ -317,7 +325,7 @@ def _is_order(low: str) -> bool:
 def _find_stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...]:
     """Return the span of the clauses before the first question, wish or condition.
 
-    The result is empty if the sentence begins with one of them.
+    The result is empty if the sentence begins with a question, wish or condition.
     """
     asks = text[start:stop].rstrip(" \n\"'\u201d*_)").endswith("?")
     begins = start
@@ -338,25 +346,25 @@ def _find_stated(text: str, start: int, stop: int) -> tuple[tuple[int, int], ...
     return ((start, end),) if words and not _is_greeting(words) else ()
 
 
-# Completion of an answer with its question: "What do you do?" "A nurse." becomes "I am a nurse".
+# An answer is completed with its question: "What do you do?" "A nurse." becomes "I am a nurse".
 #
-# The question is turned into the opening of a statement, and the answer completes the statement. Only a short fragment
+# The question is turned into the opening of a statement, and the answer completes that statement. Only a short fragment
 # is completed, and only with the question at the end of the previous message.
 
 
 _LONGEST_ANSWER = 12
-"""Maximum words of a fragment; a longer answer states something without its question."""
+"""The maximum words of an answer that is completed; a longer answer states something by itself."""
 
 _LONGEST_QUESTION = 300
-"""Maximum characters of a question; a longer one describes a task."""
+"""The maximum characters of a question that completes an answer; a longer one describes a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
     """An answer as a statement, with the offsets of the answer in the message.
 
-    From `offset` on, `text` has the answer's own words. Where `offset` is the length of `text`, all words come from the
-    question ("Do you like tea?" "Yes.").
+    From ``offset`` on, ``text`` has the answer's own words. If ``offset`` is the length of
+    ``text``, all words come from the question, as for "Do you like tea?" "Yes.".
     """
 
     text: str
@@ -377,7 +385,7 @@ def last_question(text: str) -> str | None:
     Returns
     -------
     str or None
-        The last sentence if it is a question.
+        The last sentence of the message if it is a question, otherwise None.
 
     Examples
     --------
@@ -402,7 +410,7 @@ def complete_answer(question: str, answer: str) -> Completed | None:
     question
         The question at the end of the previous message, by another speaker.
     answer
-        The message with the answer.
+        The message that contains the answer.
 
     Returns
     -------
@@ -448,11 +456,11 @@ def complete_answer(question: str, answer: str) -> Completed | None:
 _OWN_STATEMENT = frozenset(
     ("i", "we", "my", "our", "it", "that", "you", "what", "why", "how", "let", "there", "this")
 )
-"""First words of an answer that is complete without its question, or asks a question in return."""
+"""The first words of an answer that needs no question, or asks a question in return."""
 
 
 def _measure_opening(answer: str) -> int:
-    """Return the length of interjections before an answer: "Haha, honestly"."""
+    """Return the characters of interjections before an answer, as in "Haha, honestly"."""
     cut = 0
     for token in tokenize(answer):
         if token.low not in table("answers", "interjections") and _CRY.fullmatch(token.low) is None:
@@ -464,11 +472,11 @@ def _measure_opening(answer: str) -> int:
 _CRY = re.compile(
     r"(?:ha|ah){2,}h?|[aou]+h+|h+m+|m+h+m*h*m*|u+h*m+|[a-z]*([a-z])\1{2,}[a-z]*|lo+l|x+d"
 )
-"""A cry of vowels and "h" or "m", or a drawn-out word: "hmmmm", "mhmh", "ooooh", "yesss"."""
+"""A pattern of cries and drawn-out words, such as "hmmmm", "mhmh", "ooooh" and "yesss"."""
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:
-    """Return the span of the first sentence; None if it is a question."""
+    """Return the span of a text's first sentence; None if it is a question."""
     for start, stop in sentence_spans(text):
         sentence = text[start:stop]
         if any(map(str.isalnum, sentence)):
@@ -480,7 +488,7 @@ def _first_sentence(text: str) -> tuple[int, int] | None:
 
 
 def _question_words(question: str) -> list[str]:
-    """Return the words of a question from its question word on, without contractions."""
+    """Return the words of a question from its question word on, contractions expanded."""
     low = question.lower().replace("\u2019", "'")
     for short, whole in (
         ("what's", "what is"),
@@ -497,7 +505,7 @@ def _question_words(question: str) -> list[str]:
     return [] if position is None or position > _MOST_BEFORE else words[position:]
 
 
-# Maximum words before the question word ("and tell me, where"), and the words with which questions begin.
+# The maximum words before the question word ("and tell me, where"), and words with which questions begin.
 _MOST_BEFORE = 4
 _STARTS = frozenset(
     ("what", "where", "which", "who", "how", "when", "do", "are", "have", "did", "is")
@@ -513,9 +521,9 @@ def _complete_yes(
     stop: int,
     question: str,
 ) -> Completed | None:
-    """Complete a yes with the words of its question.
+    """Turn an answer that begins with "yes" and its question into a statement.
 
-    Words after the yes complete "Do you have any pets?" "Yes, a dog".
+    Words after the yes may complete it: "Do you have any pets?" "Yes, a dog".
     """
     after = words[len(yes.split()) :]
     verb = {"do": "I", "are": "I am", "have": "I have"}.get(question_words[0])
@@ -543,7 +551,7 @@ def _complete_yes(
 
 
 def _restore_capitals(words: Sequence[str], question: str) -> str:
-    """Return words of a question with their original capitals."""
+    """Return words of a question with the capitals that they have in the question."""
     tokens = (question[token.start : token.stop] for token in tokenize(question))
     written = {word.lower(): word for word in tokens if word[0].isupper()}
     return " ".join(written.get(word, word) for word in words)
@@ -552,7 +560,7 @@ def _restore_capitals(words: Sequence[str], question: str) -> str:
 def _complete_wh_question(
     question_words: Sequence[str], answer: str, start: int, stop: int, question: str
 ) -> Completed | None:
-    """Turn a wh-question into the opening of a statement and append the answer."""
+    """Turn a question with "what" or the like into an opening and append the answer."""
     begins = _statement_opening(list(question_words))
     if begins is None:
         return None
@@ -582,7 +590,7 @@ def _complete_wh_question(
     return Completed(text, len(begins) + 1, start, stop, question)
 
 
-# An answer that begins with one replaces the preposition of the opening: "I live in" + "near Rome".
+# A preposition at the start of an answer replaces the one that ends the opening: "I live in" + "near Rome".
 _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
@@ -608,19 +616,19 @@ def _statement_opening(words: list[str]) -> str | None:
 
 
 def _to_first_person(word: str) -> str:
-    """Replace a second-person pronoun by the first person."""
+    """Return a word with second-person pronouns replaced by the first person."""
     return {"your": "my", "you": "me", "yourself": "myself", "yours": "mine"}.get(word, word)
 
 
-# Built once: padded for every answer otherwise.
+# Built once. Otherwise the phrases would be padded for every answer.
 @cache
 def _yes_phrases() -> tuple[str, ...]:
-    """Return the phrases that affirm a question."""
+    """Return the phrases that answer a question with yes."""
     return phrases("answers", "yes")
 
 
-# Built once: looked up for every answer.
+# Built once, because it is looked up for every answer.
 @cache
 def _no_words() -> frozenset[str]:
-    """Return the words that deny a question."""
+    """Return the words that answer a question with no."""
     return frozenset(lexicon()["answers"]["no"])

@@ -1,16 +1,17 @@
-"""Probability that a later text makes an earlier text of one speaker untrue.
+"""Estimate the probability that a later text makes an earlier text untrue.
 
-A logistic model decides pairs that no rule decides. Its features are as follows.
+Both texts are by one speaker. A logistic model decides pairs that no rule decides. Its features
+are:
 
-- The content words that both share.
-- Phrases of ending, beginning, replacing and lasting in the later text, and phrases that retract such a sign (still,
-  for once, would, back then, another).
-- Denial and present tense in the earlier text.
-- Values of one kind that differ, with the words around them.
-- The certainty of the rules of ``comparison``.
+- the number of content words that both texts share
+- phrases of ending, beginning, replacing and lasting in the later text, and phrases that retract
+  such a sign (still, for once, would, back then, another)
+- denial and present tense in the earlier text
+- values of one kind that differ, with the words around them
+- the certainty of the rules of ``comparison``
 
-The weights are in ``certainty.json``, fitted by ``experiments/fit_certainty.py``. Two texts without a common content
-word are not scored.
+The weights are in ``certainty.json``, fitted by ``experiments/fit_certainty.py``. Two texts without
+a common content word are not scored.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ __all__ = [
 ]
 
 
-# Values of a statement that another may change: dates, times, amounts, shares, and counts with their units.
+# A statement may change values of another statement: dates, times, amounts, shares, and counts with their units.
 
 
-# Names of months and days, and one pattern with a group for each kind of value.
+# The names of months and days, and one pattern with a group for each kind of value.
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug|sept|sep|oct|nov|dec"
 _DAYS = "|".join(WEEKDAYS)
 _PATTERN = re.compile(
@@ -63,9 +64,12 @@ _VALUED = re.compile(
     rf"\d|\b(?:{'|'.join(sorted({*NUMBER_WORDS, 'noon', 'midnight'}))})\b|(?:{_DAYS})",
     re.IGNORECASE,
 )
-"""A quick pattern that every text with a value matches. It is tried first because most texts have no value."""
+"""A quick pattern that every text with a value matches.
 
-# Kinds of values that a unit of time belongs to.
+It is tried first, because most texts have no value.
+"""
+
+# The kinds of values that concern time.
 _ABOUT_TIME = frozenset({"date", "time", "day"})
 
 
@@ -73,20 +77,21 @@ _ABOUT_TIME = frozenset({"date", "time", "day"})
 class Values:
     """The values of a text by kind.
 
-    The kind of a count contains the stem of its unit (``count:card``); ``count:`` has no unit.
+    The kind of a count contains the stem of its unit, as in ``count:card``. The kind ``count:`` has
+    no unit.
     """
 
     by_kind: dict[str, frozenset[str]]
     words: frozenset[str]
-    """Stems of the units of counts."""
+    """The stems of the units of counts."""
     places: tuple[tuple[str, str, int, int], ...] = ()
-    """Kind, value, start and stop of each value, in order; a count with two units is listed twice."""
+    """The kind, value, start and end of each value, in order; a count with two units is listed twice."""
 
 
-# Kept because each statement is compared with many others.
+# Cached, because each statement is compared with many others.
 @lru_cache(maxsize=8192)
 def read_values(text: str) -> Values:
-    """Return the values of a text by kind.
+    """Return the values of a text by kind, such as dates and counts.
 
     >>> sorted(read_values("10 project cards by April 5").by_kind)
     ['count:card', 'count:project', 'date']
@@ -143,29 +148,30 @@ def _normalize_value(kind: str, value: str) -> str:
     return re.sub(r"[ ,]|percent", "", low).rstrip("s.%")
 
 
-# Signs of change: phrases that say that something ended, began, became another thing, or stayed.
+# Signs of change are phrases that say that something ended, began, became another thing, or stayed.
 #
-# The tables are ``changes`` in ``english.toml``. Phrases are indexed by their first words, so a text takes time in
-# proportion to its words.
+# The tables are ``changes`` in ``english.toml``. Phrases are indexed by their first words, so that the time is
+# proportional to the number of words of a text.
 
 
 SIGNS = ("over", "came", "turned", "lasting", "kept", "passing", "undone", "before", "other")
-"""Kinds of signs.
+"""The kinds of signs of change.
 
-The first four say that something ended, began, became another thing, or lasts from now on. The others say that
-something stayed the same, happens once, is not real, was earlier, or is about another person or thing.
+The first four say that something ended, began, became another thing, or lasts from now on. The
+other kinds say that something stayed the same, happens once, is not real, was earlier, or concerns
+another person or thing.
 """
 
-# The mark of a gap in a phrase, and the maximum number of words that it may match.
+# The mark of a gap in a phrase, and the maximum number of words that a gap matches.
 _GAP = "~"
 _WIDEST = 3
 
-# Endings that phrases list as words of their own.
+# Endings that phrases list as separate words.
 _CLITICS = ("n't", "'ll", "'s")
 
 
 def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
-    """Count the phrases of change in a list of words by kind.
+    """Count the phrases of change in a list of words, by kind.
 
     Parameters
     ----------
@@ -175,7 +181,7 @@ def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
     Returns
     -------
     Mapping of str to int
-        The number of phrases by kind, for the kinds of ``SIGNS`` that occur.
+        The number of phrases for each kind of ``SIGNS`` that occurs.
 
     Examples
     --------
@@ -202,15 +208,16 @@ def signs_of_change(words: Sequence[str]) -> Mapping[str, int]:
 
 
 _Remainder = tuple[str, tuple[str, ...], int]
-"""The kind of a phrase, its remaining words, and their offset from the first word."""
+"""The kind of a phrase, its words after the first ones, and their offset from the first word."""
 
 
-# Built once: 1,195 phrases with alternatives.
+# Built once, from 1,195 phrases with alternatives.
 @cache
 def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, list[_Remainder]]]]:
     """Return all phrases by their first words.
 
-    The first mapping has phrases of one word and phrases with a gap after it, the second the others by two words.
+    The first mapping has the phrases of one word, and those with a gap after the first word. The
+    second has the other phrases by their first two words.
     """
     single: dict[str, list[_Remainder]] = {}
     pairs: dict[str, dict[str, list[_Remainder]]] = {}
@@ -227,7 +234,7 @@ def _index_phrases() -> tuple[dict[str, list[_Remainder]], dict[str, dict[str, l
 
 
 def _matches_rest(words: Sequence[str], position: int, rest: tuple[str, ...]) -> bool:
-    """Return True if the remaining words of a phrase follow at a position.
+    """Return whether the later words of a phrase follow at an index.
 
     A gap in the phrase matches one to three words.
     """
@@ -245,7 +252,7 @@ def _matches_rest(words: Sequence[str], position: int, rest: tuple[str, ...]) ->
     return True
 
 
-# Ends of clauses; signs of a change; and signs that retract one.
+# A pattern of ends of clauses, signs that report a change, and signs that retract it.
 _CLAUSE = re.compile(
     r"[.!?;:]+(?=\s|$)|,|\s[-\u2013\u2014]\s|\s(?:and|but|so|because|while|which|who|after|since|when|until)\s",
     re.IGNORECASE,
@@ -253,27 +260,27 @@ _CLAUSE = re.compile(
 _CHANGE = ("over", "came", "turned")
 _TAKEN_BACK = frozenset({"kept", "passing", "undone", "before", "other"})
 _NEAR_BEFORE, _NEAR = 10, 8
-"""Number of words before and after a value that describe it."""
+"""The number of words before and after a value that describe the value."""
 
 _TOPIC = 0.33
-"""Minimum share of common stems of two texts of which one changes a value of the other."""
+"""The minimum share of common stems of two texts, so that one may change a value of the other."""
 
 _DATED = 0.4
-"""Minimum share of common stems around two dates or times of one thing."""
+"""The minimum share of common stems around two dates or times of one thing."""
 
 _ALIKE = 0.65
-"""Minimum share of common stems around two counts that share only their unit and one more stem."""
+"""The minimum share of common stems around two counts that share only their unit and one more stem."""
 
 _MOST_VALUES = 12
-"""Maximum values read of a text; a text with more is a list."""
+"""The maximum values that are read of a text; a text with more values is a list."""
 
 
 @dataclass(frozen=True)
 class PlacedValue:
-    """A value with its context.
+    """A value with the words around it.
 
-    `strong` has the content stems around the value, `moves` the words of change among the context. `left` is True
-    for a value that something changed from.
+    `strong` has the content stems around the value, and `moves` the words of change among the words
+    around it. `left` is whether the value follows "from".
     """
 
     kind: str
@@ -284,15 +291,15 @@ class PlacedValue:
 
     @property
     def unit(self) -> str:
-        """The stem of a count's unit, "" for other kinds of value."""
+        """The stem of a count's unit; "" for other kinds of value."""
         return self.kind[6:] if self.kind.startswith("count:") else ""
 
 
 @dataclass(frozen=True)
 class Telling:
-    """The statements of a text, or of a passage of a long text.
+    """The statements of a text or passage, as input of the model of change.
 
-    `full_text` has the questions, wishes and quotations too.
+    `text` has the statements only. `full_text` has the questions, wishes and quotations too.
     """
 
     text: str
@@ -316,7 +323,7 @@ class Telling:
 
     @cached_property
     def around(self) -> list[PlacedValue]:
-        """The first values in the text, each with the words near it."""
+        """The first values in the statements, each with the words around it."""
         values = []
         ignored, moves = _light_words() | _context_words(), vocabulary("linking", "moves")
         for kind, value, start, stop in self.values.places[:_MOST_VALUES]:
@@ -334,7 +341,7 @@ class Telling:
 
     @cached_property
     def clause_signs(self) -> list[Mapping[str, int]]:
-        """The phrases of change in each clause that has any, by kind."""
+        """The number of phrases of change by kind, for each clause that has any."""
         counts = (signs_of_change(words_of(clause)) for clause in _CLAUSE.split(self.text))
         return [signs for signs in counts if signs]
 
@@ -356,7 +363,7 @@ class Telling:
 
     @cached_property
     def as_later(self) -> dict[str, float]:
-        """The features of the text in the role of the later text of a pair."""
+        """The features of the text if it is the later text of a pair."""
         signs, all_words = self.signs, words_of(self.full_text)
         all_signs = signs if all_words == self.words else signs_of_change(all_words)
         retracted = sum(min(signs.get(kind, 0), 2) for kind in _TAKEN_BACK)
@@ -377,17 +384,17 @@ class Telling:
 
     @cached_property
     def odds_as_later(self) -> float:
-        """The text's contribution to the log odds in the role of the later text."""
+        """The text's contribution to the log odds if it is the later text of a pair."""
         return _weighted_sum(self.as_later)
 
     @cached_property
     def odds_as_earlier(self) -> float:
-        """The text's contribution to the log odds in the role of the earlier text."""
+        """The text's contribution to the log odds if it is the earlier text of a pair."""
         return _weighted_sum(self.as_earlier)
 
     @cached_property
     def as_earlier(self) -> dict[str, float]:
-        """The features of the text in the role of the earlier text of a pair."""
+        """The features of the text if it is the earlier text of a pair."""
         states = vocabulary("changes", "states")
         return {
             "earlier denies": _has_denial(self.words),
@@ -397,21 +404,21 @@ class Telling:
 
 
 def _change_strength(signs: Mapping[str, int]) -> float:
-    """Return how strongly phrases of change indicate a change."""
+    """Return how strongly the phrases of a clause or text indicate a change."""
     return sum(min(signs.get(kind, 0), 2) for kind in _CHANGE) + 0.5 * min(
         signs.get("lasting", 0), 2
     )
 
 
 def _has_denial(words: list[str]) -> float:
-    """Return 1.0 if some words include a denial, else 0.0."""
+    """Return 1.0 if any of the words is a denial, else 0.0."""
     return float(not vocabulary("changes", "denials").isdisjoint(words))
 
 
-# Built once: the union of four tables is looked up for every word.
+# Built once, because the union of the tables is looked up for every word.
 @cache
 def _light_words() -> frozenset[str]:
-    """Return words that two unrelated texts may share."""
+    """Return common words that two unrelated texts may share."""
     return vocabulary("changes", "light", "common", "denials") | vocabulary("negation", "fillers")
 
 
@@ -441,9 +448,9 @@ def _pair_features(later: Telling, earlier: Telling) -> dict[str, float]:
 
 
 def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of different values of one kind in an earlier and a later text.
+    """Yield the pairs of values of one kind in which two texts differ.
 
-    Neither value is in the other text.
+    Each pair is an earlier and a later value. Neither value occurs in the other text.
     """
     ours, theirs = later.values.by_kind, earlier.values.by_kind
     if ours.keys() & theirs.keys():
@@ -458,7 +465,7 @@ def differing(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, P
 
 
 def moves_a_value(later: Telling, earlier: Telling) -> bool:
-    """Return True if the later text changes a value of a topic of both texts.
+    """Return whether the later text changes a value of a topic that both texts share.
 
     >>> moves_a_value(Telling("The sprint deadline moved to May 5", ""), Telling("The sprint deadline is May 1", ""))
     True
@@ -479,7 +486,7 @@ def moves_a_value(later: Telling, earlier: Telling) -> bool:
 
 
 def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValue, PlacedValue]]:
-    """Yield pairs of counts in which the later count follows its unit.
+    """Yield pairs of counts in which the later count comes after its unit.
 
     An example is "the number of cards went up to 10".
     """
@@ -491,18 +498,18 @@ def _named_counts(later: Telling, earlier: Telling) -> Iterator[tuple[PlacedValu
 
 
 def _is_countable(unit: str) -> bool:
-    """Return True if a unit is a thing and not a span of time."""
+    """Return whether a unit is a thing rather than a span of time."""
     return bool(unit) and unit not in _stem_table("no-units") and unit not in _stem_table("spans")
 
 
 def _target_values(later: Telling) -> set[str]:
-    """Return the values that something changed to from another value of the same kind."""
+    """Return the values of the kinds of which the text has a value after "from"."""
     kinds = {value.kind for value in later.around if value.left}
     return {value.value for value in later.around if value.kind in kinds}
 
 
 def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
-    """Return True if words of change connect two values of one thing."""
+    """Return whether words of change connect two values of one thing."""
     shared = earlier.strong & later.strong
     if later.kind in ("date", "time", "day"):
         new = "new" in later.moves and not _stem_table("dated").isdisjoint(shared)
@@ -525,14 +532,14 @@ def _is_moved_value(earlier: PlacedValue, later: PlacedValue) -> bool:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return the stems of a table of words."""
+    """Return the stems of a table of words by name."""
     return frozenset(stem(word) for word in vocabulary("linking", name))
 
 
-# Built once: looked up for every word around a value.
+# Built once, because it is looked up for every word around a value.
 @cache
 def _context_words() -> frozenset[str]:
-    """Return words around values that do not identify them."""
+    """Return words around values that do not identify the values."""
     return vocabulary("linking", "moves", "moves-when", "beside-values")
 
 
@@ -547,9 +554,9 @@ def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
-    """Return the log odds of a change; None if the texts have no common content word.
+    """Return the log odds of a change; None if the texts share no content word.
 
-    The odds are on the scale of the sample that the model was fitted to.
+    The odds are on the scale of the sample that the model was fitted on.
     """
     if later.strong.isdisjoint(earlier.strong):
         return None
@@ -559,14 +566,14 @@ def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
 
 
 def noticed(odds: float) -> bool:
-    """Return True if a change is probable enough to be flagged."""
+    """Return whether these log odds of a change are high enough to report the change."""
     return bool(odds >= _model()["flag"])
 
 
 def certain(odds: float) -> float:
-    """Return the measured precision of the model at these log odds or more.
+    """Return the measured precision of the model at these log odds or higher odds.
 
-    The share was measured on real messages, where changes are rare.
+    It was measured on real messages, in which changes are rare.
     """
     return max((share for low, share in _model()["real"] if odds >= low), default=0.0)
 
@@ -586,7 +593,7 @@ def _weighted_sum(values: Mapping[str, float]) -> float:
 # Read from the file once per process.
 @cache
 def _model() -> dict[str, Any]:
-    """Return the fitted weights and thresholds of the model."""
+    """Return the fitted weights and thresholds of the model, read once per process."""
     model: dict[str, Any] = json.loads(
         Path(__file__).with_name("certainty.json").read_text(encoding="utf-8")
     )

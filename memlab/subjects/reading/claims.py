@@ -1,11 +1,13 @@
 """Denials, changes and conflicts between two texts, by English words.
 
-A denial reaches the words after it, up to the end of its clause. A text denies another if the other contains one of the
-denied words undenied: "Use spaces, not tabs" denies "Use tabs" and does not deny "Use spaces". Words of change (now, no
-longer, instead) count only against a text with other content, because a repeated sentence changes nothing.
+A denial reaches the words after it, up to the end of its clause. A text denies another text if the
+other text affirms one of the denied words. "Use spaces, not tabs" denies "Use tabs" and does not
+deny "Use spaces". Words of change (now, no longer, instead) count only against a text with other
+content, because a repeated sentence changes nothing.
 
-Texts of more than ``LONGEST_STATEMENT`` words are not judged: they state several things, and words do not show which
-of them is denied. The tables (``english.toml``) miss denial without a word for it ("tabs are out") and double denial.
+Texts of more than ``LONGEST_STATEMENT`` words are not judged: they state several things, and words
+do not show which of them is denied. The tables in ``english.toml`` miss denials without a word of
+denial ("tabs are out"), and double denials.
 """
 
 from __future__ import annotations
@@ -42,22 +44,23 @@ __all__ = [
 
 _negation_phrases, _negation_words = partial(phrases, "negation"), partial(vocabulary, "negation")
 
-# A number, and a single capital letter ("plan B"); "I" and an initial "A" are words.
+# Patterns of a number, and of a single capital letter ("plan B"); "I" and an initial "A" are words.
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _CAPITAL = re.compile(r"(?<![\w'.])[B-HJ-Z](?![\w'])|(?<=\w )A(?![\w'])")
 LONGEST_STATEMENT = 40
-"""Maximum words of a statement.
+"""The maximum words of a statement.
 
-Of 909 long messages to an assistant, a quarter would deny or change an earlier one, and hardly any does.
+By this module's words, a quarter of 909 long messages to an assistant would deny or change an
+earlier message, and hardly any does.
 """
 
 _MOST_SHOWN = 60
-"""Maximum characters of each side of a difference in a message."""
+"""The maximum characters of each side of a difference in a message."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """The words, stems and denials of one text, each computed at first use.
+    """The words, stems and denials of one text, each computed on first use.
 
     >>> Statement("We use spaces, not tabs").denies(Statement("We use tabs"))
     True
@@ -74,22 +77,23 @@ class Statement:
 
     @cached_property
     def short(self) -> bool:
-        """Whether the text is short enough to be one statement."""
+        """Whether the text is short enough to be a single statement."""
         return len(self.words) <= LONGEST_STATEMENT
 
     @cached_property
     def content(self) -> frozenset[str]:
-        """Stems of the words, without function words and words of denial or change."""
+        """The stems of the words, without function words and words of denial or change."""
         left_out = _negation_words("fillers", "denials", "change-words")
         return frozenset(stem(word) for word in self.words if word not in left_out)
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        """Stems of the words that a negation covers.
+        """The stems of the words that a denial covers.
 
-        A denial reaches the words after it in its clause, or the words before it if none follow.
+        A denial reaches the words after it in its clause, or the words before it if no words
+        follow.
         """
-        # Most texts deny nothing: look for any denial before splitting the text into clauses.
+        # Most texts deny nothing, so the text is searched for a word of denial before it is split into clauses.
         reached_stems: set[str] = set()
         text = self.text.lower()
         plain = text.replace("\u2019", "'")
@@ -117,7 +121,7 @@ class Statement:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Words with a digit, single capitals, weekdays and months.
+        """Numbers, single capital letters, weekdays and months in the text.
 
         They distinguish two things that are described with the same words.
         """
@@ -129,13 +133,13 @@ class Statement:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The stems of the content in text order."""
+        """The stems of the content words, in the order of the text."""
         return tuple(stem for stem in map(stem, self.words) if stem in self.content)
 
     def same_order(self, other: Statement) -> bool:
-        """Return False if both texts have the same stems in another order.
+        """Return whether the texts have different stems, or equal stems in the same order.
 
-        "A owes B" differs from "B owes A".
+        "A owes B" and "B owes A" have equal stems in different orders.
         """
         return self.content != other.content or self.order == other.order
 
@@ -148,25 +152,25 @@ class Statement:
         return any(phrase in text for phrase in _negation_phrases("changes"))
 
     def denies(self, other: Statement) -> bool:
-        """Return True if this text negates a word that the other text affirms."""
+        """Return whether this text denies a word that the other text affirms."""
         return (
             self.short and other.short and not self.denied.isdisjoint(other.content - other.denied)
         )
 
     def overlap(self, other: Statement) -> float:
-        """Return the Jaccard index of the content of two texts; 0 if both are empty."""
+        """Return the Jaccard index of the content stems of two texts; 0 if both are empty."""
         either = len(self.content | other.content)
         return len(self.content & other.content) / either if either else 0.0
 
     def updates(self, old: Statement) -> bool:
-        """Return True if this text announces a change and differs from the older text."""
+        """Return whether this text reports a change and differs from the older text."""
         return self.short and old.short and self.changes and self.content != old.content
 
 
-# Kept because a conversation repeats a few thousand words.
+# Cached, because a conversation repeats a few thousand words.
 @lru_cache(maxsize=32768)
 def stem(word: str) -> str:
-    """Remove a common ending from a word, for comparison with other stems."""
+    """Return a word without its common ending, for comparison with other stems."""
     if word.endswith("'s"):
         word = word[:-2]
     for ending in lexicon()["text"]["endings"]:
@@ -176,9 +180,9 @@ def stem(word: str) -> str:
 
 
 def difference(old: str, new: str) -> str:
-    """Return the words in which two texts differ, as "tabs -> spaces".
+    """Return the words in which two texts differ, such as "tabs -> spaces".
 
-    Common words at the beginning and at the end are omitted.
+    Words that both texts have at the beginning or at the end are left out.
 
     >>> difference("Indent with tabs", "From now on indent with spaces")
     'tabs -> spaces'
@@ -200,9 +204,10 @@ def difference(old: str, new: str) -> str:
 
 
 def both(old: str, new: str) -> str:
-    """Combine two texts, or return the text that contains all words of the other.
+    """Combine two texts into one.
 
-    The result is the text with all words of the other, or both texts, the older first.
+    The result is the text that contains all words of the other. Otherwise it is both texts, the
+    older first.
 
     >>> both("Ada works at Acme.", "Ada works at Globex in sales")
     'Ada works at Acme; Ada works at Globex in sales'
@@ -214,7 +219,7 @@ def both(old: str, new: str) -> str:
 
 
 def _content_words(text: str) -> list[str]:
-    """Return the words of a text without punctuation and words of change."""
+    """Return the words of a text, without punctuation and words of change."""
     words = [bare for bare in (word.strip(".,;:!?\"'()[]") for word in text.split()) if bare]
     content: list[str] = []
     position = 0
@@ -232,34 +237,35 @@ def _content_words(text: str) -> list[str]:
 
 
 def _is_change_opening(words: list[str]) -> bool:
-    """Return True if some words are an opening such as "from now on"."""
+    """Return whether words are an opening that announces a change: "from now on"."""
     return padded([word.lower() for word in words]) in _negation_phrases("change-openings")
 
 
 def _truncate(text: str) -> str:
-    """Cut a text to the maximum length shown in a message."""
+    """Cut a text to the maximum length of one side of a difference."""
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3].rstrip()}..."
 
 
-# Conflicts of two short statements about one subject, by words and without a language model.
+# Conflicts of two short statements about one subject are found by words, without a language model.
 #
 # A claim has a subject, a time, the stems of its predicate, and whether it is denied. Two claims of one subject and one
 # time conflict in three cases:
 #
-# - one denies the predicate of the other and says nothing else ("speaks no French" / "speaks French fluently");
+# - one claim denies the predicate of the other and says nothing else ("speaks no French" / "speaks French fluently");
 # - they differ by opposites ("open" / "closed"), by alternatives ("tabs" / "spaces") or by numbers, and the verb takes
 #   one object at a time: "likes tea" allows "likes coffee", and "prefers tea" excludes "prefers coffee";
-# - the later says that the same thing changed ("lives in Boston" / "has moved to Seattle").
+# - the later claim says that the same thing changed ("lives in Boston" / "has moved to Seattle").
 #
-# The tables are in ``english.toml`` under ``conflicts``; other languages have none. Code and texts outside the limits
-# below are not judged, because their words do not show the subject. Time is linear in the length of both texts.
+# The tables are in ``english.toml`` under ``conflicts``; other languages have no tables. Code and texts outside the
+# limits below are not judged, because their words do not show the subject. The time is linear in the length of both
+# texts.
 
 
 FEWEST_OF_CLAIM, LONGEST_CLAIM = 3, 16
-"""Minimum and maximum words of a claim."""
+"""The minimum and maximum number of words of a claim."""
 
-# Words, numbers from one to twelve in letters, code, years, endings that stems lose, and sets of words that are read
-# apart: subjects that are people, words before an order, words that only mark a change, and verbs without content.
+# Words, numbers from one to twelve in letters, code, years, endings that stems lose, and sets of words with a rule of
+# their own: subjects that are people, words before an order, words that only mark a change, and verbs without content.
 _TOKEN = word_pattern("clitic")
 _NUMBER_WORDS = frozenset(
     word for word, number in NUMBER_WORDS.items() if 1 <= number <= 12 and word != "dozen"
@@ -275,14 +281,14 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
-    """Return a word table of the rules for claims."""
+    """Return a word table of the rules for claims, by name."""
     return vocabulary("conflicts", name)
 
 
-# Kept because a conversation repeats a few thousand words.
+# Cached, because a conversation repeats a few thousand words.
 @lru_cache(maxsize=8192)
 def _stem(word: str) -> str:
-    """Return a word's stem for comparison with the stems of other claims."""
+    """Return the stem of a word, for comparison with the stems of other claims."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -293,7 +299,7 @@ def _stem(word: str) -> str:
 # Built once for each table.
 @cache
 def _class_numbers(name: str) -> dict[str, frozenset[int]]:
-    """Return the word classes that contain each stem, by number."""
+    """Return for each stem the numbers of the word classes that contain it."""
     numbers_by_stem: dict[str, set[int]] = {}
     for number, words in enumerate(lexicon()["conflicts"][name]):
         for word in words:
@@ -304,21 +310,21 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return a word table of the rules for claims as stems."""
+    """Return a word table of the rules for claims, as stems."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
 # Built once for each table.
 @cache
 def _word_map(name: str) -> dict[str, str]:
-    """Return a word-to-word table of the rules for claims."""
+    """Return a table of the rules for claims that maps words to words."""
     return dict(lexicon()["conflicts"][name])
 
 
 # Built once for each table.
 @cache
 def _stem_sets(name: str) -> dict[str, frozenset[str]]:
-    """Return a table of the rules that maps a stem to a set of stems."""
+    """Return a table of the rules for claims that maps a stem to a set of stems."""
     return {
         _stem(key): frozenset(map(_stem, words))
         for key, words in lexicon()["conflicts"][name].items()
@@ -328,17 +334,18 @@ def _stem_sets(name: str) -> dict[str, frozenset[str]]:
 # Compiled once; the longest phrases come first so that they win.
 @cache
 def _rewrite_pattern() -> re.Pattern[str]:
-    """Return the pattern of phrases that are rewritten before reading."""
+    """Return the pattern of phrases that are rewritten before a claim is read."""
     phrases = sorted(_word_map("rewritten"), key=len, reverse=True)
     return re.compile(r"\b(" + "|".join(map(re.escape, phrases)) + r")\b")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One short statement.
+    """One short statement, as subject, verb and stems.
 
-    `subject` has the stems before the verb, and `stems` has the others, including the verb. An odd number of denials sets
-    `denies`. `times` has the words that date the statement, and `changing` the words of change.
+    ``subject`` has the stems before the verb, and ``stems`` has the others, including the verb.
+    ``denies`` is whether the number of denials is odd. ``times`` has the words that date the
+    statement, and ``changing`` the words of change.
     """
 
     subject: tuple[str, ...]
@@ -353,7 +360,7 @@ class Claim:
     order: tuple[str, ...]
     ranks: bool
     bare: bool
-    """Whether the subject is one word without an article, usually a name."""
+    """Whether the subject is a single word without an article, which is usually a name."""
 
     @cached_property
     def general(self) -> bool:
@@ -361,15 +368,16 @@ class Claim:
         return not self.subject or set(self.subject) <= _EVERYONE
 
 
-# Kept because each statement is compared with many others.
+# Cached, because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """Parse a text into a claim; return None if the text is too long or too short.
+    """Parse a text into a claim; None if the text is too long, too short or code.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)
     """
-    # Contractions and phrases are rewritten first, then the subject is cut off and denials in the rest are counted.
+    # Contractions and phrases are rewritten first. Then the subject is separated, and denials in the predicate are
+    # counted.
     if len(text) > 20 * LONGEST_CLAIM or _CODE.search(text):
         return None
     plain = text.replace("\u2019", "'").strip()
@@ -440,7 +448,7 @@ def claim(text: str) -> Claim | None:
 
 
 def _predicate(tokens: list[str]) -> tuple[int, int]:
-    """Return the subject's length in tokens and the start of the predicate.
+    """Return the number of tokens of the subject, and the index of the predicate.
 
     A denial before the verb belongs to the predicate.
     """
@@ -478,7 +486,7 @@ def _predicate(tokens: list[str]) -> tuple[int, int]:
 
 
 def of_another(new: Claim | None, old: Claim | None) -> bool:
-    """Return True if both statements have a subject and the subjects differ."""
+    """Return whether both claims have a subject and the subjects differ."""
     return (
         new is not None
         and old is not None
@@ -488,7 +496,7 @@ def of_another(new: Claim | None, old: Claim | None) -> bool:
 
 
 def conflicts(new: Claim | None, old: Claim | None) -> bool:
-    """Return True if two statements cannot both be true, in either order.
+    """Return whether two claims cannot both be true, in either order.
 
     >>> conflicts(claim("The user speaks no French"), claim("The user speaks French fluently"))
     True
@@ -503,7 +511,7 @@ def conflicts(new: Claim | None, old: Claim | None) -> bool:
 
 
 def updates(new: Claim | None, old: Claim | None) -> bool:
-    """Return True if the new statement says that the old one is no longer true.
+    """Return whether the new claim says that the old claim is no longer true.
 
     >>> updates(claim("The user has moved to Seattle"), claim("The user lives in Boston"))
     True
@@ -531,17 +539,17 @@ def updates(new: Claim | None, old: Claim | None) -> bool:
 
 
 def _possession_stems(old: Claim) -> frozenset[str]:
-    """Return the stem of "has" if the claim's verb is "have", else nothing."""
+    """Return the stem of "has" as a set if the claim's verb is "have", else nothing."""
     return frozenset({"ha"}) if old.verb == "hav" else frozenset()
 
 
 def _is_same_time(new: Claim, old: Claim) -> bool:
-    """Return True if both claims have the same time words and the same tense."""
+    """Return whether both claims have the same time words and the same tense."""
     return new.times == old.times and new.past == old.past
 
 
 def _contains_denied(denying: Claim, other: Claim) -> bool:
-    """Return True if one claim contains everything that the other denies."""
+    """Return whether ``other`` contains everything that ``denying`` denies."""
     holding = _stem_sets("holding")
     core = denying.stems - _LIGHT
     if not core:
@@ -553,8 +561,9 @@ def _contains_denied(denying: Claim, other: Claim) -> bool:
 
 
 def _assigns_two_values(new: Claim, old: Claim) -> bool:
-    """Return True if two claims assign one property different values."""
-    # From certain to uncertain signs: order, numbers, opposites, containment, alternatives, frames of one value.
+    """Return whether two claims assign one property different values."""
+    # Tests go from certain to uncertain signs: order, numbers, opposites, containment, alternatives, frames of one
+    # value.
     gone, come = old.stems - new.stems, new.stems - old.stems
     if new.ranks and old.ranks and not gone and not come:
         return new.order != old.order
@@ -594,12 +603,12 @@ def _assigns_two_values(new: Claim, old: Claim) -> bool:
 
 
 def _number_stems(claim: Claim) -> frozenset[str]:
-    """Return the stems of the numbers of a claim."""
+    """Return the stems of the numbers in a claim."""
     return frozenset(_stem(word) for word in claim.numbers)
 
 
 def _share_class(name: str, gone: frozenset[str], come: frozenset[str]) -> bool:
-    """Return True if a removed and an added word belong to one class."""
+    """Return whether a removed word and an added word belong to one word class."""
     classes = _class_numbers(name)
     old_classes = frozenset().union(*(classes.get(word, frozenset()) for word in gone))
     new_classes = frozenset().union(*(classes.get(word, frozenset()) for word in come))

@@ -1,9 +1,9 @@
-"""Clauses that a message asserts.
+"""Split a message into the clauses that it asserts.
 
-Code, quotations, questions, conditions and reported speech are excluded.
+Code, quotations, questions, conditions and reported speech are left out.
 
-Every function scans words in time proportional to the text. Offsets refer to the original message, so each clause can
-be highlighted in it.
+Every function takes time in proportion to the text. Offsets refer to the original message, so that
+each clause can be highlighted there.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["LONGEST", "Clause", "asserted", "contracted_words"]
 
 
 LONGEST = 20_000
-"""Maximum characters of a message that are read for facts; a longer one contains a document."""
+"""The maximum characters of a message that are read for facts; a longer message contains a document."""
 
-# Words, ends of clauses, and the breaks after which reported speech ends or a list continues.
+# Patterns of words and of breaks between clauses; breaks after which reported speech ends or a list continues.
 _SEPARATE = word_pattern("hyphenated")
 _WORD = word_pattern("spoken")
 _BREAK = re.compile(
@@ -32,25 +32,26 @@ _BREAK = re.compile(
 _AFTER_A_REPORT = frozenset(("but", ";", "though", "although", "whereas"))
 _JOINS = frozenset((",", "and", "or"))
 _MOST_LISTED = 3
-"""Maximum words of an item of a list within a sentence."""
+"""The maximum words of an item of a list within a sentence."""
 
-# An order names its text ("translate the following") within these characters and words after the verb.
+# An order such as "translate" names its text ("the following") within these characters and words.
 _NEAR = 200
 _SOON = 12
 
-# Punctuation and markup around a word.
+# Punctuation and markup that is removed around a word.
 _EDGES = ".!?\u2026\"'*_~"
 
 
 def _table(name: str) -> Any:
-    """Return a table of the subject "extraction"."""
+    """Return a table of the section "extraction" of the language tables, by name."""
     return table("extraction", name)
 
 
 class Clause(NamedTuple):
     """A clause of a message: its words, offsets, preceding break and sentence number.
 
-    `after` is the break in lower case: a comma, a conjunction, a bracket, or "" at the start of a sentence.
+    ``after`` is the break before the clause in lower case: a comma, a conjunction or a bracket. It
+    is "" at the start of a sentence.
     """
 
     words: list[Token]
@@ -61,9 +62,9 @@ class Clause(NamedTuple):
 
 
 def contracted_words(text: str, start: int, stop: int) -> list[Token]:
-    """Return the spoken words of a span, with contractions expanded.
+    """Return the words of a span of a text in lower case, with contractions expanded.
 
-    Both words of a contraction have its offsets.
+    Both words of a contraction have the offsets of the contraction.
 
     Parameters
     ----------
@@ -96,14 +97,14 @@ def contracted_words(text: str, start: int, stop: int) -> list[Token]:
 def asserted(text: str, wanted: Callable[[str], bool] | None = None) -> list[Clause]:
     """Return the clauses that a message asserts, in order.
 
-    Code, quotations, questions, conditions, wishes, jokes and reported speech are omitted.
+    Code, quotations, questions, conditions, wishes, jokes and reported speech are left out.
 
     Parameters
     ----------
     text
         A message; its first ``LONGEST`` characters are read.
     wanted
-        A predicate that selects sentences by their text; by default all are read.
+        A function that selects sentences by their text; by default all sentences are read.
 
     Returns
     -------
@@ -138,10 +139,10 @@ def _split_low_words(text: str) -> list[str]:
     ]
 
 
-# Compiled once from the table of orders; tried on every sentence.
+# Compiled once from the table of orders, because it is tried on every sentence.
 @cache
 def _text_order_pattern() -> re.Pattern[str]:
-    """Return the pattern of orders such as "Translate" at the start of a sentence."""
+    """Return the pattern of orders about a text at a sentence start: "Translate"."""
     orders = "|".join(sorted(_table("text-orders")))
     return re.compile(
         rf"\W*(?:(?:please|can|could|you|would|now)\W+){{0,6}}(?:{orders})\b", re.IGNORECASE
@@ -149,19 +150,19 @@ def _text_order_pattern() -> re.Pattern[str]:
 
 
 def _works_on_a_text(text: str, start: int, stop: int) -> bool:
-    """Return True if an order is followed by its text: "Translate into German: ..."."""
+    """Return whether an order is about a text, as in "Translate into German: ..."."""
     words = [word.low for word in contracted_words(text, start, min(stop, start + _NEAR))]
     return ":" in text[start:stop] or not _table("their-texts").isdisjoint(words[:_SOON])
 
 
 def _text_follows(sentence: str) -> bool:
-    """Return True if the text that an order names begins after the order."""
+    """Return whether the text that an order is about follows the order in the message."""
     low = padded(_split_low_words(sentence))
     return ":" in sentence or " following " in low or " below " in low
 
 
 def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Clause]:
-    # A report lasts until "but" or a semicolon; a question ends the reading of its sentence.
+    # Reported speech lasts until "but" or a semicolon. A question ends the reading of its sentence.
     """Return the asserted clauses of one sentence."""
     sentence = text[start:stop]
     asks = sentence.rstrip(" \n\"')").endswith("?")
@@ -190,7 +191,7 @@ def _sentence_clauses(text: str, start: int, stop: int, number: int) -> list[Cla
 
 
 def _is_retracted(sentence: str, *, asks: bool) -> bool:
-    """Return True if a sentence ends with a tag question ("..., right?") or a joke."""
+    """Return whether a sentence ends with a tag question ("..., right?") or a joke."""
     words = _split_low_words(sentence[-_NEAR:].rpartition(",")[2])
     ending = " ".join(words)
     if asks and "," in sentence and len(words) <= _LONGEST_TAG:
@@ -204,10 +205,10 @@ def _is_retracted(sentence: str, *, asks: bool) -> bool:
 
 
 _LONGEST_TAG = 3
-"""Maximum words of a tag question: "isn't it just"."""
+"""The maximum words of a tag question, as in "isn't it just"."""
 
 
-# Built once: contractions are expanded in each phrase.
+# Built once, because contractions are expanded in each phrase.
 @cache
 def _opening_phrases() -> tuple[str, ...]:
     """Return the phrases that open a sentence, with contractions expanded."""
@@ -220,7 +221,7 @@ def _opening_phrases() -> tuple[str, ...]:
 
 
 def _begins_a_question(piece: str) -> bool:
-    """Return True if a padded clause begins as a question."""
+    """Return whether a padded clause begins like a question."""
     words = piece.split(None, 2)
     inverted = (
         len(words) > 1 and words[0] in _table("inverted-verbs") and words[1] in _table("subjects")
@@ -229,7 +230,7 @@ def _begins_a_question(piece: str) -> bool:
 
 
 def _find_unreal(sentence: str) -> int:
-    """Return the offset of a sentence's hypothetical part, or its length."""
+    """Return the offset at which a hypothesis begins in a sentence, or the length."""
     lowered = sentence.lower().replace("\u2019", "'")
     if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)
@@ -239,14 +240,14 @@ def _find_unreal(sentence: str) -> int:
     return len(sentence) if match is None else min(match.start(), len(sentence))
 
 
-# Built once: most sentences are rejected by this set, before the pattern runs.
+# Built once. This set rejects most sentences before the pattern runs.
 @cache
 def _unreal_first_words() -> frozenset[str]:
     """Return the first words of the phrases that open a hypothesis."""
     return frozenset(_SEPARATE.findall(phrase)[0] for phrase in _table("unreal"))
 
 
-# Compiled once from the table.
+# Compiled once from the table of phrases.
 @cache
 def _unreal_pattern() -> re.Pattern[str]:
     """Return the pattern of the phrases that open a hypothesis."""
@@ -255,9 +256,9 @@ def _unreal_pattern() -> re.Pattern[str]:
 
 
 def _is_report(piece: str) -> bool:
-    """Return True if a clause reports words or thoughts of another person.
+    """Return whether a clause reports words or thoughts of another person.
 
-    "I said" reports words of the speaker.
+    "I said" reports words of the speaker, so it does not count.
     """
     words = piece.split()
     reports, adverbs = _table("reports"), _table("adverbs")
@@ -276,11 +277,12 @@ def _is_report(piece: str) -> bool:
 def _split_clauses(
     text: str, start: int, stop: int, words: list[Token], number: int
 ) -> list[Clause]:
-    """Split a text into clauses, each with its words and the break before it.
+    """Split a sentence into clauses, each with its words and the break before it.
 
-    A list stays one clause: "Dutch, Greek and a little Welsh" is not split unless a verb of its own follows.
+    A list stays in one clause: "Dutch, Greek and a little Welsh" is split only if a verb follows a
+    break.
     """
-    # Cut at every break first, then join the pieces that are items of a list.
+    # The sentence is cut at every break first. Then pieces that are items of a list are joined.
     pieces: list[Clause] = []
     first, kind, next_word = start, "", 0
     for match in _BREAK.finditer(text, start, stop):
@@ -289,7 +291,7 @@ def _split_clauses(
             next_word += 1
         pieces.append(Clause(words[before:next_word], first, match.start(), kind, number))
         while next_word < len(words) and words[next_word].start < match.end():
-            next_word += 1  # Skip the conjunction.
+            next_word += 1  # The conjunction belongs to no clause.
         first, kind = match.end(), match[0].strip().lower()
     pieces.append(Clause(words[next_word:], first, stop, kind, number))
     if len(pieces) == 1:
@@ -316,7 +318,7 @@ def _split_clauses(
 
 
 def _stands_alone(words: list[Token]) -> bool:
-    """Return True if a clause has its own subject or verb, or has no words."""
+    """Return whether a clause has its own subject or verb, or has no words."""
     adverbs, openers = _table("adverbs"), _table("openers")
     rest = [word.low for word in words[:6] if word.low not in adverbs and word.low not in openers]
     if rest and rest[0] in _table("clause-starts"):
@@ -329,10 +331,10 @@ def _stands_alone(words: list[Token]) -> bool:
     )
 
 
-# Built once from the table of verbs; looked up for every clause.
+# Built once from the table of verbs, because it is looked up for every clause.
 @cache
 def _first_verb_words() -> frozenset[str]:
-    """Return the first words of first-person and third-person verbs."""
+    """Return the first words of all first-person and third-person verbs."""
     verbs = _table("verbs")
     return frozenset(
         form.split()[0] for own, (other, *_) in verbs.items() for form in (own, other)

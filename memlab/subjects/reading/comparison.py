@@ -1,11 +1,11 @@
-"""Comparison of a text with an earlier one that it may end or contradict.
+"""Compare a text with an earlier text that it may end or contradict.
 
 The verdict names the rule and its certainty.
 
-Texts are compared statement by statement. Statements of different holders never conflict; the holder of the first
-person is the speaker. A pair conflicts by a slot (one property, two values), by values (one count, date or amount, two
-numbers), or as two claims (``conflicts``). ``CERTAINTY`` has the measured share of correct decisions of each rule
-(``experiments/fit_certainty.py``).
+Texts are compared statement by statement. Statements about different holders never conflict; the
+holder of the first person is the speaker. A pair conflicts by a slot (one property, two values), by
+values (two numbers for one count, date or amount), or as two claims (``conflicts``). ``CERTAINTY``
+has the measured share of correct decisions of each rule (``experiments/fit_certainty.py``).
 """
 
 from __future__ import annotations
@@ -49,23 +49,26 @@ __all__ = [
 ]
 
 
-# Statements of a text: its sentences without greetings, questions, wishes, quotations and orders.
+# The statements of a text are its sentences without greetings, questions, wishes, quotations and orders.
 #
 # Linking compares statements. Greetings, questions, wishes, quotations, suppositions and orders to the listener state
-# nothing, so they neither end a statement nor are ended. An order that is a standing rule ("Never log tokens", "Use
-# spaces") counts as a statement. Each part is read once.
+# nothing, so they neither end a statement nor can be ended. An order that is a standing rule ("Never log tokens", "Use
+# spaces") counts as a statement. Each text is read once.
 
 
 MOST_PARTS = 32
-"""Maximum statements of a text that are compared: 1,024 pairs of sets take about 0.2 ms."""
+"""The maximum statements of a text that are compared.
+
+Comparing 32 statements with 32 others takes about 0.2 ms.
+"""
 
 MOST_CHARACTERS = 6_000
-"""Maximum characters that are read of a text, a page and a half; a longer one is a document."""
+"""The maximum characters that are read of a text, a page and a half; a longer text is a document."""
 
 MOST_WORDS = 90
-"""Maximum words of a text that the model of change scores; a longer one is a document."""
+"""The maximum words of a text that the model of change scores; a longer text is a document."""
 
-# Openings of a statement within a question, ends of statements in a long sentence, and labels of messages.
+# Patterns of openings of a statement in a question, ends of statements in a long sentence, and labels of messages.
 _PRESUPPOSED = re.compile(
     r"\b(?:the fact that|remind me that|noticed(?: that)?|now that|remember that)\s+", re.IGNORECASE
 )
@@ -80,7 +83,8 @@ _LABEL = re.compile(r"^\s*(?:Information Update|Update|Note|News):\s+", re.IGNOR
 class Part:
     """One statement of a text.
 
-    `whole` is True if the text has no other statement, `hedged` if the statement is uncertain.
+    ``whole`` is whether the text consists of this statement, ``hedged`` whether the statement is
+    uncertain.
     """
 
     text: str
@@ -95,18 +99,18 @@ class Part:
 
     @cached_property
     def claim(self) -> Claim | None:
-        """The claim that the statement makes, None if the statement is too long."""
+        """The claim that the statement makes; None if it is too long or too short."""
         return claim(self.text)
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
-        """The properties to which the statement assigns values."""
+        """The property slots to which the statement assigns values."""
         return read_slots(self.text)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The statements of a text; `states` is False if there are none."""
+    """The statements of a text, in order."""
 
     text: str
     parts: tuple[Part, ...]
@@ -118,7 +122,7 @@ class Reading:
 
     @cached_property
     def telling(self) -> Telling | None:
-        """The statements as input of the change model, None for a long document."""
+        """The statements as input of the model of change; None for a long document."""
         text = " . ".join(part.text for part in self.parts)
         return Telling(text, self.text) if text and text.count(" ") < MOST_WORDS else None
 
@@ -128,10 +132,10 @@ class Reading:
         return len(self.parts) == 1 and self.parts[0].whole
 
 
-# Kept because each text is compared with many others.
+# Cached, because each text is compared with many others.
 @lru_cache(maxsize=4096)
 def read_text(text: str) -> Reading:
-    """Parse a text into its statements.
+    """Split a text into its statements.
 
     >>> [part.text for part in read_text("Hi Ada! I moved to Oslo, have you been there?").parts]
     ['I moved to Oslo']
@@ -162,7 +166,7 @@ def read_text(text: str) -> Reading:
 
 
 def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
-    """Return the spans of a sentence that state something."""
+    """Return the spans of a sentence that are statements or standing rules."""
     if sentence.act == "order":
         return (
             [(sentence.start, sentence.stop)]
@@ -184,9 +188,9 @@ def _statement_spans(text: str, sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _is_standing_rule(sentence: str) -> bool:
-    """Return True if an order is a lasting rule rather than a single request.
+    """Return whether an order is a lasting rule rather than a single request.
 
-    Orders with me, you, let's or please are requests.
+    Orders with "me", "you", "let's" or "please" are requests.
     """
     words = words_of(sentence)
     asks = vocabulary("linking", "asks-the-listener")
@@ -220,25 +224,26 @@ CERTAINTY: dict[str, float] = {
     "words": 0.2,
     **rules(),
 }
-"""Share of correct decisions of each rule, measured on labelled pairs.
+"""The share of correct decisions of each rule, measured on labelled pairs.
 
-Values of rules with fewer than five decisions are estimates. Below the setting destroy-certainty, both memories stay.
+Rules with fewer than five decisions have an estimate. If the certainty is below the setting
+destroy-certainty, both memories stay.
 """
 
 _SHARED = 0.5
-"""Minimum Jaccard index of two statements about the same thing."""
+"""The minimum Jaccard index of the words of two statements about the same thing."""
 
 _HEDGED = 0.9
-"""Factor of the certainty if one of the two statements is hedged."""
+"""The factor of the certainty if one of the two statements is hedged."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of comparing a later text with an earlier one.
+    """The result of comparing a later text with an earlier text.
 
-    - `updates`: the later text says that the earlier is no longer true.
-    - `conflicts`: both texts cannot be true.
-    - `denies`: one text denies the other in a statement about the same thing.
+    - `updates`: the later text says that the earlier text is no longer true.
+    - `conflicts`: the texts cannot both be true.
+    - `denies`: one text denies a word of the other in a statement about the same thing.
     - `changes`: the later text reports a change in a statement about the same thing.
     """
 
@@ -250,15 +255,16 @@ class Verdict:
     rule: str = ""
 
 
-# Returned for texts that are not comparable; callers test for it by identity.
+# The verdict on texts that are not comparable. Callers test for it by identity.
 NOTHING = Verdict()
 
 
 def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
-    """Compare a text with an earlier one.
+    """Compare a text with an earlier text.
 
-    `same_speaker`: one person said both. `user_speaks`: a missing speaker is the user, so "I" is the user. Across
-    speakers, only statements about a named third person are compared, with a certainty of at most 0.5.
+    `same_speaker` is whether one person said both. `user_speaks` is whether a missing speaker is
+    the user, so that "I" is the user. If the speakers differ, only statements about a named third
+    person are compared, with a certainty of at most 0.5.
     """
     if not new.parts or not old.parts or new.text == old.text:
         return NOTHING
@@ -269,7 +275,7 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """Return the verdict of the rules, or of the model if the model is more certain."""
+    """Return the rules' verdict, or the model's if the model is more certain."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -281,8 +287,8 @@ def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
 
 
 def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool) -> Verdict:
-    """Return the verdict of the rules without the model of change."""
-    # Every pair of statements is compared; the most certain rule names the verdict.
+    """Return the verdict of the rules, without the model of change."""
+    # Every pair of statements is compared. The most certain rule is named in the verdict.
     best = NOTHING
     short = new.single and old.single
     documents = new.telling is None or old.telling is None
@@ -313,7 +319,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
 
 
 def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
-    """Return True if two texts of one speaker have the same words and negations."""
+    """Return whether one speaker's texts have the same words, or the same stems."""
     if not same_speaker:
         return False
     if new.text == old.text:
@@ -324,9 +330,9 @@ def repeats(new: Reading, old: Reading, *, same_speaker: bool) -> bool:
 
 
 def _normalized_stems(text: str) -> tuple[str, ...]:
-    """Return the stems of a text without articles.
+    """Return the stems of a text in order, without articles and "is".
 
-    "The port is 80" repeats "port is 80".
+    So "The port is 80" repeats "port is 80".
     """
     return tuple(
         stem(word)
@@ -336,7 +342,7 @@ def _normalized_stems(text: str) -> tuple[str, ...]:
 
 
 def _names_third_person(part: Part) -> bool:
-    """Return True if a part is about a named third person or thing."""
+    """Return whether a statement is about a named third person or thing."""
     return (
         part.person == "third"
         and any(word[0].isupper() for word in part.text.split()[:1])
@@ -346,7 +352,7 @@ def _names_third_person(part: Part) -> bool:
 
 
 def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
-    """Return the union of two verdicts, with the more certain rule."""
+    """Return the union of two verdicts, with the rule that is more certain."""
     top = first if first.certainty >= second.certainty else second
     return Verdict(
         first.updates or second.updates,
@@ -361,7 +367,7 @@ def _merge_verdicts(first: Verdict, second: Verdict) -> Verdict:
 def _compare_parts(
     new: Part, old: Part, short: bool, user_speaks: bool, documents: bool
 ) -> Verdict:
-    """Return the verdict of the rules on two statements."""
+    """Return the verdict of the rules on a later and an earlier statement."""
     new_statement, old_statement = new.statement, old.statement
     shared = bool(new_statement.content & old_statement.content)
     if not short and not shared and not (new.slots and old.slots):
@@ -392,8 +398,9 @@ def _find_rule(
 ) -> tuple[str | None, bool]:
     """Return the first rule by which two statements exclude each other, or None.
 
-    The second value is True if the later statement says that the earlier ended. `documents` is True if one text is
-    long. Values are not compared then, because a long text counts different things in similar words.
+    The second value is whether the later statement says that the earlier statement is no longer
+    true. `documents` is whether one of the texts is long. Values are not compared then, because a
+    long text counts different things in similar words.
     """
     if _hold_at_different_times(new, old) or _hold_in_different_places(new.text, old.text):
         return None, False
@@ -409,9 +416,9 @@ def _find_rule(
 
 
 def _hold_at_different_times(new: Part, old: Part) -> bool:
-    """Return True if two statements are true at different times, without a change.
+    """Return whether two statements are about different times, without a change.
 
-    Examples are "in 2020" and "as a child".
+    Examples of times are "in 2020" and "as a child".
     """
     ours, theirs = new.claim, old.claim
     if ours is None or theirs is None:
@@ -423,14 +430,14 @@ def _hold_at_different_times(new: Part, old: Part) -> bool:
     )
 
 
-# A scope after a preposition.
+# A pattern of a scope after a preposition, such as "in Python files".
 _WHERE = re.compile(
     r"\b(?:in|for|on) (?:the |our |my |all |a )?(?P<where>[A-Za-z][\w.-]*(?: files?| code| projects?)?)"
 )
 
 
 def _hold_in_different_places(new: str, old: str) -> bool:
-    """Return True if the statements have different scopes.
+    """Return whether two statements hold in different scopes.
 
     Tabs in Makefiles do not conflict with spaces in Python.
     """
@@ -441,7 +448,7 @@ def _hold_in_different_places(new: str, old: str) -> bool:
     if not ours or not theirs or ours & theirs:
         return False
     new_stems, old_stems = (frozenset(map(stem, words_of(text))) for text in (new, old))
-    # Scopes separate statements only if something else differs too: "in Boston" and "in Seattle" are two values.
+    # Scopes separate statements only if other words differ too: "in Boston" and "in Seattle" are two values.
     return (
         bool((new_stems - old_stems) - ours - _LITTLE)
         and bool((old_stems - new_stems) - theirs - _LITTLE)
@@ -450,7 +457,7 @@ def _hold_in_different_places(new: str, old: str) -> bool:
     )
 
 
-# Words without content for the comparison of scopes, and words of change.
+# Words without content for the comparison of scopes, and a pattern of words of change.
 _LITTLE = frozenset(
     map(
         stem,
@@ -483,7 +490,7 @@ _CHANGED = re.compile(
 
 
 def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
-    """Replace "I" in a claim by the user if only the user speaks."""
+    """Replace "I" as the subject of a claim by the user, if the speaker is the user."""
     if claim is None or not user_speaks or not claim.subject:
         return claim
     if claim.subject[:1] == ("i",):
@@ -494,13 +501,13 @@ def _normalize_user(claim: Claim | None, user_speaks: bool) -> Claim | None:
 
 
 def _with_subject(claim: Claim, subject: tuple[str, ...]) -> Claim:
-    """Return a claim with another subject."""
+    """Return a copy of a claim with another subject."""
     values = {name: getattr(claim, name) for name in Claim.__dataclass_fields__}
     return Claim(**values | {"subject": subject})
 
 
 def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
-    """Return True if two claims have one subject and half of their words in common."""
+    """Return whether two claims share their subject and at least half of their words."""
     return bool(new.subject) and new.subject == old.subject and overlap >= _SHARED
 
 
@@ -510,7 +517,10 @@ def _is_same_topic(new: Claim, old: Claim, overlap: float) -> bool:
 def _find_slot_rule(
     new: Part, old: Part, short: bool, user_speaks: bool
 ) -> tuple[str, bool] | None:
-    """Return the slot rule by which two statements conflict, or None."""
+    """Return the slot rule by which two statements conflict, or None.
+
+    The second value is whether the later statement reports a change.
+    """
     if not new.slots or not old.slots:
         return None
     for later in new.slots:
@@ -524,7 +534,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return True if two statements give one owner's property different values."""
+    """Return whether two slots give one property of one owner different values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",
@@ -541,7 +551,8 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
         return _excludes_diet(new.value, old.value)
     if new.value.startswith("not ") or old.value.startswith("not "):
         return new.value.removeprefix("not ") == old.value.removeprefix("not ")
-    # "Rome" and "Rome, Italy", "senior engineer" and "engineer": one value is more specific.
+    # In "Rome" and "Rome, Italy", or "engineer" and "senior engineer", one value is more specific. Those do not
+    # conflict.
     return not (
         set(new.value.split()) <= set(old.value.split())
         or set(old.value.split()) <= set(new.value.split())
@@ -549,24 +560,24 @@ def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
 
 
 def _get_owner(holder: str, user_speaks: bool) -> str:
-    """Return the owner of a property; the first person stands for the user."""
+    """Return the owner of a property; the first person may stand for the user."""
     return "user" if user_speaks and holder == SPEAKER else holder
 
 
 def _contains_name(name: str, value: str) -> bool:
-    """Return True if a value equals a name or contains it as a word."""
+    """Return whether a value equals a name or is one of its words."""
     return bool(value) and (value in name.split() or name == value)
 
 
 # Built once from the table of diets.
 @cache
 def _diets() -> frozenset[frozenset[str]]:
-    """Return the pairs of mutually exclusive diets."""
+    """Return the pairs of diets that exclude each other."""
     return frozenset(frozenset(pair) for pair in lexicon()["linking"]["diets-exclude"])
 
 
 def _excludes_diet(new: str, old: str) -> bool:
-    """Return True if two diet statements exclude each other or deny one another."""
+    """Return whether two diets exclude each other, or one denies the other."""
     mine, theirs = new.removeprefix("not "), old.removeprefix("not ")
     if (new != mine) != (old != theirs):
         return mine == theirs
@@ -577,8 +588,11 @@ def _excludes_diet(new: str, old: str) -> bool:
 
 
 def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | None:
-    # Values of one kind conflict only in similar contexts; words of change lower the similarity that is required.
-    """Return the value rule by which two statements conflict, or None."""
+    # Values of one kind conflict only in similar contexts. A word of change lowers the similarity that is required.
+    """Return the value rule by which two statements conflict, or None.
+
+    The second value is whether the later statement reports a change.
+    """
     mine, theirs = read_values(new.text), read_values(old.text)
     if not mine.by_kind or not theirs.by_kind:
         return None
@@ -609,9 +623,10 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the other text's values that can be compared with a kind of value.
+    """Return the other text's sets of values that are comparable with a kind of value.
 
-    A count without a unit is compared with counts of units that the new text names.
+    A count without a unit is compared with counts of units that the new text names, and with counts
+    without a unit.
     """
     comparable = [others[kind]] if kind in others and kind != "count:" else []
     if kind == "count:":
@@ -625,7 +640,7 @@ def _comparable(
 
 
 def _context_stems(part: Part) -> frozenset[str]:
-    """Return the stems of a statement without its values and words of change."""
+    """Return the stems of a statement, without its values and words of change."""
     left_out = table("linking", "moves") | {"user", "information", "update"}
     return frozenset(
         word
@@ -634,10 +649,10 @@ def _context_stems(part: Part) -> frozenset[str]:
     )
 
 
-# Built once: looked up for every stem of a statement.
+# Built once, because it is looked up for every stem of a statement.
 @cache
 def _months() -> frozenset[str]:
-    """Return the names and stems of months and days."""
+    """Return the names and stems of months and days, and "am" and "pm"."""
     return (
         frozenset(stem(word) for word in vocabulary("negation", "calendar"))
         | vocabulary("negation", "calendar")

@@ -13,41 +13,41 @@ from memlab.subjects.reading.sentences import is_plain_word, sentence_spans, wit
 __all__ = ["proper_names"]
 
 
-# Maximum characters read of a text and maximum words of a name; endings of words that are capitalised only at the
-# start of a sentence; and punctuation around names.
+# The maximum characters that are read of a text, the maximum words of a name, endings of words that are capitalised
+# only at the start of a sentence, and punctuation around names.
 _LONGEST = 20_000
 _MOST_WORDS = 4
 _ENDINGS = ("ing", "tic", "ical", "ous", "tion", "ment", "ness", "ity", "ism", "ly")
 _TRIMMED = " \t\n.,;:!?\u2026\"'*_~-()[]"
 
 
-# A whole word in lower case.
+# A pattern of a whole word in lower case.
 _LOWER = re.compile(r"(?<![^\W_])[a-z]+(?![^\W_])")
 _NO_NAME = re.compile(
     r"[|=<>{}\\]|-[a-z]|/[a-z]|:$|^[A-Z]\d?$|^[A-Z]{2,5} ?\d{2,4}[A-Z]?$|^[A-Z]+[a-z]$|^I'|'(?:ed|ing|d)$|[.]{3}"
     r"|^[A-Z]{1,2}\d{1,4}(?:[-:][A-Z]{1,2}\d{1,4})?$"
 )
-"""Runs that are no names.
+"""A pattern of runs of capitalised words that are no names.
 
-Code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters, courses, typing errors and
-cells of a spreadsheet.
+They are code, adjectives such as "UK-based", pairs such as "TV/film", headings, single letters,
+courses, typing errors and cells of a spreadsheet.
 """
 
 _CODE = re.compile(
     r".*(?:[;{}][ \t]*|=>.*|,[ \t]*\\)|[ \t]*(?://|/\*|import |using |package |@|</?\w).*"
 )
-"""A line of a program that is not marked as code."""
+"""A pattern of a line of a program that is not marked as code."""
 
 _TITLED = 0.6
-"""Minimum share of capitalised words, among the longer words of a line, of a title."""
+"""The minimum share of capitalised words, among a line's longer words, that makes it a title."""
 
 _INITIALS = re.compile(r"(?:[a-z]\.)+")
-"""Initials before a name: "J.K." in "J.K. Rowling"."""
+"""A pattern of initials before a name, such as "J.K." in "J.K. Rowling"."""
 
 _CUT_INITIALS = re.compile(r"(?:[A-Z]\.)+[A-Z]")
-"""Initials without the last dot: "D.C"."""
+"""A pattern of initials without the last dot, such as "D.C"."""
 
-# Markup of lists, labels, headings and bold text; the first words of an item; and ends of sentences.
+# Patterns of markup: lists, labels, headings, bold text, the first words of an item, and ends of sentences.
 _ITEM = re.compile(r"[ \t]*(?:[-*+\u2022\u2013]|\(?\d{1,3}[.)]|[A-Za-z][.)])[ \t]+")
 _LABEL = re.compile(
     r"[ \t]*(?:\*\*|__)[^\n]{1,80}?(?:\*\*|__)[ \t]*:?|[ \t]*(?:[^\s:.!?]+[ \t]+){0,5}[^\s:.!?]+:(?=\s|$)"
@@ -60,7 +60,7 @@ _LEADING = re.compile(r"[ \t]*[^\W\d_][\w'\u2019-]*(?:[ \t]+[A-Z][\w'\u2019-]*)*
 _AFTER_STOP = re.compile(
     r"(?:[.!?:]|\u2026)[\"'\u2019\u201d)\]*_]*[ \t\n]+[\"'\u2018\u201c(\[*_]*$"
 )
-# Maximum words of a list item without a full stop, and verbs whose subject is a person.
+# The maximum words of a list item without a full stop that is no sentence, and verbs whose subject is a person.
 _SHORT_ITEM = 8
 _OF_PERSONS = frozenset(
     ["was", "said", "told", "went", "came", "moved", "wants", "loves", "thinks", "will"]
@@ -68,17 +68,18 @@ _OF_PERSONS = frozenset(
 
 
 def _blank_non_prose(text: str) -> str:
-    """Replace everything except prose by spaces.
+    """Return a text of equal length in which everything except prose is blank.
 
-    Headings, rows of tables, labels, bold text, list items without a sentence and the first words of a list item are
-    blanked. Their capitals do not mark names: "Contract Details", "Rest Days: ...".
+    Headings, rows of tables, labels, bold text, list items without a sentence and the first words
+    of a list item are replaced by spaces. Their capitals do not mark names: "Contract Details",
+    "Rest Days: ...".
     """
     lines = [_blank_non_prose_line(line) for line in text.split("\n")]
     return _MARKED.sub(_blank_match, "\n".join(lines))
 
 
 def _blank_non_prose_line(line: str) -> str:
-    """Replace the parts of a line that are not prose by spaces."""
+    """Return a line of equal length in which everything except prose is blank."""
     if _HEADING.fullmatch(line) or _CODE.fullmatch(line) or _is_title(line):
         return " " * len(line)
     item = _ITEM.match(line)
@@ -96,9 +97,9 @@ def _blank_non_prose_line(line: str) -> str:
 
 
 def _is_title(line: str) -> bool:
-    """Return True if a line is a title: most of its long words are capitalised.
+    """Return whether a line is a title: most of its long words are capitalised.
 
-    The first word is ignored, and at least `_TITLE_WORDS` long words are required.
+    The first word is ignored, and at least ``_TITLE_WORDS`` other long words are required.
     """
     words = line.split()
     if not line.strip()[:1].isupper() or line.rstrip().endswith((".", "!", ",", ";")):
@@ -106,20 +107,20 @@ def _is_title(line: str) -> bool:
     if not vocabulary("acts", "first-person", "third-person").isdisjoint(
         word.lower() for word in words
     ):
-        return False  # A statement in the first person: "I just met John Mayer at BYU".
+        return False  # A statement about a person: "I just met John Mayer at BYU".
     long = [word for word in words[1:] if len(word) > _SHORT_WORD and word[0].isalpha()]
     return len(long) >= _TITLE_WORDS and sum(word[0].isupper() for word in long) >= _TITLED * len(
         long
     )
 
 
-# Maximum letters of a word that titles leave in lower case ("of", "the"), and minimum long words of a title.
+# The maximum letters of words that titles leave in lower case ("of", "the"), and the minimum long words of a title.
 _SHORT_WORD = 3
 _TITLE_WORDS = 4
 
 
 def _begins_with_verb(text: str) -> bool:
-    """Return True if a text begins with a verb whose subject is a person."""
+    """Return whether a text begins with a verb whose subject is a person."""
     words = words_of(text[:40])
     return bool(words) and words[0] in _OF_PERSONS
 
@@ -132,8 +133,9 @@ def _blank_match(match: re.Match[str]) -> str:
 def proper_names(text: str) -> list[str]:
     """Return the distinct names that a text mentions, in order.
 
-    The first word of a sentence counts only if it is capitalised elsewhere in the text too, or if another capitalised
-    word or a verb in the third person follows. Days, months, pronouns and openers of sentences are no names.
+    The first word of a sentence counts only if it is also capitalised elsewhere in the text, or if
+    a capitalised word or a verb in the third person follows. Days, months, pronouns and openers of
+    sentences are no names.
 
     Parameters
     ----------
@@ -164,9 +166,10 @@ def proper_names(text: str) -> list[str]:
 
 
 def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the runs of capitalised words in a sentence.
+    """Yield the names among the runs of capitalised words in a sentence.
 
-    Each run is the name, whether it begins the sentence, and whether it is a name even there.
+    Each name comes with two flags: whether it begins the sentence, and whether it is certainly a
+    name even at the beginning.
     """
     words = contracted_words(text, start, stop)
     no_names = vocabulary("extraction", "no-names") | vocabulary(
@@ -190,7 +193,7 @@ def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, b
         while first < last - 1 and (
             _precedes_name(words[first]) or (first == 0 and _has_sentence_capital(words[first]))
         ):
-            first += 1  # Not part of the name: "Remember Jon", "Learning German", "Dear Anna".
+            first += 1  # These words are not part of the name: "Remember Jon", "Learning German", "Dear Anna".
         while first < last - 1 and not _is_capital(text, words[first]):
             first += 1
         if (
@@ -236,9 +239,9 @@ def _capitalised_runs(text: str, start: int, stop: int) -> Iterator[tuple[str, b
 
 
 def _end_of_run(text: str, words: list[Token], position: int, no_names: frozenset[str]) -> int:
-    """Return the position after a run of capitalised words.
+    """Return the index after a run of capitalised words.
 
-    Small words that join two parts of a title belong to the run.
+    Small words that join two pieces of a title belong to the run.
     """
     last = position + 1
     limit = position + _MOST_WORDS
@@ -261,9 +264,9 @@ def _end_of_run(text: str, words: list[Token], position: int, no_names: frozense
 
 
 def _joining_length(text: str, words: list[Token], position: int) -> int:
-    """Return the number of small words that join two capitalised words, or 0.
+    """Return the number of small words that join two capitalised words; 0 if none do.
 
-    "of", "of the", or "to the" before an ordinary word.
+    Examples are "of", "of the", and "to the" before an ordinary word.
     """
     lows = [word.low for word in words[position : position + 2]]
     size = (
@@ -303,14 +306,14 @@ def _joining_length(text: str, words: list[Token], position: int) -> int:
     return size if both else 0
 
 
-# Punctuation that ends a title, maximum words of a title, and times that are capitalised after a name.
+# A pattern of punctuation that ends a title, the maximum words of a title, and times that follow names.
 _MARKS = re.compile(r"[^\w\s'\u2019]|\n")
 _LONGEST_TITLE = 8
 _SEASONS = frozenset(("spring", "summer", "fall", "autumn", "winter", "morning", "evening"))
 
 
 def _precedes_name(word: Token) -> bool:
-    """Return True if a capitalized word only precedes a name: "Dear", "Googled"."""
+    """Return whether a capitalised word only precedes a name, such as "Dear"."""
     if word.low in vocabulary("extraction", "past-tenses"):
         return True
     regular = (
@@ -322,18 +325,18 @@ def _precedes_name(word: Token) -> bool:
 
 
 _FEWEST_OF_A_PAST = 5
-"""Maximum letters of a word in "-ed" that is not read as a past tense: "Fred", "Jared"."""
+"""The maximum letters of a word in "-ed" that is not read as a past tense, such as "Jared"."""
 _KEPT_PASTS = frozenset(("united", "advanced", "applied", "allied", "united's"))
-"""Words in "-ed" that begin names: "United States", "Applied Materials"."""
+"""Words in "-ed" that begin names, such as "United States" and "Applied Materials"."""
 
 
 def _title_words() -> frozenset[str]:
-    """Return personal titles such as "dr" and "mrs"."""
+    """Return personal titles, such as "dr" and "mrs"."""
     return vocabulary("extraction", "titles") | vocabulary("names", "abbreviations")
 
 
 def _title_nouns() -> frozenset[str]:
-    """Return common nouns and numbers that titles of works contain."""
+    """Return common nouns and numbers that occur in the titles of works."""
     return frozenset(
         (
             "one",
@@ -354,9 +357,9 @@ def _title_nouns() -> frozenset[str]:
 
 
 def _has_sentence_capital(word: Token) -> bool:
-    """Return True if a word is capitalized only because it starts the sentence.
+    """Return whether a word is capitalised only because it starts the sentence.
 
-    Orders, activities, adverbs and words such as "In" are capitalised there.
+    Orders, activities, adverbs and words such as "In" count.
     """
     orders = vocabulary("utterance", "orders", "doubtful-orders") | vocabulary("acts", "orders")
     if (
@@ -369,7 +372,7 @@ def _has_sentence_capital(word: Token) -> bool:
 
 
 def _continues_name(text: str, before: Token, word: Token) -> bool:
-    """Return True if only white space separates a capitalized word from a name."""
+    """Return whether a capitalised word continues the name before it."""
     between = text[before.stop : word.start]
     ends = text[before.start : before.stop].endswith((",", "!", "?"))
     if text[before.start : before.stop].endswith(("'s", "\u2019s")):
@@ -384,11 +387,11 @@ def _continues_name(text: str, before: Token, word: Token) -> bool:
 
 
 def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> bool:
-    """Return True if a run of capitalized words has only common words.
+    """Return whether a run of capitalised words is a common phrase and no name.
 
     Examples are acronyms of a trade, headings, and "European" before "brands".
     """
-    # Cheap look-ups in tables first; the word list and the context of the run decide the rest.
+    # Cheap look-ups in tables come first. The word list and the words around the run decide other cases.
     parts = [part.lower().replace("\u2019", "'").removesuffix("'s") for part in name.split()]
     if all(part in vocabulary("names", "common", "acronyms") for part in parts) or _is_field(parts):
         return True
@@ -421,9 +424,10 @@ def _is_common_phrase(text: str, name: str, words: list[Token], after: int) -> b
 
 
 def _is_short_name(name: str, words: list[Token], after: int) -> bool:
-    """Return True if two or three capitals are a name.
+    """Return whether two or three capital letters are a name.
 
-    Known places and organisations are, and capitals after words such as "at" or "from".
+    Known places and organisations are names, and so are capitals after words such as "at" or
+    "from".
     """
     if name.lower() in vocabulary("names", "short-names") or _verb_follows(words, after):
         return True
@@ -432,18 +436,18 @@ def _is_short_name(name: str, words: list[Token], after: int) -> bool:
 
 
 _SHORTEST_CRY = 4
-"""Minimum letters of each word of shouted text in capitals: "LOVVE METALL"."""
+"""The minimum letters of each word of shouted text, such as "LOVVE METALL"."""
 
 
 def _is_field(parts: list[str]) -> bool:
-    """Return True for a field of study or a post: "Human Development"."""
+    """Return whether words are a field of study or a post: "Human Development"."""
     fields = vocabulary("names", "fields")
     last = parts[-1] in fields or parts[-1].removesuffix("s") in fields
     return len(parts) > 1 and last and all(map(_is_ordinary, parts))
 
 
 def _is_ordinary(word: str) -> bool:
-    """Return True if a word is common or names a science."""
+    """Return whether a word is common or names a science."""
     return (
         is_plain_word(word)
         or _names_science(word)
@@ -452,7 +456,7 @@ def _is_ordinary(word: str) -> bool:
 
 
 def _names_science(word: str) -> bool:
-    """Return True for a science or a process: "linguistics", "meiosis"."""
+    """Return whether a word is a science or a process, such as "linguistics"."""
     return (
         len(word) > _SHORTEST_SCIENCE
         and word.endswith(_SCIENCES)
@@ -460,7 +464,7 @@ def _names_science(word: str) -> bool:
     )
 
 
-# Endings of sciences and processes, and maximum letters of a word that is too short to be one.
+# Endings of sciences and processes, and the maximum letters of words that are too short for them.
 _SCIENCES = (
     "osis",
     "ology",
@@ -479,7 +483,7 @@ _SHORTEST_SCIENCE = 6
 
 
 def _is_shouted(name: str) -> bool:
-    """Return True if a word in capitals is ordinary, not a name: "LOT", "SOOO"."""
+    """Return whether a word in capitals is an ordinary word, such as "LOT" or "SOOO"."""
     low = name.lower()
     if not name.isupper() or len(name) < _SHORTEST_SHOUTED:
         return False
@@ -490,31 +494,31 @@ def _is_shouted(name: str) -> bool:
 
 
 _SHORTEST_SHOUTED = 3
-"""Minimum letters of a shouted word; two capitals are an acronym."""
+"""The minimum letters of a shouted word; two capitals are an acronym."""
 
 _LONGEST_ACRONYM = 5
-"""Maximum letters of an acronym ("NAFTA"); a longer word in capitals is shouted."""
+"""The maximum letters of an acronym such as "NAFTA"; a longer word in capitals is shouted."""
 
 
 def _verb_follows(words: list[Token], position: int) -> bool:
-    """Return True if a third-person verb is at a position: "Sarah works", "Rust is"."""
+    """Return whether a third-person verb is at an index, as in "Sarah works"."""
     if position >= len(words):
         return False
     return _is_third_person_verb(words[position].low)
 
 
 def _is_third_person_verb(low: str) -> bool:
-    """Return True if a word is a verb in the third person."""
+    """Return whether a word is a verb in the third person."""
     return low in _OF_PERSONS or (low.endswith("s") and low in vocabulary("conflicts", "verbs"))
 
 
 def _is_capital(text: str, word: Token) -> bool:
-    """Return True if the text capitalizes a word."""
+    """Return whether a word begins with a capital letter in the text."""
     written = text[word.start : word.stop].lstrip("\"'*_~(")
     return written[:1].isupper()
 
 
 def _bare(word: Token) -> str:
-    """Return a word without its possessive ending; days of the week in the singular."""
+    """Return a word without possessive ending, and a weekday in the singular."""
     bare = word.low.removesuffix("'s")
     return bare[:-1] if bare.endswith("days") else bare

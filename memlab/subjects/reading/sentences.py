@@ -1,4 +1,4 @@
-"""Sentences, clauses and quotations of a text; shortened texts; ordinary words."""
+"""Split texts into sentences and clauses, remove quotations, and shorten texts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ __all__ = [
 ]
 
 
-# Rough sentences, and ends of sentences for `sentence_spans`.
+# Patterns of rough sentences, and of ends of sentences for `sentence_spans`.
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _END = re.compile(r"[.!?\u2026]+[)\"'\u201d\u2019]*(?=\s|\Z)|\n")
 _LOOK_BACK = 12
-"""Maximum length in characters of an abbreviation before a dot."""
+"""The maximum length in characters of an abbreviation before a dot."""
 
 
 def sentences(text: str) -> list[str]:
-    """Split a text at every dot, question mark, exclamation mark and line break.
+    """Split a text at dots, question marks, exclamation marks and line breaks.
 
-    This is fast and approximate: abbreviations end a sentence. ``sentence_spans`` handles abbreviations.
+    This is fast but approximate: the dot of an abbreviation ends a sentence, too.
+    ``sentence_spans`` recognises abbreviations.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def sentences(text: str) -> list[str]:
     Returns
     -------
     list of str
-        The sentences with the marks that end them.
+        The sentences, each with the marks that end it.
 
     Examples
     --------
@@ -56,7 +57,8 @@ def sentences(text: str) -> list[str]:
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each sentence of a text.
 
-    A dot after an abbreviation or an initial does not end a sentence. The spans cover the whole text.
+    A dot after an abbreviation or an initial does not end a sentence. Together, the spans cover the
+    whole text.
 
     Parameters
     ----------
@@ -66,7 +68,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     Yields
     ------
     tuple of (int, int)
-        Start and stop of a sentence, with the marks that end it.
+        The start and the end of a sentence, which includes the marks that end it.
 
     Examples
     --------
@@ -96,7 +98,7 @@ def clauses(text: str) -> list[str]:
     Parameters
     ----------
     text
-        Any text in lower case; conjunctions are recognised in lower case only.
+        Any text in lower case, because conjunctions are recognised in lower case only.
 
     Returns
     -------
@@ -120,10 +122,10 @@ def _clause_break_pattern() -> re.Pattern[str]:
     )
 
 
-# Parts of a message that are not the speaker's words: code, quotations and error output. They are blanked before reading.
+# Code, quotations and error output are not the speaker's words. They are blanked before a message is read.
 
 
-# A line of code, fenced code, quotations and tracebacks.
+# A pattern of a line of code.
 _CODE_LINE = re.compile(
     r"\s{0,64}(?:```|>>> |\$ |#!|#include\b|</?[a-zA-Z][\w-]{0,40}[ />]"
     r"|(?:async )?def \w{1,80}\(|class \w{1,80}\s?[:({]"
@@ -135,7 +137,7 @@ _CODE_LINE = re.compile(
     r"|[{}]\s?$|\w{1,80}\(.{0,200}\);?$)"
 )
 
-# Fenced code, quotations, and tracebacks, which run to the end of the message.
+# Patterns of fenced code, of quotations, and of tracebacks, which run to the end of the message.
 _FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,600}\"|\u201c[^\u201d\n]{1,600}\u201d|\u00ab[^\u00bb\n]{1,600}\u00bb|`[^`\n]{1,600}`"
@@ -148,9 +150,11 @@ _OTHERS_WORDS = (
     (_TRACEBACK, ("Traceback (",)),
     (_QUOTED, ('"', "\u201c", "\u00ab", "`", "'", "\u2018", ">")),
 )
-"""Patterns of code and quotations, each with substrings of which every match contains one.
+"""The patterns of words that are not the speaker's, each with substrings.
 
-The substrings are searched first because most messages contain none of them."""
+Every match of a pattern contains one of its substrings. The substrings are searched first, because
+most messages contain none of them.
+"""
 
 
 def code_lines(text: str) -> list[tuple[int, int]]:
@@ -164,7 +168,7 @@ def code_lines(text: str) -> list[tuple[int, int]]:
     Returns
     -------
     list of tuple
-        Start and stop of each line, without its line break.
+        The start and the end of each line, without its line break.
 
     Examples
     --------
@@ -180,9 +184,9 @@ def code_lines(text: str) -> list[tuple[int, int]]:
 
 
 def without_quotations(text: str) -> str:
-    """Blank out the code, quotations and error output of a message.
+    """Return a message with its code, quotations and error output blanked.
 
-    All offsets stay valid.
+    The blanks keep all offsets valid.
 
     Parameters
     ----------
@@ -192,7 +196,7 @@ def without_quotations(text: str) -> str:
     Returns
     -------
     str
-        A text of the same length.
+        A text of the same length as the message.
 
     Examples
     --------
@@ -207,7 +211,7 @@ def without_quotations(text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield the parts of a text, with some spans replaced by spaces."""
+    """Yield the pieces of a text, with the given spans replaced by spaces."""
     end = 0
     for start, stop in spans:
         yield text[end:start]
@@ -216,13 +220,16 @@ def _blank_spans(text: str, spans: list[tuple[int, int]]) -> Iterator[str]:
     yield text[end:]
 
 
-# Length of a text in tokens of a language model, and shortened texts.
+# Texts are measured in tokens of a language model, and shortened to a number of tokens.
 
 
 BYTES_A_TOKEN = 4
-"""UTF-8 bytes per token: tokenisers of language models use 3.5 to 4.5 bytes for English, 3 per Chinese character."""
+"""The number of UTF-8 bytes per token.
 
-# An end of a sentence before white space, an East Asian full stop, or a line break.
+Tokenisers of language models use 3.5 to 4.5 bytes for English, and 3 per Chinese character.
+"""
+
+# A pattern of an end of a sentence before white space, an East Asian full stop, or a line break.
 _END_OF_SENTENCE_OR_LINE = re.compile(
     r"(?<=[.!?\u2026])[\"')\]\u201d\u2019]*\s+|(?<=[\u3002\uff01\uff1f])|\s*\n\s*"
 )
@@ -247,7 +254,7 @@ def sentences_and_lines(text: str) -> list[str]:
 
 
 def shorten(text: str, budget: int) -> str:
-    """Cut a text to ``budget`` tokens at a word boundary.
+    """Cut a text to at most ``budget`` tokens, at a word boundary, with an ellipsis.
 
     >>> shorten("one two three four five", 4)
     'one two three\u2026'
@@ -260,13 +267,14 @@ def shorten(text: str, budget: int) -> str:
     return f"{begun.rstrip() if complete else begun.rsplit(None, 1)[0]}\u2026"
 
 
-# Ordinary words of English, which a capital letter alone does not turn into a name.
+# A capital letter alone does not turn an ordinary word of English into a name.
 #
-# ``plain_words.txt`` lists base forms; plurals, "-ed", "-ing" and "-ly" are derived. Words that are at least as often
-# names of people, places or products ("grace", "apple", "frozen") or of projects ("otter", "orbit") are not listed.
+# ``plain_words.txt`` lists the base forms of ordinary words; plurals, "-ed", "-ing" and "-ly" are derived. Words that
+# are at least as often names of people, places or products ("grace", "apple", "frozen") or of projects ("otter",
+# "orbit") are not listed.
 
 
-# Endings of derived forms and the ending of the base form, and the minimum letters of a stem.
+# Endings of derived forms with the ending of the base form, and the minimum letters of a stem.
 _SUFFIXES = (
     ("ies", "y"),
     ("ing", ""),
@@ -279,7 +287,7 @@ _SUFFIXES = (
 )
 _SHORTEST_STEM = 3
 _DRAWN_OUT = re.compile(r"([a-z])\1\1|^(?:([a-z])\2){3,}$")
-"""A letter three times in a row, or each letter twice: "dunnnn", "bbaadddd"."""
+"""A pattern of a letter three times in a row, or each letter twice: "dunnnn", "bbaadddd"."""
 
 
 def is_plain_word(word: str) -> bool:
@@ -293,7 +301,7 @@ def is_plain_word(word: str) -> bool:
     Returns
     -------
     bool
-        Whether the list contains the word or its base form.
+        Whether the list contains the word or its base form, or the word is drawn out.
 
     Examples
     --------
@@ -313,7 +321,7 @@ def is_plain_word(word: str) -> bool:
 # Read from the file once per process.
 @cache
 def _plain_words() -> frozenset[str]:
-    """Return the base forms of ordinary words."""
+    """Return the base forms of ordinary words, read once per process."""
     return frozenset(
         (Path(__file__).parent / "plain_words.txt").read_text(encoding="utf-8").split()
     )

@@ -1,8 +1,9 @@
 """Property slots: a holder, a property with one value at a time, and the value.
 
-"I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill the slot "residence" of three holders. Two
-statements conflict if they give one slot of one holder different values. The patterns are general frames of English;
-the words that fill them are tables of ``english.toml`` under ``linking``.
+"I live in Rome", "She moved to Oslo" and "The user is based in Lima" fill the slot "residence" of
+three holders. Two statements conflict if they give one slot of one holder different values. The
+patterns are general frames of English. The words that fill them are tables of ``english.toml``
+under ``linking``.
 """
 
 from __future__ import annotations
@@ -17,20 +18,24 @@ __all__ = ["SPEAKER", "Slot", "read_slots"]
 
 
 SPEAKER = "i"
-"""Holder of a slot in the first person."""
+"""The holder of a slot in the first person."""
 
 LONGEST = 400
-"""Maximum characters of a text; a longer one is not one statement."""
+"""The maximum characters of a text that is read for slots; a longer text is not one statement."""
 
 _MOST = 6
-"""Number of slots after which no more matches of a pattern are read: a text with more is a list."""
+"""The number of slots from which no more matches of a pattern are read.
+
+A text with more slots is a list.
+"""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """A value of the property `name` of a `holder`.
+    """A statement that the property ``name`` of a ``holder`` has a value.
 
-    `cue` is True if the statement says that the value began or ended (value ""). `past` is True for an earlier value.
+    ``cue`` is whether the statement reports a change of the value. ``past`` is whether the value is
+    an earlier one. A denied value begins with "not ".
     """
 
     holder: str
@@ -40,7 +45,7 @@ class Slot:
     past: bool
 
 
-# Parts of the frames: a subject, words between subject and verb, a value, and a capitalised place.
+# Components of the frames: a subject, words between subject and verb, a value, and a capitalised place.
 _SUBJECT = (
     r"(?P<who>\b(?:(?:my|our|his|her|the user's|user's) (?:[a-z-]+ )??[a-z-]+|i|we|he|she|they|the user|user|"
     r"(?-i:[A-Z])[\w-]+(?:'s [a-z]+)?))"
@@ -53,10 +58,10 @@ _VALUE = r"(?P<value>[\w'+#./-]+(?: [\w'+#./-]+){0,3})"
 _PLACE = r"(?P<value>(?:the |a |an )?(?-i:[A-Z])[\w'-]+(?:[ ,]+(?-i:[A-Z])[\w'-]+){0,2})"
 
 
-# Compiled once: 20 frames with lists of occupations, diets, bonds and states.
+# Compiled once, because 20 frames contain lists of occupations, diets, bonds and states.
 @cache
 def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the English sentence patterns of each slot."""
+    """Return the sentence patterns of English, each with the name of its slot."""
     jobs = "|".join(
         sorted(map(re.escape, vocabulary("linking", "occupations")), key=len, reverse=True)
     )
@@ -147,7 +152,7 @@ def _slot_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((name, re.compile(frame, re.IGNORECASE)) for name, frame in frames)
 
 
-# Words in and near a match: of the present, of a change, of the past, of the future, and of denial.
+# Words in and near a match that point to the present, a change, the past, the future, or a denial.
 _NOW = re.compile(
     r"\b(?:now|no longer|any ?more|anymore|these days|nowadays|from now on|currently|as of|instead|again)\b",
     re.IGNORECASE,
@@ -174,7 +179,7 @@ _NOT = re.compile(
 # Built once from the table of states.
 @cache
 def _state_pairs() -> dict[str, int]:
-    """Return the number of the group of opposite states of each state."""
+    """Return for each state the number of its group of opposite states."""
     pairs: dict[str, int] = {}
     for number, words in enumerate(lexicon()["linking"]["states"]):
         for word in words:
@@ -182,7 +187,7 @@ def _state_pairs() -> dict[str, int]:
     return pairs
 
 
-# Kept because each statement is compared with many others.
+# Cached, because each statement is compared with many others.
 @lru_cache(maxsize=8192)
 def read_slots(text: str) -> tuple[Slot, ...]:
     """Return the property slots to which a statement assigns values.
@@ -207,7 +212,7 @@ def read_slots(text: str) -> tuple[Slot, ...]:
     return tuple(slots.values())
 
 
-# A tool after a verb or preposition of use.
+# A pattern of a tool after a verb or preposition of use.
 _USES = re.compile(
     r"\b(?:use[sd]?|using|with|on|via|runs?|to|is|are|by|through|adopted|chose|prefers?)(?: now| in)? (?P<value>[\w.+#-]+(?: [\w.+#-]+)?)",
     re.IGNORECASE,
@@ -215,7 +220,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each known tool; a project uses one tool per class."""
+    """Return a slot for each known tool; a project uses one tool of each class."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
@@ -233,12 +238,12 @@ def _tool_class_slots(text: str) -> list[Slot]:
     return slots
 
 
-# Compiled once; it rejects most texts before the frames are tried.
+# Compiled once. It rejects most texts before the frames are tried.
 @cache
 def _trigger_pattern() -> re.Pattern[str]:
-    """Return the pattern of words that every slot pattern needs.
+    """Return the pattern of words of which every slot pattern needs at least one.
 
-    A text without a match needs no frame.
+    A text without a match fills no slot.
     """
     return re.compile(
         r"\b(?:liv|resid|based|mov|relocat|settled|work|employ|join|hired|started|left|quit|am|is|are|was|'m|'s|turn|aged?|years|"
@@ -249,7 +254,7 @@ def _trigger_pattern() -> re.Pattern[str]:
 
 
 def _normalize_text(text: str) -> str:
-    """Return a text with plain apostrophes and with "I'm" and "I've" expanded."""
+    """Return a text with straight apostrophes, and with "I'm" and "I've" expanded."""
     plain = text.replace("\u2019", "'").strip().rstrip(".!")
     plain = re.sub(r"\bI'm\b", "I am", plain)
     plain = re.sub(r"\bI've\b", "I have", plain)
@@ -257,7 +262,7 @@ def _normalize_text(text: str) -> str:
 
 
 def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
-    # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have one.
+    # Plans fill no slot. Slots of things (tool, version, port, status) have no holder; slots of people have a holder.
     """Return the slots that one match of a sentence pattern fills."""
     groups = match.groupdict()
     value = _strip_value(groups["value"] or "")
@@ -312,7 +317,7 @@ def _match_slots(name: str, match: re.Match[str], text: str) -> list[Slot]:
 
 
 def _lacks_job_verb(own: str) -> bool:
-    """Return True if no verb assigns the occupation ("she likes the teacher")."""
+    """Return whether no verb assigns an occupation, as in "she likes the teacher"."""
     return not re.search(
         r"\b(?:am|is|was|are|were|work\w*|became|become|promoted|'m|'s|job|role|title|position|profession)\b",
         own,
@@ -321,7 +326,7 @@ def _lacks_job_verb(own: str) -> bool:
 
 
 def _change_slots(groups: dict[str, str | None], value: str) -> list[Slot]:
-    """Return the slots of a change from one tool to another."""
+    """Return the slots that a change from one tool to another fills."""
     topic = _topic_noun(groups.get("of") or groups.get("of2") or "", "tool")
     slots = (
         [Slot("", f"tool:{topic}", value, True, False)]
@@ -340,17 +345,20 @@ def _change_slots(groups: dict[str, str | None], value: str) -> list[Slot]:
 # Built once from the table of tools.
 @cache
 def _tool_classes() -> dict[str, str]:
-    """Return the class of each known tool."""
+    """Return the class of each known tool by the tool's name."""
     return {name: kind for kind, names in lexicon()["linking"]["tools"].items() for name in names}
 
 
 def _get_tool_class(value: str) -> str | None:
-    """Return the class of a tool; None if it is unknown."""
+    """Return the class of a tool; None if the tool is unknown."""
     return _tool_classes().get(value)
 
 
 def _read_holder(who: str | None, before: str) -> str:
-    """Return the holder of a slot: the speaker, the user, a name or a relative."""
+    """Return the holder of a slot from the subject or from the words before the match.
+
+    The holder is the speaker, the user, a name, or a relative; "" if it is unclear.
+    """
     if who is None:
         possessive = re.search(
             r"\b(my|our|the user's|user's|his|her|([A-Z][\w-]+)'s)\s*(?:\w+\s)?$", before
@@ -381,7 +389,7 @@ def _read_holder(who: str | None, before: str) -> str:
 
 
 def _strip_value(value: str) -> str:
-    """Return a value without articles, punctuation and trailing words."""
+    """Return a value in lower case, without articles, punctuation and trailing words."""
     words = [word.strip(".,;:!?\"'()") for word in value.lower().split()]
     while words and words[0] in ("the", "a", "an", "my", "our", "their", "his", "her"):
         words = words[1:]
@@ -393,7 +401,7 @@ def _strip_value(value: str) -> str:
 
 
 def _topic_noun(phrase: str, name: str) -> str:
-    """Return the noun or phrase that identifies a slot's topic."""
+    """Return the noun or phrase that identifies a slot's topic, without plural "s"."""
     words = [
         word
         for word in phrase.lower().replace("colour", "color").split()

@@ -1,8 +1,8 @@
 """Tags, summaries and emotional weights of texts, and subjects of source files.
 
-Tags come from paths (the language of a file and its folder), from topics of English words and from names in the text. A
-summary is one or two sentences of the text with the words that the text repeats. Words of code bases are in
-``code_bases.toml``.
+Tags come from paths (the language of a file and its folder), from topics of English words and from
+names in the text. A summary consists of one or two sentences of the text that contain its most
+frequent words. Words of code bases are in ``code_bases.toml``.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = [
 ]
 
 FEWEST, MOST = 25, 35
-"""Minimum tokens of a summary, if the text is long enough, and maximum tokens."""
+"""The minimum tokens of a summary, if the text is long enough, and the maximum tokens."""
 
 _READ = 20_000
-"""Maximum characters that are read for a summary and topics."""
+"""The maximum characters that are read for a summary and for topics."""
 
 _SHORT = 8
-"""Tokens added to the length of a sentence, so that very short ones are not preferred."""
+"""The tokens that are added to the length of a sentence, so that very short ones are not preferred."""
 
-# Maximum characters of a tag, characters that tags replace by hyphens, and names that describe no topic.
+# The maximum characters of a tag, a pattern of characters that tags replace by hyphens, and names that are no topics.
 _LONGEST_TAG = 40
 _NOT_OF_A_TAG = re.compile(r"[^\w:.+#]+")
 _NOBODY = frozenset(["user", "team"])
@@ -55,7 +55,7 @@ def describing() -> ModuleType:
 
 
 def tags_of(text: str, files: Sequence[str], entities: Sequence[str | None] = ()) -> list[str]:
-    """Return at most six tags of a text, its file paths and its entities.
+    """Return at most six tags from a text, its file paths and its entities.
 
     >>> tags_of("The login fails", ["src/auth/handler.rs"])
     ['rust', 'auth']
@@ -87,7 +87,7 @@ def summary_of(text: str) -> str:
         sum(counts[word] for word in set(words)) / (_SHORT + count_tokens(part)) ** 0.5
         for words, part in zip(words_by_part, parts, strict=True)
     ]
-    # The best sentence has the words that the text repeats most; sentences after it fill the budget.
+    # The best sentence has the words that the text repeats most. The sentences after it are added up to the budget.
     best = max(range(len(parts)), key=lambda index: (weights[index], -index))
     summary = " ".join(parts[best].split())
     for later in range(best + 1, len(parts)):
@@ -101,7 +101,7 @@ def summary_of(text: str) -> str:
 
 
 def _path_tags(path: str) -> list[str]:
-    """Return the language of a file and its innermost descriptive folder as tags."""
+    """Return a file's language and the name of its innermost specific folder as tags."""
     *folders, name = [
         part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")
     ] or [""]
@@ -117,7 +117,7 @@ def _path_tags(path: str) -> list[str]:
 
 
 def _to_tag(name: str) -> str:
-    """Return a name as a tag in lower case with hyphens; empty if it is too long."""
+    """Return a name as a tag in lower case with hyphens; "" if it is too long."""
     tag = _NOT_OF_A_TAG.sub("-", name.casefold()).strip("-.")
     return tag if len(tag) <= _LONGEST_TAG else ""
 
@@ -125,24 +125,25 @@ def _to_tag(name: str) -> str:
 # Built once from the table of topics.
 @cache
 def _topic_by_word() -> dict[str, str]:
-    """Return the topic of each word in the tables."""
+    """Return the topic of each word in the table of topics."""
     return {word: topic for topic, words in lexicon()["tags"]["topics"].items() for word in words}
 
 
 # -- feelings ---------------------------------------------------------------------------------------------------------
 
 _STRONGER, _WEAKER = 1.2, 0.6
-"""Factors of "deeply" and similar words, and of "a bit" and similar words, before a word of feeling."""
+"""The factors of words such as "deeply" and of words such as "a bit" before a word of feeling."""
 
 _MOST = 100.0
-"""Maximum emotional weight."""
+"""The maximum emotional weight."""
 
 
 def emotional_weight(text: str) -> float | None:
-    """Return the emotional weight of a text, None without emotional words.
+    """Return the emotional weight of a text; None without emotional words.
 
-    The strongest word counts. The table ``feelings`` in ``english.toml`` ranges from 90 for grief and terror to 40 for
-    pleasant things. A word such as "very" before it multiplies the weight by 1.2, one such as "a bit" by 0.6.
+    The strongest word counts. The weights in the table ``feelings`` of ``english.toml`` range from
+    90 for grief and terror to 40 for pleasant things. A word such as "very" before the strongest
+    word multiplies its weight by 1.2, and "a bit" by 0.6.
 
     Parameters
     ----------
@@ -152,7 +153,7 @@ def emotional_weight(text: str) -> float | None:
     Returns
     -------
     float or None
-        The weight, 0-100.
+        The weight, 0 to 100.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def emotional_weight(text: str) -> float | None:
 
 
 def _read_intensity(before: str) -> float:
-    """Return the intensity factor of the words before an emotional word."""
+    """Return the factor by which the words before an emotional word change its weight."""
     if any(before.endswith(phrase) for phrase in phrases("feelings", "weaker")):
         return _WEAKER
     return (
@@ -200,19 +201,20 @@ def _feeling_weights() -> dict[str, float]:
 # Read from the file once per process.
 @cache
 def _code_base_tables() -> dict[str, Any]:
-    """Return the tables of ``code_bases.toml``."""
+    """Return the tables of ``code_bases.toml``, read once per process."""
     return tomllib.loads(Path(__file__).with_name("code_bases.toml").read_text(encoding="utf-8"))
 
 
-# Built once for each list; looked up for every file of a code base.
+# Built once for each list, because it is looked up for every file of a code base.
 @cache
 def code_words(name: str) -> frozenset[str]:
-    """Return one word list about code bases.
+    """Return a word list about code bases by name.
 
     Parameters
     ----------
     name
-        "generated", "frameworks", "common", "layers" or "entries"; "layer stems" are the stems of "layers".
+        "generated", "frameworks", "common", "layers" or "entries". "layer stems" are the stems of
+        "layers".
     """
     if name == "layer stems":
         return frozenset(map(stem_code_word, code_words("layers")))
@@ -222,7 +224,7 @@ def code_words(name: str) -> frozenset[str]:
 # Built once from the table of abbreviations.
 @cache
 def _short_forms() -> dict[str, str]:
-    """Return the abbreviation of each abbreviated word."""
+    """Return the abbreviation of each word that code usually abbreviates."""
     return {
         long: short
         for short, longer in _code_base_tables()["abbreviations"].items()
@@ -252,7 +254,7 @@ def stem_code_word(word: str) -> str:
 
 
 def name_stems(name: str) -> list[str]:
-    """Return the stems of the words of a name, split at capitals and punctuation.
+    """Return the stems of the words in a name, split at capitals and punctuation.
 
     Parameters
     ----------
@@ -269,7 +271,7 @@ def name_stems(name: str) -> list[str]:
 
 
 def file_subject(name: str) -> str:
-    """Return the subject in a file name, "" if the name only names a layer.
+    """Return the subject in a file name; "" if the name only names a layer.
 
     Parameters
     ----------
@@ -296,7 +298,7 @@ def _language_by_ending() -> dict[str, str]:
 
 
 def file_language(path: str) -> str | None:
-    """Return the programming language of a file by its extension, or None.
+    """Return the programming language of a file by its extension; None if unknown.
 
     Parameters
     ----------

@@ -1,10 +1,12 @@
 """Detectors of utterances: the features that the ``admit`` policy reads.
 
-Each detector is a table of phrases (``english.toml``) or a test of the first words of a sentence; none was fitted to a
-data set. Questions say nothing about their speaker, so detectors of personal statements ignore them, except for a
-statement before the question. Every detector takes time in proportion to the text.
+Each detector is a table of phrases (``english.toml``) or a test of the first words of a sentence;
+none was fitted to a data set. Questions say nothing about their speaker, so detectors of personal
+statements ignore questions, except for a statement before a question. Every detector takes time in
+proportion to the text.
 
-Reasons to extract and reasons to skip come from assistants that keep a user profile; the policy decides between them.
+Assistants that keep a user profile suggested the reasons to extract an utterance and the reasons to
+skip it. The policy decides between them.
 """
 
 from __future__ import annotations
@@ -29,13 +31,13 @@ __all__ = [
 
 _phrases, _words = partial(phrases, "utterance"), partial(vocabulary, "utterance")
 
-# Maximum words of a greeting besides its phrases, maximum words of a greeting message, and maximum polite phrases
-# before an order.
+# The maximum words of a greeting besides its phrases, the maximum words of a greeting message, and the maximum polite
+# phrases before an order.
 _MOST_WITH_GREETING = 2
 _LONGEST_GREETING = 24
 _MOST_POLITE = 6
 
-# Ends of clauses before a question.
+# A pattern of ends of clauses before a question.
 _CLAUSE = re.compile(r"[,;:\u2013\u2014]")
 
 DETECTORS = (
@@ -49,7 +51,7 @@ DETECTORS = (
     "holds-code",
     "asks-plainly",
 )
-"""Names of the detectors, in the order of an utterance's reasons."""
+"""The names of the detectors, in the order of an utterance's reasons."""
 
 # The kind of a memory by detector, and the provenance of a memory by the role of the speaker.
 _KINDS = {
@@ -69,23 +71,24 @@ _PROVENANCES = {
 
 @dataclass(frozen=True)
 class Utterance:
-    """The number of words of an utterance and the detectors that fired."""
+    """The number of words of an utterance, and the names of the detectors that fired."""
 
     length: int
     fired: frozenset[str]
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The names of the matching detectors, in the order of ``DETECTORS``."""
+        """The names of the detectors that fired, in the order of ``DETECTORS``."""
         return tuple(name for name in DETECTORS if name in self.fired)
 
 
 def utterance(text: str, role: str = "user", *, answers_question: bool = False) -> Utterance:
-    """Return the features of one utterance in time linear in its length.
+    """Return the features of one utterance, in time linear in its length.
 
-    Identity, preferences and goals are the user's: stated by the user, or by another speaker about "the user". An
-    assistant's statements about itself fire none of these detectors, and an assistant corrects nothing; its events count.
-    ``answers_question``: the utterance answers a question, so its "no" corrects nothing.
+    Identity, preferences and goals are those of the user: stated by the user, or by another speaker
+    about "the user". An assistant's statements about itself fire no detector of these, and an
+    assistant corrects nothing; its events count. ``answers_question`` is whether the utterance
+    answers a question, so that its "no" corrects nothing.
 
     >>> utterance("Hi! I'm a nurse and I prefer short answers.").reasons
     ('tells-identity', 'tells-preference')
@@ -94,7 +97,7 @@ def utterance(text: str, role: str = "user", *, answers_question: bool = False) 
     >>> utterance("How do I rename a branch?").reasons
     ('asks-plainly',)
     """
-    # Identity, preference and goal are read from statements about the user, the other features from all of the text.
+    # Identity, preference and goal are read from statements about the user, the other features from the whole text.
     words = words_of(text)
     parts = [(sentence, padded(words_of(sentence))) for sentence in sentences(text)]
     parts = [(sentence, low) for sentence, low in parts if low.strip()]
@@ -122,20 +125,19 @@ def utterance(text: str, role: str = "user", *, answers_question: bool = False) 
 
 
 def kind_of(reasons: tuple[str, ...]) -> str | None:
-    """Return the kind of a memory made of an utterance with these reasons, or None."""
+    """Return the kind of a memory made from an utterance with these reasons, or None."""
     return next((kind for name, kind in _KINDS.items() if name in reasons), None)
 
 
 def provenance_of(role: str, reasons: tuple[str, ...]) -> str:
-    """Return the provenance of a memory created from an utterance."""
+    """Return the provenance of a memory made from an utterance."""
     return "user-corrected" if role == "user" and "corrects" in reasons else _PROVENANCES[role]
 
 
 def _stated_before(question: str) -> list[str]:
-    """Return the statements before a question in a sentence.
+    """Return the padded statements before a question in one sentence.
 
-    An example is "I am a nurse, how ...?".
-    A condition states nothing.
+    "I am a nurse, how ...?" has one. A condition states nothing.
     """
     *before, _ = _CLAUSE.split(question)
     clauses = [padded(words_of(clause)) for clause in before]
@@ -144,18 +146,18 @@ def _stated_before(question: str) -> list[str]:
 
 
 def _is_first_person(low: str) -> bool:
-    """Return True if a padded sentence has a pronoun of the first person."""
+    """Return whether a padded sentence has a pronoun of the first person."""
     own = vocabulary("first-person", "pronouns")
     return any(word.split("'")[0] in own for word in low.split())
 
 
 def _is_question(sentence: str, low: str) -> bool:
-    """Return True if a sentence ends or begins as a question."""
+    """Return whether a sentence ends with a question mark or begins like a question."""
     return sentence.rstrip().endswith("?") or first_of(low, _phrases("questions")) is not None
 
 
 def _tells_identity(low: str) -> bool:
-    """Return True if a padded sentence says who the speaker is."""
+    """Return whether a padded sentence says who the speaker is."""
     if holds(low, _phrases("identity")):
         return True
     for start in _phrases("i-am"):
@@ -170,7 +172,7 @@ def _tells_identity(low: str) -> bool:
 
 
 def _tells_preference(low: str) -> bool:
-    """Return True if a padded sentence states a preference."""
+    """Return whether a padded sentence states a preference."""
     return (
         holds(low, _phrases("preference"))
         or first_of(low, _phrases("preference-openings")) is not None
@@ -178,17 +180,17 @@ def _tells_preference(low: str) -> bool:
 
 
 def tells_event(low: str) -> bool:
-    """Return True if a padded sentence tells an event of its speaker's life."""
+    """Return whether a padded sentence reports an event in its speaker's life."""
     return holds(low, _phrases("events")) or (
         holds(low, _phrases("times")) and holds(low, _phrases("speakers"))
     )
 
 
 def corrects(low: str, *, answers_question: bool = False) -> bool:
-    """Return True if a padded sentence corrects an earlier statement.
+    """Return whether a padded sentence corrects an earlier statement.
 
-    A "no" that answers a question corrects nothing, nor does a "no" before a denial of one's own ("No, I don't have
-    pets").
+    A "no" that answers a question corrects nothing. Nor does a "no" before a denial of one's own,
+    as in "No, I don't have pets".
     """
     if (
         holds(low, _phrases("correction"))
@@ -201,7 +203,7 @@ def corrects(low: str, *, answers_question: bool = False) -> bool:
 
 
 def _is_greeting(low: str) -> bool:
-    """Return True if a greeting has at most two more words, such as a name."""
+    """Return whether a text is a greeting, with at most two other words ("Hi Ada")."""
     greeted = False
     while (greeting := first_of(low, phrases("greetings", "anywhere", "of-messages"))) is not None:
         greeted, low = True, low[len(greeting) - 1 :]
@@ -209,7 +211,7 @@ def _is_greeting(low: str) -> bool:
 
 
 def _is_command(low: str) -> bool:
-    """Return True if an utterance begins with an order after polite phrases."""
+    """Return whether a sentence begins with an order, after polite phrases if any."""
     for _ in range(_MOST_POLITE):
         polite = first_of(low, _phrases("polite"))
         if polite is None:

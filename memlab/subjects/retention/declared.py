@@ -12,7 +12,7 @@ DECLARED = Declared(
     events=(
         EventType(
             "maintain",
-            "Time changed memories or removed edges, as the policies of the pack say.",
+            "Upkeep changed statuses or labels, or removed edges, as the pack's policies decided.",
             {"pack": HASH},
         ),
     ),

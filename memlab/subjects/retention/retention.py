@@ -248,17 +248,17 @@ class LabUpkeep:
     def maintain(self, now: When | None = None, *, progress: bool = True) -> Upkeep:
         """Apply decay and status changes as of `now`: statuses, labels and pruned edges.
 
-        Decay itself is computed from time by ``retention`` and is not written; a pass writes
-        transitions. The active pack's ``promote`` and ``label`` policies decide about every memory
-        in recall, and ``forget`` also about retracted ones. Forgotten memories get the status
-        ``forgotten-as``. ``prune`` decides about each edge, except edges to tags. Under "companion"
-        a memory becomes clear, hazy and a fragment, and is deleted softly at the end. Under
-        "factgraph" each memory is staged, confirmed at three accesses, or retracted and then
-        cleaned up.
+        Decay itself is not stored: the policy ``retention`` computes it from the elapsed time. A
+        pass stores changes of status, changes of label and removed edges. The active pack's
+        ``promote`` and ``label`` policies decide about every memory in recall, and ``forget`` also
+        about retracted ones. Forgotten memories get the status ``forgotten-as``. ``prune`` decides
+        about each edge, except edges to tags. Under "companion" a memory becomes clear, hazy and a
+        fragment, and is deleted softly at the end. Under "factgraph" each memory is staged,
+        confirmed at three accesses, or retracted and then cleaned up.
 
         A pass writes one event per block of memories with changes. A second pass at the same `now`
         writes nothing, and a killed pass is finished by the next one. Memories that changed after
-        `now` are left alone, so a clock that runs backwards changes nothing twice.
+        `now` are left alone, so a clock that was set back changes nothing twice.
 
         Parameters
         ----------
@@ -339,8 +339,8 @@ class LabUpkeep:
     ) -> dict[str, float]:
         """Set and return the number of days for which the lab keeps its log.
 
-        Nothing is removed automatically: ``thin`` removes slates, and shows the consequences
-        before.
+        Nothing is removed automatically: ``thin`` applies these limits to the log, and shows the
+        consequences first.
 
         Parameters
         ----------

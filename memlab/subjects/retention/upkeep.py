@@ -115,7 +115,7 @@ def evaluate_standing(
 def find_transitions(state: State, pack: Pack, rows: Ints, now: Micros) -> Transitions:
     """Return the transitions of ascending `rows` at `now`, without writing them.
 
-    Only rows that upkeep evaluates count. The change also sets ``changed``.
+    Rows that upkeep does not evaluate never change. The change also sets the column ``changed``.
     """
     rows = select_evaluated(state, rows, now)
     if not len(rows):

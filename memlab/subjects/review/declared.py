@@ -12,7 +12,7 @@ DECLARED = Declared(
     events=(
         EventType(
             "quarantine",
-            "Memories that came from one place were set apart, and what they displaced came back.",
+            "Memories of one origin left recall, and memories that only they superseded came back.",
             {"reason": REASON, "was": list_field(Field("values"), required=True)},
             replay="values",
         ),

@@ -362,7 +362,7 @@ class LabReview:
         source, session, creator
             The origin of the memories; at least one is needed.
         since
-            Memories that were written before are left alone, by the time of the journal.
+            Memories that the journal recorded before this time are left alone.
         reason
             The reason, which is kept with the event.
         dry_run

@@ -384,7 +384,12 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
 
 
 @command(main)
-@LAB
+@click.argument("lab", required=False, type=LocalPath())
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Serve all labs of this folder over HTTP, each with tokens of its own.",
+)
 @click.option(
     "--http",
     is_flag=True,
@@ -421,7 +426,8 @@ def _report_modules(modules: ModuleMap, *, rules: bool = False) -> Report:
     help="Do not create LAB, for a disk that may be absent.",
 )
 def serve(
-    lab: Path,
+    lab: Path | None,
+    root: Path | None,
     http: bool,
     host: str,
     port: int,
@@ -446,10 +452,32 @@ def serve(
     "member". Only its owner may be able to read the file. A table may also set viewer (default: agent:coder) and
     project.
 
+    With --root FOLDER in place of LAB, FOLDER/clients.toml lists the clients, and the token decides which lab answers.
+    A table may set lab, the name of a folder in FOLDER; by default it is the table's name. `memlab audit-log` shows
+    the calls.
+
     Example: memlab serve my.memlab --viewer agent:coder --role member
     """
-    from memlab.io.serving import serve_http, serve_stdio
+    from memlab.io.serving import serve_http, serve_root, serve_stdio
 
+    if (lab is None) == (root is None):
+        raise click.UsageError("Name a LAB, or a folder of labs: --root FOLDER.")
+    if root is not None:
+        if read_only or project or viewer or pack or only_existing or role != "owner":
+            raise click.UsageError(
+                "--root takes --host, --port and --clients: the file of clients sets the rest for each lab."
+            )
+        serve_root(
+            root,
+            host=host,
+            port=port,
+            clients=clients,
+            tell=lambda url: print_report(
+                ({"url": url, "root": str(root)}, f"{url}\nPress Ctrl-C to stop."), as_json=as_json
+            ),
+        )
+        return
+    assert lab is not None
     if clients is not None and not http:
         raise click.UsageError(
             "--clients needs --http, because standard input and output serve one client."
@@ -480,3 +508,32 @@ def serve(
         serve_http(
             opened, host=host, port=port, token=token, clients=clients, tell=address, **identity
         )
+
+
+@command(main, name="audit-log")
+@LAB
+@click.option("--client", help="Only calls of this client.")
+@click.option(
+    "--most", "limit", type=click.IntRange(1), default=100, show_default=True, help="Newest calls."
+)
+def audit_log(lab: Path, client: str | None, limit: int) -> Report:
+    """Show which client called what in LAB, or in a folder of labs.
+
+    `memlab serve --http` writes the log: time, client, call, ids of the memories that were returned or changed, outcome,
+    and refused logins. It contains no texts, and at most 30 MB.
+
+    Example: memlab audit-log my.memlab --client agent:coder
+    """
+    from memlab.io.serving import read_audit_log
+
+    frame = read_audit_log(lab)
+    if client is not None:
+        frame = frame.filter(frame["client"] == client)
+    rows = frame.tail(limit).to_dicts()
+    lines = [
+        f"{row['at']:%Y-%m-%d %H:%M:%S}  {row['client'] or '-'}  {row['call']}  {row['outcome']}"
+        + (f" x{row['count']}" if row["count"] > 1 else "")
+        + (f"  {' '.join(f'#{id}' for id in row['ids'])}" if row["ids"] else "")
+        for row in rows
+    ]
+    return rows, lines or "No calls were logged."

@@ -22,7 +22,7 @@ import click
 import memlab
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import Parameter, describe_parameters
-from memlab.kernel.base.disk import is_url
+from memlab.kernel.base.disk import is_url, read_source
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
@@ -39,7 +39,13 @@ _MAX_TEXT_BYTES = 64 << 20
 """Maximum bytes of a text from standard input: more than the largest memory, and little for any machine."""
 
 
-class Text(click.ParamType[str]):
+if TYPE_CHECKING:
+    TextType = click.ParamType[str]
+else:
+    TextType = click.ParamType  # generic since click 8.4
+
+
+class Text(TextType):
     """A text argument; ``-`` reads standard input, without its final line ends."""
 
     name = "text"
@@ -159,6 +165,7 @@ SECTIONS = {
     },
     "Keep": {
         "graph": "link, tag, trace, similar",
+        "audit-log": "show which client of a served lab called what",
         "upkeep": "maintain, consolidate, check, back up, export, join ...",
     },
 }
@@ -561,7 +568,7 @@ def parse_value(text: str) -> Any:
 def read_text(path: Path) -> str:
     """Return the text of a file; InputError if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_source(path)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror}.") from None
     except UnicodeDecodeError as error:
@@ -577,10 +584,10 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
     """
     import polars as pl
 
-    from memlab.io.formats import UNREADABLE
+    from memlab.io.formats import UNREADABLE, check_table, scan_parquet
 
     readers: dict[str, Callable[[Path], pl.DataFrame]] = {
-        ".parquet": pl.read_parquet,
+        ".parquet": lambda path: scan_parquet(path).collect(),
         ".csv": partial(pl.read_csv, try_parse_dates=dates),
         ".jsonl": pl.read_ndjson,
         ".ndjson": pl.read_ndjson,
@@ -589,11 +596,13 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
         raise InputError(f"{path} is not a table. Give a .parquet, .csv or .jsonl file.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    if path.suffix != ".parquet":
+        check_table(path)
     try:
         return readers[path.suffix](path)
-    except UNREADABLE as error:
+    except (*UNREADABLE, MemoryError) as error:
         raise InputError(
-            f"{path} cannot be read as {path.suffix}: {str(error).splitlines()[0]}"
+            f"{path} cannot be read as {path.suffix}: {str(error)[:1_000].partition(chr(10))[0]}"
         ) from None
 
 

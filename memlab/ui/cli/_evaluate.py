@@ -170,8 +170,9 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
     """Compare PACK with the active pack of LAB, from the next recall on.
 
     PACK is a name or a .hy file. By default, --extra items that only PACK would show are added to the results. With
-    --design lot, a random draw decides among the items on which the packs differ, and no recall is longer. With
-    --design ab, each recall shows the results of one pack. `memlab policy verdict` reports which is better.
+    --design lot, a random draw decides among the items on which the packs differ, and no recall
+    shows more results. With --design ab, each recall shows the results of one pack. `memlab policy
+    verdict` reports which is better.
 
     Example: memlab policy challenge my.memlab mine.hy
     """
@@ -271,9 +272,9 @@ def plan(lab: memlab.Lab, packs: tuple[str, ...], **options: Any) -> Report:
 def failures(lab: memlab.Lab, labels: Path | None, **options: Any) -> Report:
     """Show where LAB lost wanted memories.
 
-    They were never stored, not in the candidate pool, ranked too low, or shown and not used. The file of --labels
-    has a row for each wanted memory: decision or question, and memory_id or ref. Without it, memories with
-    successful feedback are the wanted ones.
+    A memory was never stored, was not in the candidate pool, was ranked too low, or was shown and
+    not used. The file of --labels has a row for each wanted memory: decision or question, and
+    memory_id or ref. Without it, memories with successful feedback are the wanted ones.
 
     Example: memlab bench failures my.memlab --labels wanted.csv
     """

@@ -199,7 +199,7 @@ def hash_(file: str, slot: str | None) -> Report:
 def diff(before: str, after: str, slot: str | None, color: bool | None, as_json: bool) -> Report:
     """Show the differences between two packs, or two policies of one slot.
 
-    The exit status is 1 if there are any.
+    The exit status is 1 if there are differences.
 
     Example: memlab policy diff companion mine.hy
     """
@@ -335,7 +335,8 @@ def _read_item(
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
     """Return the input values of one item, and the aggregates of its slate."""
-    # inputs come from the caller first, then from the row; derived inputs are computed from sets over the slate
+    # a value of the caller has precedence over one of the row; derived inputs are computed over the
+    # whole slate
     inputs = policy.signature.inputs
     values: dict[str, object] = {}
     for name, value in requested.items():

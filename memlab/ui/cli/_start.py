@@ -29,7 +29,8 @@ from memlab.ui.cli._base import LocalPath, Report, command, main, print_report, 
 def demo(output: Path, full: bool, as_json: bool) -> Report:
     """Show the main steps on a bundled conversation, offline, in seconds.
 
-    It remembers, recalls, explains, swaps a policy and compares. The result is a page to open in a browser.
+    The demo stores a conversation, recalls from it, explains a result, swaps a policy and compares
+    packs. The result is a page to open in a browser.
 
     Example: memlab demo --output demo.html
     """
@@ -48,7 +49,8 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
     """Open copies of the tutorials in JupyterLab: all, or the one called NAME.
 
-    NAME is such as 01-your-own-design, or 01. A notebook that exists in the folder is opened and never overwritten.
+    NAME is the name of a notebook, such as 01-your-own-design, or its number, such as 01. A
+    notebook that exists in the folder is opened and never overwritten.
 
     Example: memlab notebook 01 --to tutorials
     """

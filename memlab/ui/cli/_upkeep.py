@@ -213,6 +213,9 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
     verb=f"{_IO}.export",
     options={
         "project": "Only this project.",
+        "subject": "Only what a purge of this subject removes.",
+        "creator": "Only what a purge of this creator removes.",
+        "viewer": "Only what this user can see.",
         "overwrite": "Replace an existing PATH.",
     },
 )
@@ -224,7 +227,12 @@ def backup(lab: memlab.Lab, **options: Any) -> Report:
 )
 @click.option("--no-policies", is_flag=True, help="Omit the pack and its history.")
 def export(
-    lab: memlab.Lab, path: Path, project: str | None, no_policies: bool, **options: Any
+    lab: memlab.Lab,
+    path: Path,
+    project: str | None,
+    viewer: str | None,
+    no_policies: bool,
+    **options: Any,
 ) -> Report:
     """Write the memories of LAB to a file or folder.
 
@@ -233,7 +241,11 @@ def export(
 
     Example: memlab upkeep export my.memlab memories.jsonl
     """
-    written = lab.io.export(path, project=project, policies=not no_policies, **options)
+    written = lab.io.export(
+        path, project=project, viewer=viewer, policies=not no_policies, **options
+    )
+    if viewer or options["subject"] or options["creator"]:
+        return {"path": str(written)}, f"{written} written"
     frame = lab.memories
     count = len(frame) if project is None else int((frame["project"] == project).sum())
     return {"path": str(written), "memories": count}, f"{count:,} memories in {written}"

@@ -30,8 +30,9 @@ Eleven designs were tried on this world (one to six exploration items from 25 to
 `factgraph` pass their gates; the page says that it is a favourable choice.
 """
 
-# Feedback arrives within three days in this world; "memlab" is evaluated under the logging pack.
+# The horizon covers all feedback of this world, which arrives within three days.
 HORIZON = "3d"
+# The pack of this name is replaced by the pack that logged the recalls.
 _OURS = "memlab"
 
 

@@ -353,8 +353,8 @@ class Installed(Displayed):
     version
         The installed version.
     moves
-        Ranks and scores before and after, by query and memory, of memories among the first eight. A rank is null
-        if the memory is not in the results.
+        The ranks and scores before and after the installation: one row per query and memory among
+        its first eight results. A rank is null if the memory is not in the results.
     """
 
     version: Version

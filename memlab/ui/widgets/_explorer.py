@@ -129,7 +129,7 @@ class RecallExplorer(Widget, bundle="explorer"):
     ) -> None:
         """Run the query entered in the form."""
         with self.hold_trait_notifications():
-            self._asked = (question, limit, pack, at)  # Observers need not run it again.
+            self._asked = (question, limit, pack, at)  # The observer need not run this query again.
             self.question, self.limit, self.pack, self.at = question, min(limit, _MOST), pack, at
         self._recall(log=log)
 

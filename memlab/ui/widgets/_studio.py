@@ -182,7 +182,8 @@ class PolicyStudio(Widget, bundle="studio"):
         """Compile the text that one page sent, and rank the queries by it."""
         with self.hold_sync():
             self._author = view
-            self._followed = self.slot, source, self.questions  # Observers need not check it again.
+            # The observer need not check this text again.
+            self._followed = self.slot, source, self.questions
             self.source = source
             self._check()
 

@@ -122,7 +122,9 @@ class MemoryTable(Widget, bundle="table"):
         >>> table.link(memlab.widgets.MemoryMap(lab))                                      # doctest: +SKIP
         """
         if "ids" not in other.traits():
-            raise InputError(f"A {type(other).__name__} has no ids to share.")
+            raise InputError(
+                f"A {type(other).__name__} has no ids, so it cannot be linked. Pass a widget such as MemoryMap."
+            )
 
         def follow(change: Any) -> None:
             if change["new"] != self.ids:  # The change did not come from this table.

@@ -227,6 +227,8 @@ _ANYTHING = {
     ("Slates", "lab"),
     ("Slates.from_frames", "lab"),
     ("Policy.row", "aggregates"),  # values under names that nobody asks for
+    ("Agent.touch", "files"),  # the arguments of a tool's call: any names and values
+    ("LabModules.touch", "files"),
     ("Widget.answer", "message"),  # its fields are checked: the reply has an error
     ("Verdict", "accepted"),
     ("Verdict", "rejected"),

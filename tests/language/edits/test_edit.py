@@ -253,8 +253,8 @@ def test_several_at_once_and_two_that_share_a_name() -> None:
         ("w", 0.5, None, "is outside its bounds"),
         ("w", None, 0.1, "is outside its bounds"),
         ("w", float("nan"), None, "finite"),
-        ("w) (evil", None, None, "no valid name"),
-        ("", None, None, "no valid name"),
+        ("w) (evil", None, None, "not a valid name"),
+        ("", None, None, "not a valid name"),
     ],
 )
 def test_values_that_a_parameter_cannot_have(

@@ -1,4 +1,4 @@
-"""Checked arguments: the annotations of a public call, read once, refuse invalid values before anything is done.
+"""Checked arguments: public calls refuse values that do not fit their annotations.
 
     @checked
     def similar(self, memory: MemoryLike, *, limit: Count = 10, project: str | None = None) -> pl.DataFrame: ...
@@ -6,8 +6,8 @@
     >>> lab.graph.similar(3, limit=0)                                                            # doctest: +SKIP
     InputError: similar(limit=...): limit is a whole number of at least 1, not 0.
 
-Limits are part of the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. A type with a rule of its
-own carries it: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``.
+Limits are part of the annotation: ``Annotated[int, Within(1, 5)]``, or one of the names below. The annotation of a type
+also contains the type's own rule: ``When = Annotated[datetime | date | str | int, Taken("a time", by=...)]``.
 
 A text must be valid Unicode. A whole number has 64 bits unless its limits say otherwise, and any other number is finite.
 NumPy's scalars are converted. Iterables are read once, so a generator may be passed.
@@ -37,6 +37,7 @@ from memlab.kernel.base.arguments._rules import (
     Within,
     describe_value,
     get_item,
+    iterate,
 )
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "describe_parameters",
     "describe_value",
     "get_item",
+    "iterate",
     "renamed",
     "warn_caller",
 ]

@@ -77,7 +77,9 @@ def checked(call: _Callable) -> _Callable:
             free_interrupted(error)
             raise
         except OSError as error:
-            raise LabError(f"{plan.where}: the system refused it: {error}.") from error
+            raise LabError(
+                f"{plan.where}: the operating system reported an error: {error}."
+            ) from error
         except Exception as error:
             # NumPy's comparison of records turns an interrupt into a TypeError.
             if isinstance(error.__cause__, KeyboardInterrupt):
@@ -89,7 +91,7 @@ def checked(call: _Callable) -> _Callable:
                 plan.refuse_unknown(keywords)
             if type(error).__module__ != "polars.exceptions":
                 raise
-            raise InputError(f"{plan.where}: Polars refused it: {error}") from error
+            raise InputError(f"{plan.where}: Polars reported an error: {error}") from error
 
     checking.__checked__ = True  # type: ignore[attr-defined]
     return cast("_Callable", checking)
@@ -98,8 +100,8 @@ def checked(call: _Callable) -> _Callable:
 class _Plan(NamedTuple):
     """The rules of one call by position and by name.
 
-    The position of the first rule is `first`, because ``self`` has none. The rule for ``*args`` is `rest`. The names in
-    `keywords` may be passed by keyword.
+    `first` is the position of the first rule, because ``self`` has none. `rest` is the rule for
+    ``*args``. `keywords` has the names that may be passed by keyword.
     """
 
     where: str
@@ -256,7 +258,7 @@ def describe_parameters(call: Callable[..., Any]) -> dict[str, Parameter]:
 def _hints_of(function: types.FunctionType) -> dict[str, Any]:
     """Evaluate the annotations of a function's parameters.
 
-    They are text of this package.
+    Annotations are text of this package, so that evaluating them is safe.
     """
     return {
         name: eval(hint, function.__globals__) if isinstance(hint, str) else hint
@@ -310,8 +312,8 @@ def renamed(
     name
         The former name.
     table
-        Replacement by former name. It is the path of an attribute, or a pair of the call to write and a function that
-        returns a callable for the owner.
+        Replacement by former name. A replacement is the path of an attribute, or a pair of the call
+        to write and a function that returns a callable for the owner.
 
     Returns
     -------

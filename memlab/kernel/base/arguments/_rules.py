@@ -1,4 +1,4 @@
-"""Rules that annotations stand for, and descriptions of invalid values and of failing functions for errors."""
+"""Rules by which annotations check values, and descriptions of invalid values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numbers
 import reprlib
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast, overload
@@ -32,6 +32,7 @@ __all__ = [
     "describe_error",
     "describe_value",
     "get_item",
+    "iterate",
     "rule_of",
 ]
 
@@ -39,7 +40,7 @@ __all__ = [
 def describe_value(value: object, limit: int = 60) -> str:
     """Return a short representation of a value for an error message.
 
-    It has at most `limit` characters, even if ``__repr__`` raises.
+    The text has at most `limit` characters. A text is returned even if ``__repr__`` raises.
     """
     try:
         text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)
@@ -106,8 +107,19 @@ class Called:
         return repr(self.function)
 
 
+def iterate(items: Iterable[Any], where: str) -> Iterator[Any]:
+    """Yield the items of a caller's iterable; its exceptions become an InputError."""
+    iterator = Called(iter, where)(items)
+    while (item := Called(next, where)(iterator, _END)) is not _END:
+        yield item
+
+
+# Marks the end of an iterator: an item may be None.
+_END = object()
+
+
 def describe_error(error: Exception) -> str:
-    """Return type and message of an error, even if its ``__str__`` raises."""
+    """Return the type and the message of an error, even if ``__str__`` raises."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 - formatting an error must never raise another one
@@ -160,7 +172,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Taken:
-    """The description of a type in messages, and its rule.
+    """The description of a type in error messages, and the rule that checks values.
 
     Parameters
     ----------
@@ -193,9 +205,10 @@ _WORD = Within(-(2**63), 2**63 - 1)
 
 
 class Misfit(NamedTuple):
-    """A value that does not fit: the expected type, the value, and its position within the argument.
+    """A value that does not fit: the expected type, the value, and its position.
 
-    The text `word` is not one of `words` if the type is a closed vocabulary.
+    The position is that within the argument. If the type is a closed vocabulary, the text `word` is
+    not one of its `words`.
     """
 
     expected: str
@@ -245,7 +258,7 @@ def rule_of(hint: Any, where: str) -> Rule | None:
 
 
 def _rename(expected: str, rule: Rule | None) -> Rule:
-    """Return a rule with another description."""
+    """Return a rule that describes the expected value in other words."""
     assert rule is not None
     original = rule.take
 
@@ -528,7 +541,7 @@ def _union(hints: Iterable[Any], where: str) -> Rule | None:
 
 def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
     """Return the rule of a container; its items are checked by the rule of their type."""
-    # From the most specific container to the most general.
+    # Containers are tested from the most specific to the most general.
     if issubclass(origin, type):
         return None
     if issubclass(origin, collections.abc.Mapping):
@@ -551,20 +564,25 @@ def _several(origin: type, args: tuple[Any, ...], where: str) -> Rule | None:
         ):
             near = f". Did you mean [{describe_value(value)}]?" if isinstance(value, str) else ""
             return Misfit(expected, describe_value(value) + near)
-        items = list(value)
-        if rule is not None:
-            take_item = rule.take
-            for number, member in enumerate(items):
-                converted = take_item(member)
-                if converted is not member:
-                    if type(converted) is Misfit:
-                        return converted._replace(position=f"[{number}]{converted.position}")
-                    items[number] = converted
+        if isinstance(value, collections.abc.Sized) and len(value) > _MAX_ITEMS:
+            raise InputError(_TOO_MANY)
+        items, take_item = [], rule.take if rule else None
+        # Items are checked and counted as they are read, because an iterator may have no end.
+        for number, member in enumerate(value):
+            converted = take_item(member) if take_item else member
+            if type(converted) is Misfit:
+                return converted._replace(position=f"[{number}]{converted.position}")
+            if number >= _MAX_ITEMS:
+                raise InputError(_TOO_MANY)
+            items.append(converted)
         return items if container is list else container(items)
 
     return Rule(expected, take)
 
 
+# Items of an argument: a lab is made for a million memories, and an iterator may have no end.
+_MAX_ITEMS = 2_000_000
+_TOO_MANY = f"The list has more than {_MAX_ITEMS:,} items. Pass it in parts."
 # Abstract types whose values are read once into a list.
 _ITERABLES = (
     collections.abc.Iterable,

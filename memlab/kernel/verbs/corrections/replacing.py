@@ -80,7 +80,7 @@ class Rederived:
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: Rederived) -> Rederived:
-        """Combine two outcomes; columns of ``other`` take precedence."""
+        """Combine two results of hooks; columns of ``other`` take precedence."""
         return Rederived(
             {**self.columns, **other.columns},
             (*self.rebuilt, *other.rebuilt),
@@ -125,14 +125,14 @@ class Dependents:
     def withdraw(
         self, editor: Any, row: int, rows: Sequence[int], before: dict[str, Any], outcome: Any
     ) -> dict[str, Any]:
-        """Withdraw ``rows`` before the memory in ``row`` is replaced; return its fields."""
+        """Withdraw ``rows`` before ``row`` is replaced; return the new version's fields."""
         return before
 
     def revise(self, editor: Any, row: int, text: str, rows: Sequence[int], outcome: Any) -> None:
         """Derive ``rows`` again from the new text after their source is replaced."""
 
     def stand_ins(self, state: State, rows: Sequence[int]) -> list[int]:
-        """Return those of ``rows`` that represent other memories."""
+        """Return the rows among ``rows`` that represent other memories."""
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:
@@ -195,8 +195,8 @@ class Editor:
 
         The caller has validated ``text`` and ``columns`` and removed secrets.
         """
-        # A fact's text follows its fields; a new text or a fixed field makes a new memory, other
-        # fields change in place.
+        # The text of a fact follows its fields. A new text or a new value of a fixed field makes a
+        # new memory. Other fields change in place.
         state = self._store.state
         latest = find_latest_version(state, row)
         outcome = EditOutcome(latest + 1)
@@ -204,7 +204,7 @@ class Editor:
             outcome.notes.append(
                 f"Memory {row + 1} was edited before: this edit changed memory {latest + 1}."
             )
-        # raises for deleted or purged memories
+        # This call raises for deleted or purged memories.
         take_out_of_use(state, [latest], "superseded", self.now)
         if self._permit is not None:
             self._permit(state, latest)
@@ -383,7 +383,7 @@ def _note_removed_edges(change: Change) -> list[str]:
 
 
 def _note_superseded(state: State, row: int) -> list[str]:
-    """Return a note that memories superseded by the old text stay superseded."""
+    """Return a note that memories superseded by the old text stay superseded, if any."""
     by = state.numbers["superseded_by"].values
     older = [int(row_number) + 1 for row_number in (by == row + 1).nonzero()[0]]
     older = [
@@ -400,7 +400,7 @@ def _note_superseded(state: State, row: int) -> list[str]:
 
 
 def _report_fields(derived: Rederived, edited_fields: Iterable[str]) -> dict[str, list[str]]:
-    """Return an edit's report as event fields: field names without text.
+    """Return the report of an edit as event fields: names of fields without values.
 
     ``given`` are the fields that the edit itself set.
     """
@@ -487,7 +487,7 @@ def _is_from_linking(state: State, journal: Journal | JournalView, edge: int) ->
 
 
 def _read_link_events(journal: Journal | JournalView, instant: int, head: int) -> Iterator[Event]:
-    """Yield the "link" events with this time, up to the event ``head``."""
+    """Yield the "link" events at the time ``instant``, up to the event ``head``."""
     after, upto = journal.last_at(instant - 1), min(journal.last_at(instant), head)
     yield from journal.events(after, upto=upto, kinds=("link",))
 

@@ -360,8 +360,8 @@ class LabPolicies(Displayed):
         design
             "extra" shows all results of the active pack, and in addition, at a random rank,
             ``extra`` items that only a challenger would show. "lot" shows the results that all
-            packs share, and draws the rest, so that no recall is longer. "ab" shows all results of
-            one pack.
+            packs share, and draws the other positions, so that no recall is longer. "ab" shows all
+            results of one pack.
         extra
             The number of added items per recall, 1 to 20.
         rate
@@ -382,8 +382,8 @@ class LabPolicies(Displayed):
 
         Notes
         -----
-        "ab" needs the most recalls. It is the only valid design if items make one another redundant
-        or if positions matter. In a challenged recall, challengers replace the pack's own
+        "ab" needs the most recalls. "ab" is the only valid design if items make one another
+        redundant or if positions matter. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
         do not appear.
 
@@ -404,7 +404,7 @@ class LabPolicies(Displayed):
             for other in versions.challenges:
                 if other.name == loaded.name:
                     raise InputError(
-                        f"{loaded.name} is a challenger already. End that first: "
+                        f"{loaded.name} is a challenger already. End that challenge first: "
                         f'lab.policies.end_challenge("{loaded.name}").'
                     )
                 if other.design != design:
@@ -842,7 +842,7 @@ class LabPolicies(Displayed):
 
     @contextmanager
     def reading(self) -> Iterator[VersionLog]:
-        """Lock the policy versions against changes within the block."""
+        """Lock the policy versions against changes within the block, and yield them."""
         with self._store.reading():
             yield self._store.versions
 
@@ -916,7 +916,7 @@ def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str)
 
 
 def _needs_field(needs: dict[str, str]) -> dict[str, Any]:
-    """Return the event field of required extensions, or no field without any."""
+    """Return the event field "needs", or no field if no extension is required."""
     return {"needs": needs} if needs else {}
 
 

@@ -45,14 +45,14 @@ from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
 __all__ = ["NewToSession", "Past", "Questions", "Use", "find_slate", "read_hits", "read_slate"]
 
 
-# A recall without the memories that its agent has received in the session.
+# A recall that leaves out memories that its agent has received in the session.
 
 
 class NewToSession:
     """Purpose of a recall that shows only memories that are new to the session.
 
-    It implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would have been among the results
-    but that the session has received already, best first.
+    The class implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would
+    have been among the results but that the session has received already, best first.
     """
 
     abstains = True
@@ -74,7 +74,7 @@ class NewToSession:
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return no rows, because a recall has no required memories."""
+        """Return no rows, because this recall requires no particular memories."""
         return np.empty(0, dtype=np.int64)
 
     def spending(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> None:
@@ -243,7 +243,7 @@ class Past:
 
 
 _RECALLED = {"outcome": "recalled", "rating": None}
-"""The inputs of the slot ``reinforce`` for a memory that was shown."""
+"""The inputs of a ``reinforce`` policy for a memory that a recall showed."""
 
 
 class Use(Protocol):
@@ -311,7 +311,8 @@ class Questions:
             )
             filters, off = apply_switches(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(deciding_pack.settings))
-            # A remote embedder does not get a query that is not answered.
+            # The vector is zero while memory is off, so that a remote embedder does not get the
+            # query.
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
             question = Question(
                 screening.text,
@@ -449,7 +450,7 @@ class Questions:
             return self._past.recall(number, pack).frame if self._past.repeats(number) else None
 
     def _restrict_to_viewer(self, filters: Filters) -> Filters:
-        """Return the filters with the viewer of this lab."""
+        """Return the filters limited to this lab's viewer; refuse another viewer."""
         if self._viewer is None:
             return filters
         if filters.viewer not in (None, self._viewer):

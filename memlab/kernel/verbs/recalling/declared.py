@@ -10,4 +10,4 @@ __all__ = ["DECLARED"]
 DECLARED = Declared(
     projections=(Injected,),
 )
-"""The declaration that ``projections`` reads."""
+"""The declaration that the module ``projections`` registers."""

@@ -73,7 +73,7 @@ class Injected(Projection):
         )
 
     def fold(self, event: Event) -> None:
-        """Apply an "inject" or "edit" event."""
+        """Record injected memories ("inject" event) or forget edited ones ("edit" event)."""
         body = event.body
         if event.kind == "edit":
             edited = frozenset(body.get("again", ()))

@@ -8,4 +8,4 @@ from memlab.kernel.verbs.tellings import Tellings
 __all__ = ["DECLARED"]
 
 DECLARED = Declared(projections=(Tellings,))
-"""The declaration that ``projections`` reads."""
+"""The declaration that the module ``projections`` registers."""

@@ -92,7 +92,7 @@ class Known:
         self._counted = []
 
     def _catch_up(self, state: State) -> None:
-        """Count the memories that were added since the last call."""
+        """Count the keys of memories that were added to the lab since the last call."""
         columns = [state.names[name] for name in _CONTEXT]
         created = state.numbers["created"].values
         for row in range(self._rows, len(state)):
@@ -104,10 +104,10 @@ class Known:
 
 
 def _make_key(context: Sequence[str | None], text: str) -> bytes:
-    """Return a hash of a row's context and text, without its time."""
+    """Return a hash of a row's project, session, speaker and text, without its time."""
     return hashlib.blake2b(msgspec.msgpack.encode((*context, text)), digest_size=16).digest()
 
 
 def _add_time(key: bytes, created: int | None) -> bytes:
-    """Append the time of a row to its key."""
+    """Return the key of a row extended by the row's time of creation."""
     return key + (created or 0).to_bytes(8, "little", signed=True)

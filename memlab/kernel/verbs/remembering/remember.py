@@ -181,7 +181,7 @@ class Remembering:
         )
 
     def _combine(self, fresh: Rows, texts: Mapping[int, str]) -> None:
-        """Replace texts by combinations of the new text and the superseded text."""
+        """Replace new texts by combinations with the texts that they supersede."""
         if not texts:
             return
         personal = self._core.personal()

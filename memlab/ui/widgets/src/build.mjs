@@ -2,7 +2,7 @@
 // scripts, because a page on a disk or in a host of MCP Apps may load no module.
 // With --check it writes nothing, and fails if a byte of a committed bundle differs.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
@@ -27,6 +27,7 @@ const settings = {
   absWorkingDir: here,
   outdir: out,
   write: false,
+  metafile: true,
   bundle: true,
   minify: true,
   target: "es2022",
@@ -47,8 +48,25 @@ const results = await Promise.all([
 ]);
 const outputFiles = results.flatMap((result) => result.outputFiles);
 
+// bundled.json lists the packages of which code is in a bundle, for NOTICE and the SBOM of a release.
+const names = new Set();
+for (const { metafile } of results)
+  for (const output of Object.values(metafile.outputs))
+    for (const [path, { bytesInOutput }] of Object.entries(output.inputs)) {
+      const name = path.match(/^node_modules\/((?:@[^/]+\/)?[^/]+)/)?.[1];
+      if (name && bytesInOutput) names.add(name);
+    }
+const packages = {};
+for (const name of [...names].sort()) {
+  const path = join(here, "node_modules", name, "package.json");
+  const { version, license } = JSON.parse(readFileSync(path, "utf8"));
+  packages[name] = { version, license };
+}
+
 mkdirSync(out, { recursive: true });
 const built = new Map(outputFiles.map((file) => [file.path, Buffer.from(file.contents)]));
+const list = join(here, "bundled.json");
+built.set(list, Buffer.from(`${JSON.stringify(packages, null, 2)}\n`));
 const stale = readdirSync(out)
   .map((name) => join(out, name))
   .filter((path) => !built.has(path));
@@ -66,4 +84,4 @@ if (process.argv.includes("--check")) {
   for (const [path, bytes] of built) writeFileSync(path, bytes);
 }
 for (const [path, bytes] of built)
-  console.log(`${path.slice(out.length + 1)}  ${(bytes.length / 1024).toFixed(1)} kB`);
+  console.log(`${relative(out, path)}  ${(bytes.length / 1024).toFixed(1)} kB`);

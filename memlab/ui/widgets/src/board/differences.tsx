@@ -73,7 +73,11 @@ export function Differences({
 
 function Line({ item }: { item: Item }) {
   const moved =
-    item.other === null ? "only here" : item.other === item.rank ? "" : `rank ${item.other} there`;
+    item.other === null
+      ? "only in this list"
+      : item.other === item.rank
+        ? ""
+        : `rank ${item.other} in the other list`;
   const outcome =
     item.reward === null
       ? item.shown

@@ -194,7 +194,7 @@ function Choice({ label, value, options, set, offline }: ChoiceProps) {
 function describeEmpty(about: About): string {
   if (!about.recalls)
     return "No recalls logged yet. Query with lab.recall(…), then record feedback on the results.";
-  return `${plural(about.recalls, "recall")} and no feedback, so policies cannot be compared yet. Record feedback with lab.feedback(hit, "success"), or derive rewards from answers with lab.attribute.`;
+  return `${plural(about.recalls, "recall")} and no feedback, so policies cannot be compared yet. Record feedback with lab.feedback(hit, "success"), or derive rewards from answers with lab.agents.credits.answer.`;
 }
 
 export default widget("Evaluation board", Board, css);

@@ -199,7 +199,7 @@ export function Planner({ about }: { about: About }) {
               type="text"
               value={reason}
               disabled={!!readOnly}
-              placeholder="Why do you compare it?"
+              placeholder="Why compare this policy?"
               onInput={(event) => setReason(event.currentTarget.value)}
             />
           </label>

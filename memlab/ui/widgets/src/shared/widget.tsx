@@ -120,7 +120,7 @@ export class Link {
   private reportLostKernel = (): void => {
     this.dropRequests();
     this.showFault(
-      "Python is gone because the kernel was restarted or shut down. Run the cell again.",
+      "Python has stopped because the kernel was restarted or shut down. Run the cell again.",
     );
   };
 

@@ -135,7 +135,7 @@ export function Span({
             class="plain"
             role="slider"
             aria-label={`${column} ${end}`}
-            title="Move this end with the arrow keys"
+            title="Move this bound with the arrow keys"
             aria-valuemin={0}
             aria-valuemax={bars.length}
             aria-valuenow={end === "from" ? low : high}
