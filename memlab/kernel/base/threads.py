@@ -61,8 +61,9 @@ def free_interrupted(error: BaseException) -> None:
 class ThreadLock:
     """A reentrant lock that an interrupted call releases.
 
-    Use ``with lock:`` for a block of a function. Use ``hold`` for blocks that may be closed late, such as those of
-    generators: they do not release a lock that was freed in the meantime.
+    Use ``with lock:`` for a block of a function. Use ``hold`` for blocks that may be closed late,
+    such as those of generators. Such a block does not release a lock that was freed in the
+    meantime.
     """
 
     def __init__(self) -> None:

@@ -389,8 +389,8 @@ class Embedder:
     def encode(self, texts: Sequence[str]) -> NDArray[np.int8]:
         """Return the vector of each text as a row of an int8 matrix.
 
-        A model reads the first ``max_length`` tokens of a text (512 for the shipped one, about 400 words), so a long text costs
-        no more than a page.
+        A model reads the first ``max_length`` tokens of a text. The shipped model reads 512, about
+        400 words, so a long text costs no more than a page.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class Embedder:
         Returns
         -------
         ndarray
-            The closeness.
+            The closeness of each cosine.
         """
         return cosine if self._knots is None else np.interp(cosine, *_axes(self._knots))
 
@@ -558,9 +558,10 @@ EmbedderSpec = Annotated[
 def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embedder:
     """Return the embedder for a specification.
 
-    Callables and objects are fingerprinted by their name, the dimension, and the largest components of the vectors of a few
-    fixed texts. Rounding noise of a remote service does not change these; another model does. An attribute ``remote``, such
-    as "api.example.com", states that texts are sent there: ``repr(lab)`` and packs that need consent disclose it.
+    Callables and objects are fingerprinted by their name, the dimension, and the largest components
+    of the vectors of a few fixed texts. Rounding noise of a remote service does not change these
+    components, but another model does. An attribute ``remote``, such as "api.example.com", states
+    that texts are sent there: ``repr(lab)`` and packs that need consent disclose it.
 
     Parameters
     ----------
@@ -574,7 +575,7 @@ def load_embedder(spec: EmbedderSpec = None, *, name: str | None = None) -> Embe
     Returns
     -------
     Embedder
-        The embedder.
+        The embedder that the specification describes.
 
     Raises
     ------

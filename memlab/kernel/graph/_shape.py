@@ -110,8 +110,9 @@ def clustering(
 ) -> Clustering:
     """Compute the local clustering coefficient of ``rows``.
 
-    The coefficient of a row with fewer than two neighbours is 0. Of more than ``max_rows`` rows,
-    that many are sampled with ``seed``; the mean of 1,000 has a standard error of at most 0.016.
+    The coefficient of a row with fewer than two neighbours is 0. If there are more than
+    ``max_rows`` rows, that many are sampled with ``seed``. The mean of 1,000 rows has a standard
+    error of at most 0.016.
     """
     graph = edges if isinstance(edges, SimpleGraph) else simple_graph(edges)
     wanted = np.unique(to_integers("row", rows))
@@ -140,7 +141,7 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
 
     The columns are the communities ``left`` and ``right``, the number of ``edges``, their
     ``weight``, and the number of the ``strongest`` edge. ``labels[i]`` is the community of
-    ``rows[i]``; edges of other nodes do not count. The greatest weight comes first.
+    ``rows[i]``. Edges of other nodes do not count. The greatest weight comes first.
     """
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
@@ -238,8 +239,8 @@ def communities(
 
     Direction does not count, and the weights of parallel edges are added. ``keep`` is a mask of the
     edges to use. A ``resolution`` above 1 gives more and smaller communities. The same edges and
-    ``seed`` give the same result: the best of four runs, each with another order of the nodes, or
-    of two runs above 30,000 linked pairs.
+    ``seed`` give the same result. It is the best of four runs, each with another order of the
+    nodes, or of two runs above 30,000 linked pairs.
 
     >>> edges = Edges()
     >>> edges.append([0, 1, 0, 3, 4, 3, 2], [1, 2, 2, 4, 5, 5, 3], 0, 1.0, nodes=6).tolist()

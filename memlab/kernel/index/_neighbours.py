@@ -151,7 +151,7 @@ class Build:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment variables of the builder.
+    """Return the environment variables of the builder process.
 
     They put this copy of memlab first on the path and limit OpenBLAS to one thread.
     """
@@ -173,6 +173,9 @@ _PAUSE = 0.05
 _AT_ONCE = 1 << 26
 """The size in bytes up to which an index is compared with its checksum during a search, which takes 25 ms."""
 
+_MEMORY = Path("/dev/shm")
+"""A folder in memory, which Linux has and macOS has not."""
+
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
@@ -181,9 +184,10 @@ class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
-    object. ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the number of nodes that a
-    search inspects, for more recall and more time. A base is rebuilt when the rows added after it exceed ``share`` of
-    its rows. With ``background=False``, only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
+    object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. ``kind`` is a kind of index,
+    such as "annoy". The factor ``effort`` multiplies the number of nodes that a search inspects, for more recall and
+    more time. A base is rebuilt when the rows added after it exceed ``share`` of its rows. With ``background=False``,
+    only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
 
     Call ``refresh`` before a search:
 
@@ -203,6 +207,7 @@ class Neighbours:
         share: float = 0.1,
         background: bool = True,
         writable: bool = True,
+        secret: bool = False,
     ) -> None:
         if kind == "graph":
             raise InputError(
@@ -215,7 +220,10 @@ class Neighbours:
                 f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
+        # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.
+        writable = writable and (not secret or _MEMORY.is_dir())
         self.background, self.writable = background and writable, writable
+        self._parent = _MEMORY if secret else None
         self.failure: str | None = None
         """The reason why the last base was refused or not built, or None."""
         self._folder = None if folder is None else Path(folder)
@@ -266,7 +274,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The base in use, or None."""
+        """The index file in use, or None."""
         return self._base
 
     @property
@@ -308,7 +316,7 @@ class Neighbours:
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers whole blocks of {BLOCK:,} rows, and there are only {len(self._vectors):,} rows."
+                f"An index covers whole blocks of {BLOCK:,} rows, but there are {len(self._vectors):,}. Add memories."
             )
         while True:
             with self._mutex:
@@ -375,7 +383,7 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Release the index file.
+        """Release the index file and stop watching the folder.
 
         A running build continues, and its result is used when the lab is opened again. With ``stop``, the build ends. A
         temporary folder is removed after its build was stopped.
@@ -518,7 +526,7 @@ class Neighbours:
             self.failure, self._failed_rows = str(error), rows
             return
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
+            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
@@ -617,7 +625,7 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
 
 
 def _remove_replaced(published: Path, kind: Kind, rows: int) -> None:
-    """Remove this kind's indexes that a newer one replaces, or without a header.
+    """Remove indexes of a kind that have no header or that a newer index replaces.
 
     An index with more rows stays, because another builder has published it.
     """

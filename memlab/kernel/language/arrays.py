@@ -40,7 +40,8 @@ Bools = npt.NDArray[np.bool_]
 class Slates:
     """The assignment of rows to slates.
 
-    `codes` are integers, one per row; without them all rows form one slate. `order` are the memory ids.
+    `codes` are integers, one per row. Without them, all rows form one slate. `order` are the memory
+    ids.
     """
 
     def __init__(

@@ -309,7 +309,8 @@ def with_known(
 ) -> list[Node]:
     """Substitute constants for known inputs and fold the graph of `roots`.
 
-    Without `rounded`, functions whose last digit differs between back ends are not folded; the back end computes them.
+    Without `rounded`, functions whose last digit differs between back ends are not folded, so that
+    the back end computes them.
     """
     dag = Dag()
     rebuilt: dict[int, Node] = {}

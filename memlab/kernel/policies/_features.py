@@ -1,8 +1,9 @@
 """Every feature that a policy may read, declared once.
 
-The checker, the error messages, the documentation and the slates read this table; `memlab.kernel.recall` computes
-the values. A feature's `fingerprint` changes with its definition. Where the value depends on the embedder or on
-settings of the pack, the fingerprint changes with them too. A logged value may be reused only under the same fingerprint.
+The checker, the error messages, the documentation and the slates read this table.
+`memlab.kernel.recall` computes the values. A feature's `fingerprint` changes with its definition.
+Where the value depends on the embedder or on settings of the pack, the fingerprint changes with
+them too. A logged value may be reused only under the same fingerprint.
 """
 
 from __future__ import annotations

@@ -392,7 +392,8 @@ class QuestionFeatures:
 
         A long text has the value of its best passage.
 
-        ``forms`` are the word forms of the rows, one row after the other; ``counts`` is the number per row.
+        ``forms`` are the word forms of the rows, one row after the other, and ``counts`` is the
+        number per row.
         """
         passages, late = self.words.passages, self._word_vectors.late
         if passages is None or not len((long_rows := passages.find(rows))[0]):

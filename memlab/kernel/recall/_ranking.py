@@ -7,10 +7,10 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the c
     w * relevance - (1 - w) * likeness
 
 where ``likeness`` is its maximum closeness to a candidate selected before. Relevance and likeness
-are scaled to 0..1. Relevance is the recall-score divided by the maximum of the pool; if a score is
+are scaled to 0..1. Relevance is the recall-score divided by the maximum of the pool. If a score is
 negative, the minimum is subtracted first. A negative closeness counts as 0. Min-max scaling would
 give the last candidate of a small pool a relevance of 0, so that five near-duplicates would precede
-it. The weight ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+it. The weight ``w`` is the setting ``mmr-weight``. At 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
@@ -121,7 +121,7 @@ def rank_all(
     """Rank candidates by score and diversity (``mmr-weight``, ``collapse-above``).
 
     Diversity decides the first ``depth`` ranks. ``vectors`` returns the int8 matrix (candidates,
-    dim); it is called only if the pack uses diversity. ``closeness`` maps cosines to the scale of
+    dim), and is called only if the pack uses diversity. ``closeness`` maps cosines to the scale of
     ``collapse-above``.
     """
     plain = rank_by_score(scores)
@@ -613,9 +613,10 @@ def draw_challenge(
 ) -> tuple[Positions, Positions, Scores, int, int]:
     """Draw the shown items of a recall in which packs are challenged.
 
-    ``active`` and ``challengers`` are the results of the packs as positions among ``count`` candidates, best first.
-    Returns the shown positions, the drawn ones among them, the probability of each candidate, the maximum number of
-    draws, and the arm: 0 for the active pack, i for challenger i. Only design "ab" has arms above 0.
+    ``active`` and ``challengers`` are the results of the packs as positions among ``count``
+    candidates, best first. Returns the shown positions, the drawn ones among them, and the
+    probability of each candidate. The last two values are the maximum number of draws, and the arm:
+    0 for the active pack, i for challenger i. Only design "ab" has arms above 0.
     """
     rate = max(challenge.rate for challenge in challenges)
     if challenges[0].design == "ab":

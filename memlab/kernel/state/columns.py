@@ -476,7 +476,7 @@ def build_columns(
 
 
 def extend_columns(columns: Iterable[GrowingColumn], values: Iterable[Any], count: int) -> None:
-    """Add ``count`` rows to each column.
+    """Add ``count`` rows to each column, with values from an iterable.
 
     ``values`` has an entry for each column: a list or an array with one value for each row, or one value for all.
     """

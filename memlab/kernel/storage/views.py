@@ -102,7 +102,7 @@ class ViewerJournal(JournalView):
 
     @property
     def full(self) -> Journal | JournalView:
-        """The journal without restriction to the viewer."""
+        """The whole lab's journal, with the events that the viewer does not see."""
         return self._store.journal
 
     def events(

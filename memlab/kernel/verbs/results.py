@@ -380,8 +380,8 @@ class Linked:
     def frame(self) -> pl.DataFrame:
         """The new memories, each followed by the memories that it superseded or links to.
 
-        ``row`` is the position of the new memory, ``id`` is its id (null if it was not stored), ``of`` is the id of the
-        other memory.
+        ``row`` is the position of the new memory, and ``id`` is its id, null if it was not stored.
+        ``of`` is the id of the other memory.
         """
         own = pl.DataFrame(
             {

@@ -43,7 +43,7 @@ _CENTRAL = 3
 
 @dataclass(frozen=True)
 class Topology:
-    """Frames that describe a graph.
+    """Frames that describe the structure of a graph.
 
     ``nodes`` has a row for each node with an edge. The columns are node, kind, memory_id (null for other kinds),
     degree, community (null without one) and bridge (whether an edge leads into another community).
@@ -309,7 +309,7 @@ def layer_expression(now: When) -> pl.Expr:
 
     - emerging: created less than 7 days ago and used less than twice
     - else active: used within 7 days
-    - else stable: used 5 times
+    - else stable: used at least 5 times
     - else decaying
 
     The first matching line decides. The ``label`` policy of the pack ``associative`` gives the same labels.

@@ -59,9 +59,10 @@ class Attribution(Report):
           nor a failure.
         - ``rate``: success / (success + fail)
         - ``low`` and ``high``: the central 95% of the Beta posterior under Jeffreys' prior,
-          Beta(1/2, 1/2). ``low`` is 0 without successes, and ``high`` is 1 without failures (Brown, Cai and DasGupta 2001).
+          Beta(1/2, 1/2). ``low`` is 0 without successes, and ``high`` is 1 without failures
+          (Brown, Cai and DasGupta 2001).
         - ``probes``, ``probe_judged``, ``probe_success`` and ``probe_fail``: the same counts for exploration items,
-        which are counted separately because the policy did not select them
+          which are counted separately because the policy did not select them
     loose
         The number of judgements that are not linked to a logged recall, and so to no version.
 
@@ -82,7 +83,7 @@ class Attribution(Report):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on how to read the numbers."""
+        """Sentences that explain how to read the frame."""
         probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
         notes = [
             "Observational: each version had its own queries. memlab.evaluate compares on equal terms."

@@ -182,7 +182,7 @@ class Corrections:
     def _check_own(self, memory: MemoryLike, row: int) -> None:
         """Raise InputError for a memory of another lab, recognised by its different text.
 
-        A purged memory has no text to compare; the edit refuses it by its status.
+        A purged memory has no text to compare, so the edit refuses it by its status.
         """
         state = self._core.store.state
         text = (
