@@ -53,7 +53,8 @@ __all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
 # The process that builds an index. At most one runs at a time, and its exit status is always read.
 #
 # The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder
-# ends, even if it is killed, so the lock cannot become stale. It lasts if the process that started the builder ends.
+# ends, even if it is killed, so the lock cannot become stale. The lock is held even if the process that started the
+# builder ends first.
 
 
 # The code of the builder. Niceness 10 gives searches priority.
@@ -104,7 +105,8 @@ class Build:
             except BlockingIOError:
                 self.busy = True
             finally:
-                # Closed, not unlocked: the builder inherits the open file and holds the lock until it ends.
+                # The file is closed and not unlocked, because the builder inherits the open file and holds the lock
+                # until it ends.
                 os.close(lock)
                 self.started.set()
             self._await()
