@@ -23,7 +23,14 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
-from memlab.errors import DamagedLab, InputError, LabBusy, MemlabError, UnknownName
+from memlab.errors import (
+    DamagedLab,
+    InputError,
+    LabBusy,
+    MemlabError,
+    MissingExtra,
+    UnknownName,
+)
 from memlab.kernel.base.disk import checksum_of
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.extension import load_installed
@@ -46,7 +53,8 @@ __all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
 # The process that builds an index. At most one runs at a time, and its exit status is always read.
 #
 # The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder
-# ends, even if it is killed, so the lock cannot become stale. It lasts if the process that started the builder ends.
+# ends, even if it is killed, so the lock cannot become stale. The lock is held even if the process that started the
+# builder ends first.
 
 
 # The code of the builder. Niceness 10 gives searches priority.
@@ -97,7 +105,8 @@ class Build:
             except BlockingIOError:
                 self.busy = True
             finally:
-                # Closed, not unlocked: the builder inherits the open file and holds the lock until it ends.
+                # The file is closed and not unlocked, because the builder inherits the open file and holds the lock
+                # until it ends.
                 os.close(lock)
                 self.started.set()
             self._await()
@@ -432,6 +441,9 @@ class Neighbours:
         except (DamagedLab, OSError) as error:
             self._refuse(path, f"The index {path.name} cannot be opened: {error}")
             return
+        except MissingExtra as error:  # The file stays, for processes that have the package.
+            self.failure = str(error)
+            return
         self._vectors.attach(base)
         self._base, self.failure = base, None
 
@@ -509,10 +521,15 @@ class Neighbours:
 
     def _start(self) -> None:
         """Start a build of an index over all whole blocks of rows."""
+        rows = len(self._vectors) // BLOCK * BLOCK
+        try:
+            self.kind.settings(rows)
+        except MissingExtra as error:  # Searches are exact, and the report names what to install.
+            self.failure, self._failed_rows = str(error), rows
+            return
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
-        rows = len(self._vectors) // BLOCK * BLOCK
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:

@@ -29,8 +29,8 @@ __all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merge_segments"
 
 # Postings as columns: immutable segments sorted by term and row, which are merged as they accumulate.
 #
-# As in a log-structured merge tree, a segment is merged into the one before it when it has a quarter of its size. So a
-# posting is copied a logarithmic number of times, and a query reads a handful of segments.
+# As in a log-structured merge tree, a segment is merged into the previous segment when it has a quarter of its size. So
+# a posting is copied a logarithmic number of times, and a query reads a handful of segments.
 
 
 Ints = NDArray[np.int32]
@@ -101,7 +101,7 @@ def merge_segments(parts: Sequence[Segment]) -> Segment:
 _SEAL = 8192
 """The number of postings that stay unsorted before they become a segment. A query scans them in some ten microseconds."""
 
-# A segment is merged into the one before it if that has less than this many times its postings.
+# A segment is merged into the previous segment if that segment has less than four times its postings.
 _MERGE_AT = 4
 Mask = NDArray[np.bool_]
 
@@ -277,7 +277,7 @@ class Words:
         """
         if isinstance(texts, str):
             raise InputError("append takes a list of texts, not one text: wrap the text in a list.")
-        # Words of the speaker precede those of the text; a speaker's name is split once per call.
+        # The words of a speaker's name precede the words of the text. Each name is split once per call.
         words_of_rows: list[list[str]] = []
         names: list[int] = []
         long: list[int] = []
@@ -331,7 +331,7 @@ class Words:
         if not isinstance(text, str):
             raise InputError(f"A query is a str, not {type(text).__name__}.")
         tokens = words_of(text)
-        # Known and unknown stems are collected apart, because known ones come first in `words`.
+        # Known and unknown stems are collected separately, because known stems come first in `words`.
         known_words: dict[int, str] = {}
         unknown: dict[str, str] = {}
         for token in tokens:
