@@ -135,7 +135,7 @@ class ManualClock:
         Parameters
         ----------
         when
-            The new time.
+            The instant to which the clock is set.
 
         Examples
         --------

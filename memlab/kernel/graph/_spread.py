@@ -83,7 +83,7 @@ class Spread:
     received
         The energy that arrived over edges, 0 if none arrived.
     activation
-        The final activation.
+        The activation of each node after the last wave.
     hops
         The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, only
         edges over which energy was pushed count.

@@ -328,7 +328,7 @@ def read_forms(
     Parameters
     ----------
     text
-        The source.
+        The text to read.
     characters
         Maximum number of characters.
     forms

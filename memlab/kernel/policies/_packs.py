@@ -125,7 +125,7 @@ class Pack(Displayed):
         slot
             Name of the slot.
         policy
-            The new policy.
+            The policy that replaces the slot's policy.
 
         Returns
         -------
@@ -354,7 +354,7 @@ class Pack(Displayed):
         Returns
         -------
         float
-            The value.
+            The value of the setting as a float.
 
         Raises
         ------
@@ -883,7 +883,7 @@ class Challenge(Displayed):
     Attributes
     ----------
     pack
-        The challenger.
+        The pack that challenges the active one.
     design
         "extra" shows additional items that only challengers would show. "lot" shows the usual number of items and draws
         among those on which the packs differ. "ab" shows the results of one pack, each with the same probability.

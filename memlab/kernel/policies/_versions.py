@@ -266,7 +266,7 @@ class VersionLog:
         Parameters
         ----------
         pack
-            Any pack.
+            The pack to combine with the pins.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class VersionLog:
         Parameters
         ----------
         event
-            The event.
+            The event to apply.
         source_of
             Function that returns the text of a source by its hash.
 
@@ -463,7 +463,7 @@ class VersionLog:
         Returns
         -------
         tuple of Version
-            The versions.
+            The versions of the slot.
 
         Raises
         ------

@@ -139,7 +139,7 @@ class Where:
         Returns
         -------
         Where
-            The filter.
+            The filter of the logged recall.
 
         Raises
         ------

@@ -157,7 +157,7 @@ def _build_block(slates: Sequence[Slate]) -> pl.DataFrame:
 
 def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
     """Build the table of exposures."""
-    # Without a logged conditional probability an item has 1 if it was certain, else null.
+    # An item without a logged conditional probability gets 1 if it was certain to be shown, and null otherwise.
     sizes = [len(slate.shown) for slate in slates]
     propensity = _concatenate([_inclusion_of(slate)[slate.places] for slate in slates], np.float64)
     conditional = np.where(propensity == 1.0, 1.0, np.nan)

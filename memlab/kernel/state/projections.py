@@ -211,7 +211,8 @@ def add_extension_projections(
 PLACEHOLDER = "[purged "
 """The first characters of every name that a purge writes in place of a purged name."""
 
-# BLAKE2b takes keys of up to 64 bytes; 32 cannot be guessed. Digests of 16 bytes have no collisions in practice.
+# BLAKE2b takes keys of up to 64 bytes. A key of 32 bytes cannot be guessed, and digests of 16 bytes have no collisions
+# in practice.
 _KEY_BYTES, _HASH_BYTES = 32, 16
 
 

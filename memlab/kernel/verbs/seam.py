@@ -116,7 +116,7 @@ class Seam:
         Returns
         -------
         list of Event
-            The events.
+            The events of these kinds, oldest first.
         """
         with self._core.reading():
             return list(self._core.store.journal.events(kinds=kinds))
@@ -133,7 +133,7 @@ class Seam:
         Returns
         -------
         Projection
-            The folded table.
+            The projection, with all events of the lab applied.
 
         Raises
         ------

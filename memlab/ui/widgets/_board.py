@@ -189,7 +189,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def answer_challenge(
         self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str
     ) -> None:
-        """Challenge the active pack with another from the next recall on."""
+        """Compare the policy with the active pack until lab.policies.end_challenge."""
         if self.lab is None:
             raise InputError(
                 "A log without a lab cannot be challenged. Open the lab that the log came from."

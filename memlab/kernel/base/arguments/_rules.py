@@ -80,7 +80,7 @@ class Called:
     Parameters
     ----------
     function
-        The function.
+        The caller's function.
     where
         Description of the function in messages.
 
@@ -136,7 +136,7 @@ class Within:
     Parameters
     ----------
     lower, upper
-        The limits.
+        The lower and the upper limit.
     above
         True if the number must be above the lower limit.
     """
@@ -151,7 +151,7 @@ class Within:
         Parameters
         ----------
         value
-            The number.
+            The number to check.
 
         Returns
         -------

@@ -85,7 +85,7 @@ class LabFeatures:
         Returns
         -------
         Feature
-            The registered feature.
+            The feature as policies read it.
 
         Raises
         ------
