@@ -76,6 +76,9 @@ if TYPE_CHECKING:
     from memlab.science.simulation import trial as trial
     from memlab.subjects import verifiers as verifiers
     from memlab.subjects.io.checking import check as check
+    from memlab.subjects.io.encrypting import decrypt as decrypt
+    from memlab.subjects.io.encrypting import encrypt as encrypt
+    from memlab.subjects.io.encrypting import rekey as rekey
     from memlab.subjects.io.restoring import restore as restore
     from memlab.subjects.lab import Lab as Lab
     from memlab.subjects.models import LanguageModel as LanguageModel
@@ -122,6 +125,8 @@ _WHERE = {
     "bench_lab": "science.bench",
     "check": "subjects.io.checking",
     "compare": "science.history",
+    "decrypt": "subjects.io.encrypting",
+    "encrypt": "subjects.io.encrypting",
     "evaluate": "science.evaluation",
     "extend": "kernel.extension",
     "extensions": "kernel.extension",
@@ -132,6 +137,7 @@ _WHERE = {
     "open": ("subjects.opening", "open_lab"),
     "plan": "science.evaluation",
     "packs": ("kernel.policies", "pack_names"),
+    "rekey": "subjects.io.encrypting",
     "replay": "science.history",
     "restore": "subjects.io.restoring",
     "system_clock": "kernel.base.clock",

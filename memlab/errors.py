@@ -467,6 +467,10 @@ class NotPermitted(LabError, PermissionError):
     """An action that the role or the project of the caller does not allow."""
 
 
+class WrongKey(LabError):
+    """A key of an encrypted lab that is missing or wrong; nothing was read or changed."""
+
+
 class EmbedderMismatch(LabError):
     """A lab with vectors of another embedder than the one it was opened with."""
 
@@ -546,7 +550,8 @@ def require_extra(extra: str, feature: str) -> Iterator[None]:
     Parameters
     ----------
     extra
-        The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "annoy" or "mcp".
+        The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "annoy", "mcp"
+        or "secure".
     feature
         The feature that needs the packages, as the subject of a sentence.
 

@@ -141,8 +141,11 @@ BESIDE = {
     "bench longmemeval",
     "bench lmeb",
     "serve",
+    "upkeep encrypt",
+    "upkeep decrypt",
+    "upkeep rekey",
 }
-"""They show no lab of the caller's, or show it to programs: tests/serving."""
+"""They show no lab of the caller's, or show it to programs: tests/serving; or need the extra secure: test_encryption."""
 
 
 def commands(group=main, path=""):

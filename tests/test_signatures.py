@@ -5,6 +5,8 @@ A hundred and twenty cases, seeded, and two thousand with ``pytest -m slow``; al
 ``tests/campaigns/fuzzing/examples.py`` has an example of it.
 """
 
+import importlib.util
+
 import pytest
 
 import memlab
@@ -27,7 +29,11 @@ REFUSED = {
     "LanguageModel.ask",
     "Seam.projection",
     "Seam.write",
+    "decrypt",
+    "rekey",
 }
+if importlib.util.find_spec("sqlcipher3") is None:
+    REFUSED.add("encrypt")
 """What a small lab cannot do: their examples are refused as well."""
 CHECKED_WHERE_THEY_FAIL = {
     *(

@@ -234,7 +234,7 @@ def _with_owner(extension: Extension) -> Extension:
         names = [item.name for item in own]
         if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
             raise InputError(
-                f"The extension {extension.label} declares {twice} twice among its {kind}."
+                f"The extension {extension.label} declares {twice} twice among its {kind}. Give them different names."
             )
     registers = changed.pop("registers")
     owned = replace(extension, **changed)

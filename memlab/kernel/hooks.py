@@ -53,9 +53,9 @@ class Hook:
     point
         Point at which the function is called: a key of ``POINTS``.
     call
-        The function, or ``"module:function"``.
+        The function, or its name as ``"module:function"``.
     owner
-        Name and version of the extension that declares the hook; empty for memlab's own.
+        Name and version of the extension that declares the hook, or "" for memlab's own hooks.
     """
 
     name: str

@@ -21,11 +21,11 @@ class Declaration(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the item within its registry."""
+        """The name of the item, unique within its registry."""
 
     @property
     def owner(self) -> str:
-        """Name and version of the extension; empty for memlab itself."""
+        """Name and version of the extension that owns the item, or "" for memlab itself."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ REGISTRIES: dict[str, Registry[Any]] = {}
 
 
 class Registry(Mapping[str, D], Displayed):
-    """Declarations by name, read-only.
+    """A read-only mapping from names to declarations.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Registry(Mapping[str, D], Displayed):
     declared
         The declarations of memlab itself.
     kind
-        Field of `Extension` whose items this registry takes; empty if extensions declare none.
+        Field of `Extension` whose items this registry takes, or "" if extensions cannot add items.
     about
         Attribute of a declaration that describes it in one sentence.
     known

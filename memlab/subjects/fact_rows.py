@@ -85,7 +85,7 @@ class FactTimes(Projection):
             self.gaps[id] = [(start, stop) for start, stop in gaps]
 
     def dump(self) -> Any:
-        """Return the instants and gaps as plain values."""
+        """Return the instants and gaps of all facts as plain values."""
         return [
             [id, instants, [list(gap) for gap in self.gaps.get(id, [])]]
             for id, instants in self.told.items()

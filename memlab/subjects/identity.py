@@ -93,7 +93,7 @@ class Identity:
         if self.project is None or project in (None, self.project):
             return self.project or project
         raise NotPermitted(
-            f'{self._label} is of the project "{self.project}", and neither reads nor writes '
+            f'{self._label} belongs to the project "{self.project}", and neither reads nor writes '
             f'"{printable(project or "")[:60]}": leave `project` out.'
         )
 

@@ -27,7 +27,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
-from memlab.kernel.journal import lab_exists
+from memlab.kernel.journal import KeySource, lab_exists
 from memlab.kernel.policies import DEFAULT_PACK, Challenge, ChallengeDesign, PackLike, load_pack
 from memlab.kernel.recall import Filters, Hit, Hits, WordOrWords
 from memlab.kernel.registry import Registry
@@ -92,6 +92,8 @@ class Lab(Displayed):
         Whether to keep three backups in the lab's directory.
     create
         Whether to make a lab if the directory has none.
+    key
+        The key of an encrypted or new lab, as for ``memlab.open``.
 
     Raises
     ------
@@ -123,6 +125,7 @@ class Lab(Displayed):
         index: str = "annoy",
         backups: bool = False,
         create: bool = True,
+        key: KeySource | None = None,
     ) -> None:
         load_installed()
         loaded_pack = load_pack(pack) if pack is not None else None
@@ -143,6 +146,7 @@ class Lab(Displayed):
             index=index,
             projections=add_extension_projections(PROJECTIONS),
             mend=make_repairer(),
+            key=key,
         )
         self._compose(store, seed)
         try:
@@ -733,7 +737,7 @@ class Lab(Displayed):
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
     ) -> Edited | tuple[Edited, ...]:
-        """Correct a memory, or write the changed values of a frame back.
+        """Correct a memory, or store the changed values of a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
         ``ref`` makes a new memory, which has the other fields of the old one and supersedes it.

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from memlab.kernel.base.arguments import AsGiven, Seed, checked
 from memlab.kernel.base.clock import Clock, system_clock
 from memlab.kernel.embedding import EmbedderSpec
+from memlab.kernel.journal import KeySource
 from memlab.kernel.policies import PackLike
 from memlab.subjects.lab import Lab
 
@@ -28,6 +29,7 @@ def open_lab(
     index: str = "annoy",
     backups: bool = False,
     create: bool = True,
+    key: KeySource | None = None,
 ) -> Lab:
     """Open the lab in a directory, or make a new one.
 
@@ -58,6 +60,10 @@ def open_lab(
         is a day old, and one on closing if anything has changed.
     create
         Whether to make a lab if the directory has none. False is for a disk that may be absent.
+    key
+        The key of an encrypted lab: a passphrase, at least 32 random bytes, or a function that
+        returns either. A new lab is encrypted if a key is given. Default: the environment variable
+        MEMLAB_KEY; for an encrypted lab then the key ring of the operating system.
 
     Returns
     -------
@@ -77,10 +83,12 @@ def open_lab(
     LabUnavailable
         If ``create`` is False and the directory has no lab, or if the directory disappears while
         the lab is open. The lab continues once the directory is back.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
     EmbedderMismatch
         If the lab has vectors of another embedder and ``reembed`` is False.
     MissingExtra
-        If the embedder or index needs a package that is not installed.
+        If the embedder, the index or the encryption needs a package that is not installed.
 
     Notes
     -----
@@ -109,6 +117,7 @@ def open_lab(
         index=index,
         backups=backups,
         create=create,
+        key=key,
     )
 
 

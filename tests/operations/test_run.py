@@ -119,7 +119,7 @@ def test_fuel_bounds_operations_and_memories(agent):
         agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
     agent.remember([f"memory {n}" for n in range(20)])
     with pytest.raises(
-        PolicyLimitError, match="It may touch 10 memories, and 4 of the allowed"
+        PolicyLimitError, match="may touch 10 memories, and the fuel has 4 of"
     ) as raised:
         agent.upkeep.operations.run(
             '(recall "memory" 5)\n(recall "memory" 10)', fuel=Fuel(memories=10)
@@ -141,7 +141,7 @@ def test_consolidation_counts_its_members(agent, clock):
     agent.remember([f"grandma bakes an apple cake {n} times" for n in range(15)])
     agent.graph.link_waiting()
     clock.advance(days=400)
-    with pytest.raises(PolicyLimitError, match="It may touch"):
+    with pytest.raises(PolicyLimitError, match="operation may touch"):
         agent.upkeep.operations.run("(consolidate)", fuel=Fuel(memories=1))
     ran = agent.upkeep.operations.run("(consolidate)")
     assert (

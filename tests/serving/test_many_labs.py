@@ -96,7 +96,7 @@ def test_a_lab_cannot_lie_elsewhere(tmp_path, name):
     path = write_clients(
         tmp_path, names=(), more=f'[a]\ntoken = "{"x" * 20}"\nrole = "owner"\nlab = "{name}"\n'
     )
-    with pytest.raises(InputError, match="is no name of a lab"):
+    with pytest.raises(InputError, match="is not the name of a lab's folder"):
         RootDoor(tmp_path, path, 2, audit=False)
 
 

@@ -295,7 +295,7 @@ def test_a_session_and_a_project_of_the_server_are_those_of_its_memories(lab):
     assert (lab[3].project, lab[3].session) == ("api", "monday")
     answer = done(lab, "recall", {"query": "how do tests run?"}, **how)
     assert {memory["id"] for memory in answer["memories"]} == {2, 3}
-    assert 'of the project "api"' in refused(
+    assert 'belongs to the project "api"' in refused(
         lab, "remember", {"text": "x", "project": "elsewhere"}, **how
     )
     for tool, arguments in (

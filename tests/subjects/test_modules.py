@@ -339,7 +339,7 @@ class TestUntrusted:
         }
 
     def test_scans_that_are_refused(self, lab: memlab.Lab, shop: Path) -> None:
-        with pytest.raises(InputError, match="is no folder"):
+        with pytest.raises(InputError, match="is not a folder"):
             lab.agents.modules.scan(shop / "README.md")
         with pytest.raises(UnknownName, match=r"modules\.scan"):
             lab.agents.modules.map("nowhere")

@@ -84,7 +84,7 @@ class TestWorkbench:
         )
         with pytest.raises(
             NotPermitted,
-            match='agent:coder is of the project "api", and neither reads nor writes "web"',
+            match='agent:coder belongs to the project "api", and neither reads nor writes "web"',
         ):
             coder.remember("Tests run with tox", kind="convention", project="web")
         with pytest.raises(NotPermitted, match="leave `project` out"):

@@ -192,7 +192,7 @@ def test_an_open_lab_is_benched_on_a_frame_of_questions(lab):
     assert before is None or lab.log.frame.height == before
     with pytest.raises(memlab.InputError, match="needs the column wanted"):
         memlab.bench_lab(lab, questions.drop("wanted"))
-    with pytest.raises(memlab.InputError, match='no column "wants"'):
+    with pytest.raises(memlab.InputError, match='cannot have a column "wants"'):
         memlab.bench_lab(lab, questions.rename({"wanted": "wants"}))
 
 

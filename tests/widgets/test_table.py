@@ -148,10 +148,10 @@ def test_conflicts_in_use_can_be_filtered(table, asked, ask):
     ("filters", "said"),
     [
         ({"knd": ["fact"]}, 'no column to filter "knd". Did you mean kind?'),
-        ({"kind": "fact"}, "is a list"),
+        ({"kind": "fact"}, "must be a list"),
         ({"kind": [3]}, "a list of words"),
         ({"access": [1]}, "[low, high]"),
-        ({"access": ["a", "b"]}, "is a number"),
+        ({"access": ["a", "b"]}, "must be a number"),
         ({"created": ["yesterday", None]}, "yesterday"),
     ],
 )

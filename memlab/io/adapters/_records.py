@@ -75,14 +75,14 @@ def _check_value(value: Any, where: str, depth: int) -> None:
     """Raise InputError if a value would change in a round trip through JSON."""
     # the exact types of JSON only: json.dumps itself would change keys that are numbers, and accept NaN
     if depth > _MAX_DEPTH:
-        raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels.")
+        raise InputError(f"{where} is nested deeper than {_MAX_DEPTH} levels. Flatten it.")
     if value is None or isinstance(value, str | int):
         if isinstance(value, str) and _HALVES.search(value):
             raise InputError(
                 f"{where} contains a pair of UTF-16 surrogates. Decode it as UTF-16 first."
             )
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            raise InputError(f"{where} has more than {_MAX_BITS:,} bits.")
+            raise InputError(f"{where} has more than {_MAX_BITS:,} bits. Store it as a text.")
         return
     if isinstance(value, float):
         if not math.isfinite(value):

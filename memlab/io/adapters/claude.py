@@ -440,12 +440,14 @@ def _split_path(path: str) -> tuple[str, ...]:
         raise InputError(f"A path has at most {_MAX_DEPTH} names, not {len(parts)}.")
     for part in parts:
         if unicodedata.normalize("NFKC", part).strip() in (".", "..") or "%2e" in part.lower():
-            raise InputError(f"{describe_value(path)} would leave {ROOT}.")
+            raise InputError(
+                f"The path {describe_value(path)} would leave {ROOT}. Use a path below {ROOT}."
+            )
         if "\\" in part or any(
             unicodedata.category(character) in ("Cc", "Cs") for character in part
         ):
             raise InputError(
-                f"{describe_value(path)} contains a backslash or a control character, which a file name must not."
+                f"{describe_value(path)} contains a backslash or a control character. Choose a name without them."
             )
         if len(part) > _MAX_NAME:
             raise InputError(

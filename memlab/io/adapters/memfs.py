@@ -131,7 +131,7 @@ def read_memfs(
     """
     root = Path(folder).expanduser()
     if not root.is_dir() or root.is_symlink():
-        raise InputError(f"{root} is not a folder.")
+        raise InputError(f"{root} is not a folder. Give the folder of the memory files.")
     records = Records(lab, name, project=project)
     with records.lock:
         # at the end, `stored` has the records whose file is missing
@@ -207,7 +207,7 @@ def write_memfs(
     """
     root = Path(folder).expanduser()
     if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise InputError(f"{root} is not a folder.")
+        raise InputError(f"{root} is a file or a link, not a folder. Give another path.")
     listed = listed_memories(memories)
     return copies.write_without_purge(
         lab.io.store,

@@ -125,7 +125,7 @@ def _fill_from_langgraph(row: _Row) -> None:
     """Fill the columns of a memory from an item of a LangGraph store."""
     key, namespace, value = row.take("key"), row.take("namespace"), row.take("value")
     if not isinstance(key, str) or not key:
-        raise Wrong(f"An item must have a key, a text, not {key!r:.60}.", "key")
+        raise Wrong(f"The key of an item must be a text, not {key!r:.60}.", "key")
     if not isinstance(namespace, list) or not all(isinstance(part, str) for part in namespace):
         raise Wrong(f"Expected a list of texts, not {namespace!r:.60}.", "namespace")
     if not isinstance(value, dict) or not value:

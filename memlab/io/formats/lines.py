@@ -145,7 +145,7 @@ def read_document(path: Path) -> bytes:
 
 
 def check_table(path: Path) -> None:
-    """Raise DatasetError for a text table that Polars would decode to too much, such as a compressed one."""
+    """Raise DatasetError for a text table that is compressed or too large to decode."""
     with open_regular(path) as file:
         head = file.readline(MAX_LINE_BYTES // 16 + 1)
         size = file.seek(0, 2)

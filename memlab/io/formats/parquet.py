@@ -151,7 +151,7 @@ def _read_manifest(path: Path, source: str) -> list[Any]:
     metadata = pl.read_parquet_metadata(path).get(_KEY)
     if metadata is None:
         raise DatasetError(
-            f'{source}: Its metadata has no "{_KEY}", so it is not an export of a lab.'
+            f'{source}: The metadata of the file has no "{_KEY}", so it is not an export of a lab.'
         )
     about = decode_json(metadata.encode(), f"{source}, metadata", 1)
     if not isinstance(about, list):

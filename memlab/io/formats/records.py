@@ -88,7 +88,7 @@ def parse_time(value: object) -> int:
         value = int(value[:-2])
     micros = to_micros(value)  # type: ignore[arg-type]
     if not -_INT64 < micros < _INT64:
-        raise InputError(f"{value} exceeds 64 bits of microseconds.")
+        raise InputError(f"The instant {value} exceeds 64 bits of microseconds.")
     return micros
 
 
@@ -385,7 +385,9 @@ def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
     for number, record in enumerate(records):
         try:
             if number >= MAX_RECORDS:
-                raise Wrong(f"There are more than {MAX_RECORDS:,} records.")
+                raise Wrong(
+                    f"The file has more than {MAX_RECORDS:,} records. Export parts of the lab."
+                )
             rows.add(record)
         except Wrong as problem:
             raise problem.at(source, record.location) from None

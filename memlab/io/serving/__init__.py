@@ -259,7 +259,7 @@ def serve_root(
     folder = Path(root)
     if not folder.is_dir():
         raise InputError(
-            f"{folder} is no folder. Create it, with a file clients.toml that lists the clients."
+            f"{folder} is not a folder. Create it, with a file clients.toml that lists the clients."
         )
     path = folder / "clients.toml" if clients is None else Path(clients)
     if capacity is None:

@@ -84,7 +84,7 @@ class Connection:
         return cls(lab, lab if viewer is None else lab.at(viewer=viewer), identity, audit)
 
     def log(self, call: str, ids: Sequence[int] = (), outcome: str = "ok") -> None:
-        """Log a call in the audit log, if there is one; LabError if it cannot be written."""
+        """Add a call to the audit log, if there is one; raise LabError if the write fails."""
         if self.audit is not None:
             try:
                 self.audit.record(self.viewer or self.identity.role, call, ids, outcome)
@@ -161,7 +161,7 @@ SHORTEST_TOKEN = 16
 """Minimum number of characters of a token that a user chooses: 16 random letters have 75 bits."""
 # Keys of a client's table.
 _KEYS = ("token", "role", "viewer", "project", "lab")
-# A lab's folder within the folder of labs: one name that cannot lead elsewhere.
+# The name of a lab's folder within the folder of labs. Such a name cannot lead to another place.
 _LAB_NAME = re.compile(r"\w[\w. -]{0,100}")
 # A file of clients has about 100 bytes for each; 1 MiB bounds what a wrong path can read.
 _MAX_FILE_BYTES = 1 << 20
@@ -171,7 +171,7 @@ _MAX_FILE_BYTES = 1 << 20
 class Client:
     """A client that may connect over HTTP: its token, role, viewer and project.
 
-    ``lab`` is the folder of its lab, among several labs that are served together.
+    ``lab`` is the name of the folder of its lab, if a server serves several labs.
     """
 
     token: str
@@ -185,9 +185,9 @@ def read_clients(path: Path, *, labs: bool = False) -> list[Client]:
     """Read a TOML file with one table per client: token, role, viewer, project.
 
     ``viewer`` and ``project`` are optional; the table ``[coder]`` has the viewer "agent:coder" by default. With
-    ``labs``, a table also names the folder of its ``lab``, by default as the table, and has no viewer by default. Raises
-    InputError if the file cannot be read or parsed, if other users of the machine can read it, or if two clients have
-    the same token.
+    ``labs``, a table may also name the folder of its ``lab``, which is the name of the table by default, and the
+    default viewer is None. Raises InputError if the file cannot be read or parsed, if other users of the machine can
+    read it, or if two clients have the same token.
     """
     try:
         with open_regular(path) as file:
@@ -237,10 +237,10 @@ def _parse_client(where: str, name: str, table: Any, *, labs: bool) -> Client:
     check_token(table["token"], where)
     lab = table.get("lab", name) if labs else ""
     if "lab" in table and not labs:
-        raise InputError(f"{where}: lab is for several labs: memlab serve --root FOLDER.")
+        raise InputError(f"{where}: the key lab is allowed only with memlab serve --root FOLDER.")
     if labs and _LAB_NAME.fullmatch(lab) is None:
         raise InputError(
-            f"{where}: {describe_value(lab)} is no name of a lab. Use letters, digits, spaces, dots and hyphens."
+            f"{where}: {describe_value(lab)} is not the name of a lab's folder. Use letters, digits, spaces, dots, hyphens."
         )
     viewer = table.get("viewer", None if labs else f"agent:{name}")
     return Client(table["token"], table["role"], viewer, table.get("project"), lab)

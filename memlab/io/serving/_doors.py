@@ -1,14 +1,18 @@
-"""Doors of HTTP servers: to one lab, or to the labs of a folder, of which few are open at a time."""
+"""The labs that an HTTP server serves: one lab, or the labs of a folder.
+
+The token of a request decides which client sent it, and with a folder also which lab answers.
+"""
 
 from __future__ import annotations
 
 import resource
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Lock
 
 from memlab.errors import LabBusy, MemlabError
 from memlab.io.serving._connection import Client, Connection, read_clients
@@ -19,24 +23,26 @@ from memlab.subjects.opening import open_lab
 
 __all__ = ["LabDoor", "RootDoor", "default_capacity"]
 
-# Descriptors of an open lab, at most; and those that the server needs besides for its clients.
+# Maximum file descriptors of one open lab, and the descriptors that the server reserves for its clients.
 _LAB_DESCRIPTORS = 6
 _OTHER_DESCRIPTORS = 96
-# Labs kept open at most by default: each takes some megabytes, and opening one takes 5 ms.
+# Labs that close in the background at most: each keeps its descriptors until then.
+_MOST_CLOSING = 4
+# Default maximum of open labs: each takes some megabytes, and opening a lab takes 5 ms.
 _MOST_OPEN = 64
 # Seconds that a request waits while all open labs are in use: the default timeout of a client.
 _PATIENCE = 30.0
 
 
 def find_client(clients: Mapping[str, Client], token: str) -> Client | None:
-    """Return the client of a token, or None."""
+    """Return the client that has a token; None if no client has it."""
     # every token is compared, so that the response time reveals nothing about them
     matches = [client for valid, client in clients.items() if is_same_token(token, valid)]
     return matches[0] if matches else None
 
 
 class LabDoor:
-    """The door to one lab, which stays open."""
+    """The single lab of an HTTP server, which stays open, and the clients of the lab."""
 
     def __init__(self, lab: Lab, clients: list[Client], audit: AuditLog | None) -> None:
         self._clients = {client.token: client for client in clients}
@@ -54,15 +60,15 @@ class LabDoor:
         self._audit = audit
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client of a token, or None."""
+        """Return the client that has a token; None if no client has it."""
         return find_client(self._clients, token)
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
-        """Give the client's connection."""
+        """Return a context manager that gives the connection of a client."""
         return nullcontext(self._connections[client.token])
 
     def refuse(self) -> None:
-        """Log a request without a valid token."""
+        """Count a request without a valid token in the audit log."""
         if self._audit is not None:
             self._audit.refuse_login()
 
@@ -79,20 +85,41 @@ def default_capacity() -> int:
 
 
 class _OpenLab:
-    """An open lab, its audit log, and the number of requests that use it."""
+    """A lab of a folder, its audit log, and the number of requests that use it."""
 
-    def __init__(self, lab: Lab, audit: AuditLog | None) -> None:
-        self.lab, self.audit, self.requests = lab, audit, 0
+    def __init__(self, path: Path, *, audit: bool) -> None:
+        self.requests = 0
+        self._path, self._keeps_audit = path, audit
+        self._lab: Lab | None = None
+        self._audit: AuditLog | None = None
+        # Held while this lab opens: other labs open meanwhile.
+        self._lock = Lock()
+
+    def connect(self, client: Client) -> Connection:
+        """Open the lab if no request has done so, and return the client's connection."""
+        with self._lock:
+            if self._lab is None:
+                self._lab = open_lab(self._path)
+                self._audit = AuditLog(self._path) if self._keeps_audit else None
+        return Connection.from_lab(
+            self._lab,
+            project=client.project,
+            viewer=client.viewer,
+            session=None,
+            role=client.role,
+            audit=self._audit,
+        )
 
     def close(self) -> None:
         """Close the lab and its audit log."""
-        if self.audit is not None:
-            self.audit.close()
-        self.lab.close()
+        if self._audit is not None:
+            self._audit.close()
+        if self._lab is not None:
+            self._lab.close()
 
 
 class RootDoor:
-    """The door to the labs of a folder.
+    """The labs of a folder that an HTTP server serves, and the clients of each lab.
 
     A lab is opened by the first request of one of its clients. When ``capacity`` labs are open, the one that was used
     least recently is closed. The file of clients is read again when it changes.
@@ -101,9 +128,11 @@ class RootDoor:
     def __init__(self, root: Path, clients: Path, capacity: int, *, audit: bool) -> None:
         self._root, self._path, self._capacity = root, clients, capacity
         self._labs: OrderedDict[str, _OpenLab] = OrderedDict()
-        # Held while a lab opens, which takes 5 ms: two threads that opened the same lab would wait for its file lock.
+        # Held while labs are listed, never while one opens or closes; a request waits on it for an idle lab.
         self._free = Condition()
-        self._keeps_audit = audit
+        # A lab closes in the background, because its last write to the disk takes longer than a recall.
+        self._closer = ThreadPoolExecutor(1)
+        self._closing: deque[Future[None]] = deque()
         self._audit = AuditLog(root) if audit else None
         self._stamp = (0, 0)
         self._fault = ""
@@ -119,57 +148,53 @@ class RootDoor:
             self._stamp = stamp
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client of a token, or None. While the file is invalid, its last valid content counts."""
+        """Return the client that has a token; None if no client has it.
+
+        While the file of clients is invalid, its last valid content is used.
+        """
         try:
             self._read_clients()
         except (MemlabError, OSError) as error:
-            if str(error) != self._fault:  # once for each fault, not at each request
+            if str(error) != self._fault:  # each fault is printed once, not at each request
                 print(f"The clients stay as they were: {error}", file=sys.stderr)
             self._fault = str(error)
         return find_client(self._clients, token)
 
     @contextmanager
     def connect(self, client: Client) -> Iterator[Connection]:
-        """Give a connection to the client's lab, which is opened if necessary."""
+        """Give a connection to the lab of a client; open the lab if it is closed."""
         with self._free:
-            opened = self._labs.get(client.lab) or self._open(client.lab)
+            self._make_room(client.lab)
+            opened = self._labs.setdefault(
+                client.lab, _OpenLab(self._root / client.lab, audit=self._audit is not None)
+            )
             self._labs.move_to_end(client.lab)
             opened.requests += 1
         try:
-            yield Connection.from_lab(
-                opened.lab,
-                project=client.project,
-                viewer=client.viewer,
-                session=None,
-                role=client.role,
-                audit=opened.audit,
-            )
+            yield opened.connect(client)
         finally:
             with self._free:
                 opened.requests -= 1
                 self._free.notify_all()
 
-    def _open(self, name: str) -> _OpenLab:
-        """Open a lab, and first close another one if there is no room. The lock is opened."""
-        while len(self._labs) >= self._capacity:
-            idle = next(
-                (other for other, opened in self._labs.items() if not opened.requests), None
-            )
+    def _make_room(self, name: str) -> None:
+        """Close idle labs until one more may be open, unless the lab is open.
+
+        The caller holds the lock.
+        """
+        while name not in self._labs and len(self._labs) >= self._capacity:
+            idle = next((lab for lab, opened in self._labs.items() if not opened.requests), None)
             if idle is not None:
-                self._labs.pop(idle).close()
+                self._closing.append(self._closer.submit(self._labs.pop(idle).close))
+                if len(self._closing) > _MOST_CLOSING:
+                    self._closing.popleft().result()
             elif not self._free.wait(_PATIENCE):
                 raise LabBusy(
-                    f"All {self._capacity} labs that may be open are in use. Try again later."
+                    f"{self._capacity} labs are open, which is the maximum, and all are in use. Try again later."
                 )
-            if name in self._labs:
-                return self._labs[name]
-        path = self._root / name
-        lab = open_lab(path)
-        opened = self._labs[name] = _OpenLab(lab, AuditLog(path) if self._keeps_audit else None)
-        return opened
 
     def refuse(self) -> None:
-        """Log a request without a valid token."""
+        """Count a request without a valid token in the audit log."""
         if self._audit is not None:
             self._audit.refuse_login()
 
@@ -178,5 +203,6 @@ class RootDoor:
         with self._free:
             while self._labs:
                 self._labs.popitem()[1].close()
+        self._closer.shutdown()
         if self._audit is not None:
             self._audit.close()

@@ -61,9 +61,10 @@ Context = ServerRequestContext[Any]
 
 
 def build_server(find: Callable[[Context], Connection], *, can_write: bool) -> Server[Any]:
-    """Create an MCP server, independent of any transport. ``find`` returns the connection of a request.
+    """Create an MCP server that is independent of any transport.
 
-    Calls run in threads, so that a long one does not delay the others; the lab's lock orders them.
+    ``find`` returns the connection of a request. Calls run in threads, so that a long call does not
+    delay the others; the lab's lock orders them.
     """
     # A client sees no tool that it may not use, so that a model does not try it.
     tools = {tool.name: tool for tool in TOOLS if can_write or not tool.writes}
@@ -174,7 +175,7 @@ def _call_tool(
 
 
 def _read_logged(connection: Connection, uri: str) -> tuple[str, str]:
-    """Read a resource and log its kind; the name in its address may be private."""
+    """Read a resource and log its kind, but not its name, which may be private."""
     kind, _, name = uri.removeprefix("memlab://").partition("/")
     call = f"read {kind[:100]}"
     with _logging_errors(connection, call):
@@ -302,19 +303,19 @@ def _refuse_message(fault: Exception) -> types.JSONRPCError:
 
 
 class Door(Protocol):
-    """What a server asks about a token: whose it is, and for the client's connection."""
+    """The lab or labs of an HTTP server, found by the token of each request."""
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client of a token, or None."""
+        """Return the client that has a token; None if no client has it."""
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
-        """Give a connection for one request."""
+        """Return a context manager that gives a client's connection for one request."""
 
     def refuse(self) -> None:
-        """Log a request without a valid token."""
+        """Count a request without a valid token in the audit log."""
 
     def close(self) -> None:
-        """Close what the door opened."""
+        """Close the labs and logs that this object opened."""
 
 
 def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object]) -> None:
@@ -328,7 +329,8 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
     security = TransportSecuritySettings(
         allowed_hosts=hosts, allowed_origins=[f"http://{name}" for name in hosts]
     )
-    # Two applications, as clients that may write see more tools. The guard puts the connection into the request.
+    # There are two applications, because clients that may write see more tools. ``_TokenGuard`` stores
+    # the connection in the request.
     apps = {
         can_write: build_server(_get_connection, can_write=can_write).streamable_http_app(
             json_response=True,
@@ -343,7 +345,7 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
     async def run_apps(_: Starlette) -> AsyncIterator[None]:
         """Run both applications as long as the server runs."""
         async with AsyncExitStack() as stack:
-            # here, as the signal that ends the server ends the process when the server returns
+            # closed here, because the signal that ends the server also ends the process once the server returns
             stack.callback(door.close)
             for app in apps.values():
                 await stack.enter_async_context(app.router.lifespan_context(app))
@@ -358,12 +360,12 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
     uvicorn.Server(config).run(sockets=[bound])
 
 
-# Key of a request's connection in its scope.
+# The key under which the scope of a request contains its connection.
 _CONNECTION = "memlab.connection"
 
 
 def _get_connection(context: Context) -> Connection:
-    """Return the connection that the guard put into the request."""
+    """Return the connection that ``_TokenGuard`` stored in a request."""
     assert context.request is not None
     connection: Connection = context.request.scope[_CONNECTION]
     return connection

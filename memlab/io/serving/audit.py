@@ -1,4 +1,4 @@
-"""The audit log of served labs: who called what, which memories were concerned, and the outcome."""
+"""The audit log of served labs: client, call, ids of memories and outcome of each call."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ AUDIT_FILE = "audit.jsonl"
 # Six files of 5 MB hold about 200,000 calls, and bound what a client can write to the disk.
 _FILE_BYTES = 5_000_000
 _OLD_FILES = 5
-# Refused logins are counted, and logged once per second: otherwise guessing tokens would push honest calls out.
+# Refused logins are counted and logged once per second. Otherwise a client that guesses tokens would rotate all
+# other calls out of the log.
 _REFUSAL_SECONDS = 1.0
-# Columns of the frame.
+# Columns of the frame that ``read_audit_log`` returns.
 _SCHEMA: dict[str, Any] = {
     "at": pl.Datetime("us", "UTC"),
     "client": pl.String,
@@ -50,14 +51,14 @@ class _PrivateFile(RotatingFileHandler):
         return open(self.baseFilename, self.mode, encoding="utf-8", opener=private)
 
     def handleError(self, record: LogRecord) -> None:  # noqa: N802 - the name is that of the standard library
-        """Let the call fail: a call that cannot be logged is not carried out unseen."""
+        """Raise the error of a failed write, so that a call that cannot be logged fails."""
         raise
 
 
 class AuditLog:
-    """A file of calls, one JSON object per line, which is replaced when it is full.
+    """A log of calls: a file with one JSON object per line, rotated when it is full.
 
-    Texts and queries are not part of it.
+    The log contains no texts and no queries.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +77,7 @@ class AuditLog:
         *,
         count: int = 1,
     ) -> None:
-        """Append a call; OSError if the file cannot be written."""
+        """Append a call to the log; raise OSError if the file cannot be written."""
         line = {
             "at": datetime.now(UTC).isoformat(),
             "client": printable(client),
@@ -99,7 +100,7 @@ class AuditLog:
         self.record("", "login", outcome="refused", count=count)
 
     def close(self) -> None:
-        """Log the refused logins that were only counted, and close the file."""
+        """Log the refused logins that were counted but not yet logged, and close the file."""
         if self._refused:
             self.record("", "login", outcome="refused", count=self._refused)
         self._file.close()
@@ -119,7 +120,7 @@ _ID_FIELDS = frozenset({"id", "memory", "forgotten", "superseded"})
 
 
 def _find_ids(value: object, field: str = "") -> Iterator[int]:
-    """Yield the integers of the fields that contain ids."""
+    """Yield the integers in the fields of an answer that contain ids of memories."""
     if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _find_ids(item, name)

@@ -218,7 +218,7 @@ def _add_options(form: type[BaseModel]) -> Callable[[_Verb], _Verb]:
 
 @dataclass(frozen=True, repr=False)
 class RemoteLab:
-    """A lab that ``memlab serve LAB --http`` serves.
+    """A client of a lab that ``memlab serve LAB --http`` serves in another process.
 
     ``memlab.io.serving.connect`` returns it. The token determines viewer, project and role. Every method raises
     ``LabUnavailable`` if the server does not answer, ``NotPermitted`` if it refuses the token, and otherwise the

@@ -1,7 +1,7 @@
 """Time as an argument: one type of clock and one unit on disk.
 
-Inside memlab an instant is an ``int``: microseconds since 1970-01-01 UTC. Callers pass and receive aware ``datetime``
-objects; a naive one is read as UTC.
+Inside memlab an instant is an ``int``: microseconds since 1970-01-01 UTC. Callers pass and receive
+aware ``datetime`` objects. A naive ``datetime`` is read as UTC.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class ManualClock:
         Parameters
         ----------
         when
-            The new time.
+            The instant to which the clock is set.
 
         Examples
         --------

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
@@ -21,8 +22,10 @@ __all__ = [
     "checksum_of",
     "is_url",
     "open_regular",
+    "open_source",
     "read_sealed",
     "read_source",
+    "replacing",
     "sync",
     "sync_open",
     "translate_error",
@@ -58,6 +61,24 @@ def sync_open(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
     else:
         os.fsync(descriptor)
+
+
+def open_source(source: str | Path | BinaryIO) -> BinaryIO:
+    """Open the file at a path to read it, or return the open file itself."""
+    return Path(source).open("rb") if isinstance(source, str | Path) else source
+
+
+@contextmanager
+def replacing(target: str | Path | BinaryIO) -> Iterator[BinaryIO]:
+    """Give a file for the block that replaces the one at a path, or the open file itself."""
+    if not isinstance(target, str | Path):
+        yield target
+        return
+    path = Path(target)
+    draft = path.with_name(f"{path.name}.draft")
+    with draft.open("wb") as file:
+        yield file
+    draft.replace(path)
 
 
 def check_regular(path: Path) -> int:
@@ -131,7 +152,7 @@ def writing(what: str, *also: type[Exception]) -> Iterator[None]:
     refused: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield
-    except MemlabError:  # Some of these are OSErrors as well.
+    except MemlabError:  # Some errors of memlab are OSErrors as well.
         raise
     except refused as error:
         raise translate_error(what, error) from error

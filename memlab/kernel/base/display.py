@@ -1,6 +1,6 @@
 """Display of results: one description of a result yields its text in a terminal and its HTML in a notebook.
 
-A class that inherits `Displayed` returns the displayed parts from ``_display``; a `Report` shows
+A class that inherits `Displayed` returns the displayed parts from ``_display``. A `Report` shows
 the same parts as text. Only this module turns text into HTML, and it escapes the text.
 """
 
@@ -139,7 +139,7 @@ class Report(Displayed):
         Returns
         -------
         str
-            The text.
+            The text, with parts separated by empty lines.
         """
         return render_text(self._display(), width)
 
@@ -150,8 +150,8 @@ class Report(Displayed):
 def render_html(parts: object) -> Markup:
     """Return display parts as HTML, escaping everything that is not `Markup`.
 
-    A part is a text, which becomes a paragraph; a list of texts; a `Table`; `Markup`; or a value that notebooks can show,
-    such as a frame. None shows nothing.
+    A part is a text (shown as a paragraph), a list of texts, a `Table`, `Markup`, or a value that
+    notebooks can show, such as a frame. A part that is None shows nothing.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def render_text(parts: object, width: int | None = None) -> str:
     Returns
     -------
     str
-        The text.
+        The text, with parts separated by empty lines.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def format_rows(
     Parameters
     ----------
     rows
-        Values by name.
+        The values of each row, by name.
     columns
         Heading and template of each column.
 
@@ -280,7 +280,7 @@ def clip(text: str | None, limit: int = 60) -> str:
     Parameters
     ----------
     text
-        Any text.
+        The text to shorten.
     limit
         Maximum number of characters.
 
@@ -451,14 +451,14 @@ def wrap(text: str, width: int | None) -> list[str]:
     Parameters
     ----------
     text
-        The paragraph.
+        The paragraph to wrap.
     width
         Maximum number of characters per line; None keeps the text on one line.
 
     Returns
     -------
     list of str
-        The lines.
+        The lines of the paragraph.
 
     Examples
     --------

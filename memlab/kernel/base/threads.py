@@ -61,12 +61,13 @@ def free_interrupted(error: BaseException) -> None:
 class ThreadLock:
     """A reentrant lock that an interrupted call releases.
 
-    Use ``with lock:`` for a block of a function. Use ``hold`` for blocks that may be closed late, such as those of
-    generators: they do not release a lock that was freed in the meantime.
+    Use ``with lock:`` for a block of a function. Use ``hold`` for blocks that may be closed late,
+    such as those of generators. Such a block does not release a lock that was freed in the
+    meantime.
     """
 
     def __init__(self) -> None:
-        # Reentrant, because public calls of a lab call each other.
+        # The lock is reentrant, because public calls of a lab call each other.
         self._lock = threading.RLock()
         self._freed = 0
         watch_interrupts(self)
@@ -135,8 +136,8 @@ class Worker:
     name
         Name of the thread after "memlab".
     step
-        Function that does one piece of work. It returns the seconds until the next call, or None to wait for `wake`, and
-        raises `Finished` to end the thread.
+        Function that does one piece of work. The function returns the seconds until the next call,
+        or None to wait for `wake`. It raises `Finished` to end the thread.
     delay
         Seconds before the first step.
     after_error

@@ -28,7 +28,8 @@ class WordPiece:
     Parameters
     ----------
     path
-        The file. It describes a WordPiece model with BERT's normaliser, in lower case, and BERT's splitter of words.
+        The file. The file describes a WordPiece model with BERT's normaliser, in lower case, and
+        BERT's splitter of words.
     maximum
         Maximum number of tokens of a text.
     """

@@ -7,7 +7,7 @@ A long message makes many statements, and one clause may correct one of them. A 
 its distance from the value. A denial says that the speaker never did something. Two texts are compared as follows.
 
 - A value restates the value of the other text with the most similar words around it. Both values have the same kind,
-count the same things and differ. Neither text contains the value of the other.
+  count the same things and differ. Neither text contains the value of the other.
 - A denial restates a sentence that contains most of the denied words and denies nothing.
 
 Nothing is learned and no other text is read, so two texts always give the same result. Code and quotations are not

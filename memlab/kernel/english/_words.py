@@ -140,7 +140,7 @@ def word_pattern(shape: Shape) -> re.Pattern[str]:
 # fitted to a data set. In a text in another language, no phrase matches.
 
 
-# Read from the file once per process; 1,700 lines of TOML take 20 ms.
+# The file is read once per process, because its 1,700 lines of TOML take 20 ms.
 @cache
 def lexicon(language: str = "english") -> dict[str, dict[str, Any]]:
     """Return the tables of a language, by subject and name.

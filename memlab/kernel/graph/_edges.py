@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,9 +170,9 @@ class Edges:
 
         If InputError is raised, no edge is added.
 
-        ``nodes`` is the number of memories, or the nodes of all kinds; edges may join only these.
-        Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``, ``reinforcements``
-        and ``created`` may be one value for all edges.
+        ``nodes`` is the number of memories, or the nodes of all kinds. Edges may join only these
+        nodes. Self-loops and weights outside 0-1 are refused. ``relation``, ``weight``,
+        ``reinforcements`` and ``created`` may be one value for all edges.
 
         ``max_degree`` is the maximum number of edges of one relation at a node, in both directions
         together. If a new edge exceeds it, the strongest edges are kept, and of equally strong ones
@@ -344,25 +344,25 @@ class Edges:
 
     # -- On disk ----------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
+    def save(self, target: str | Path | BinaryIO) -> None:
         """Write the edge columns and adjacency index to one file.
 
         The file has room for further edges. An existing file is replaced as a whole.
         """
         self._refresh(seal=True)
         write_edges(
-            Path(path), self._size, self.live, self._columns, self._degree, self._adjacency.base
+            target, self._size, self.live, self._columns, self._degree, self._adjacency.base
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> Edges:
-        """Memory-map a file that ``save`` wrote.
+    def load(cls, source: str | Path | BinaryIO) -> Edges:
+        """Memory-map a file that ``save`` wrote, or read an open one.
 
         Pages are read only when they are used. Raises DamagedLab if the file is incomplete. Changes
         stay in memory and are not written to the file.
         """
         edges = cls()
-        stored = read_edges(Path(path))
+        stored = read_edges(source)
         edges._size, edges.live, edges._columns = stored.size, stored.live, stored.columns
         edges.layout, edges._degree, edges._adjacency = (
             stored.layout,

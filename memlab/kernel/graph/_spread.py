@@ -83,7 +83,7 @@ class Spread:
     received
         The energy that arrived over edges, 0 if none arrived.
     activation
-        The final activation.
+        The activation of each node after the last wave.
     hops
         The number of edges from the nearest seed, 0 for a seed. For a personalised PageRank, only
         edges over which energy was pushed count.
@@ -349,12 +349,13 @@ def spread(
     ``"hops"``: breadth first, and a node keeps the greatest amount that arrives with the wave that first reaches
     it. So its activation depends only on its shortest paths.
 
-    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006), in waves. A
-    walker starts at the seeds in proportion to their energy. With probability ``damping`` it follows an edge,
-    drawn in proportion to the result of ``pass_on`` (called with activation 1 and depth 1). Otherwise, and where
-    nothing passes, it returns to the seeds. A node pushes while its residual energy is at least ``threshold`` for
-    each of its edges, which bounds the crossings of all waves by ``energy / ((1 - damping) * threshold)``.
-    Activations are linear in the energies. Each is too low by at most ``left``, and together with ``left`` they
+    ``"ppr"``: personalised PageRank (Haveliwala 2002) by pushing (Andersen, Chung and Lang 2006),
+    in waves. A walker starts at the seeds in proportion to their energy. With probability
+    ``damping`` it follows an edge, drawn in proportion to the result of ``pass_on`` (called with
+    activation 1 and depth 1). Otherwise, and where nothing passes, it returns to the seeds. A node
+    pushes while its residual energy is at least ``threshold`` for each of its edges, which bounds
+    the crossings of all waves by ``energy / ((1 - damping) * threshold)``. Activations are linear
+    in the energies. Each activation is too low by at most ``left``. The activations and ``left``
     sum to the energy of the seeds.
 
     A wave crosses at most ``max_crossings`` edges. Nodes pass activation on by falling activation,
@@ -363,8 +364,9 @@ def spread(
     edges are stored. With ``validated``, the caller has checked that seeds ascend, exist and have a
     finite energy.
 
-    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite. It is also raised for a
-    result of ``pass_on`` of the wrong length and for an unknown mode.
+    Raises InputError for seeds that repeat, do not exist or have an energy that is not finite.
+    InputError is also raised if ``pass_on`` returns a result of the wrong length or if the mode is
+    unknown.
 
     >>> edges = Edges()
     >>> edges.append([0, 1], [1, 2], [0, 0], [1.0, 1.0], nodes=3).tolist()

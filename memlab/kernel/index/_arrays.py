@@ -154,7 +154,7 @@ def products(left: NDArray[Any], right: NDArray[F]) -> NDArray[F]:
         step = _ALONE // max(columns.size, 1) or 1
         for start in range(0, len(left), _STACKED * step):
             block = left[start : start + _STACKED * step].astype(right.dtype, copy=False)
-            # One product for each stack of `step` rows, and one for the remaining rows.
+            # There is one product for each stack of `step` rows, and one for the remaining rows.
             whole = len(block) // step * step
             stacks = np.matmul(block[:whole].reshape(-1, step, block.shape[1]), columns)
             target = result[start : start + len(block), first : first + _COLUMNS]

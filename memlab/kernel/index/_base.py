@@ -6,8 +6,9 @@ A base consists of two files: the index, and a JSON header that is renamed into 
 does not count as present. Damage is detected in three steps:
 
 - Opening takes a few milliseconds. It detects a changed header, and an index of another format, kind, size or of other
-vectors. It also detects damage in 64 evenly spaced pieces of 4 KB. - Then the checksum of the whole file is compared in
-the background, at 0.4 seconds per gigabyte. Searches are exact until the file is verified.
+  vectors. It also detects damage in 64 evenly spaced pieces of 4 KB.
+- Then the checksum of the whole file is compared in the background, at 0.4 seconds per gigabyte. Searches are exact
+  until the file is verified.
 - ``verify`` compares the whole file and the digests of the vectors.
 """
 
@@ -81,9 +82,10 @@ class Kind:
     Parameters
     ----------
     name
-        The name of the kind, as ``memlab.open(index=...)`` takes it.
+        The name of the kind, which ``memlab.open(index=...)`` takes.
     settings
-        A function that returns the settings of an index file for a number of rows.
+        A function that returns the settings of an index file for a number of rows. It raises MissingExtra if a package
+        of the kind is missing; searches are then exact.
     build
         A function (points, dimensions, rows, settings, path) that writes the file. Equal input must give equal bytes.
     open
@@ -91,12 +93,12 @@ class Kind:
     doc
         One sentence that describes the kind.
     owner
-        The extension that declares the kind, with its version. memlab sets it.
+        The name and version of the extension that declares the kind. memlab sets this field.
 
     Notes
     -----
     A separate process builds the index. An extension that declares a kind must therefore be an installed package with
-    an entry point; that process does not know a kind that only a notebook registers.
+    an entry point. The process does not know a kind that only a notebook registers.
     """
 
     name: str
@@ -135,8 +137,8 @@ processor time:
     1,000,000    120,000        .917    14-15
     1,000,000    200,000        .939    28
 
-With the questions of ``experiments/scale.py`` 80,000 gives .848 of 1,000,000.
-50 trees there give .863 at 50,000 and .907 at 80,000, for half as much file again and twice the time.
+With the questions of ``experiments/scale.py``, a ``search_k`` of 80,000 finds .848 among 1,000,000 rows. With 50 trees
+it finds .863 at 50,000 and .907 at 80,000. The file is then 1.5 times as large, and the build takes twice the time.
 """
 
 
@@ -181,10 +183,16 @@ class Forest:
 
 def _new_index(dim: int) -> Any:
     """Return an empty index of Annoy."""
-    with require_extra("annoy", "The index of more than 100,000 vectors"):
+    with require_extra("annoy", "An index for faster searches of more than 100,000 memories"):
         from annoy import AnnoyIndex
 
     return AnnoyIndex(dim, "angular")
+
+
+def _read_settings(rows: int) -> Mapping[str, int]:
+    """Return the settings of Annoy for any number of rows; raise MissingExtra without Annoy."""
+    _new_index(1)
+    return {"trees": _TREES, "seed": _SEED}
 
 
 def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], path: Path) -> None:
@@ -204,7 +212,7 @@ def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], pat
 # The kind that a lab uses by default.
 ANNOY = Kind(
     "annoy",
-    lambda rows: {"trees": _TREES, "seed": _SEED},
+    _read_settings,
     _build,
     lambda path, dim, rows, settings: Forest(path, dim, rows),
 )
@@ -241,7 +249,7 @@ class Projection:
 
     @classmethod
     def of(cls, vectors: Vectors) -> Projection:
-        """Compute the projection of vectors.
+        """Compute the projection whose directions preserve most of the vectors' variance.
 
         It has the smallest number of directions, a multiple of 32, that preserve 97% of the sum of squares. The sample
         has up to 65,536 evenly spaced rows.
@@ -463,7 +471,7 @@ def check_bases(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _project_blocks(vectors: Vectors, projection: Projection) -> Iterator[NDArray[np.float32]]:
-    """Yield the projected vectors in blocks."""
+    """Yield blocks of vectors, projected to the dimensions of the index."""
     for start in range(0, len(vectors), _BLOCK):
         yield projection(vectors.take(np.arange(start, min(len(vectors), start + _BLOCK))))
 

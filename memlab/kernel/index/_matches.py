@@ -153,7 +153,9 @@ def group_lengths(
     The result can be reused for many queries.
     """
     if len(groups) != len(lengths):
-        raise InputError(f"{len(groups)} group codes do not fit {len(lengths)} lengths.")
+        raise InputError(
+            f"{len(groups)} group codes do not fit {len(lengths)} lengths. Pass one code for each row."
+        )
     members, sizes = (groups, lengths) if rows is None else (groups[rows], lengths[rows])
     inside = members >= 0
     if not inside.all():

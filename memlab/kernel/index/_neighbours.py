@@ -23,7 +23,14 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
-from memlab.errors import DamagedLab, InputError, LabBusy, MemlabError, UnknownName
+from memlab.errors import (
+    DamagedLab,
+    InputError,
+    LabBusy,
+    MemlabError,
+    MissingExtra,
+    UnknownName,
+)
 from memlab.kernel.base.disk import checksum_of
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.extension import load_installed
@@ -46,7 +53,8 @@ __all__ = ["Build", "Neighbours", "build_from_spool", "sweep"]
 # The process that builds an index. At most one runs at a time, and its exit status is always read.
 #
 # The lock is ``flock`` on an open file that the builder inherits. The operating system releases it when the builder
-# ends, even if it is killed, so the lock cannot become stale. It lasts if the process that started the builder ends.
+# ends, even if it is killed, so the lock cannot become stale. The lock is held even if the process that started the
+# builder ends first.
 
 
 # The code of the builder. Niceness 10 gives searches priority.
@@ -97,7 +105,8 @@ class Build:
             except BlockingIOError:
                 self.busy = True
             finally:
-                # Closed, not unlocked: the builder inherits the open file and holds the lock until it ends.
+                # The file is closed and not unlocked, because the builder inherits the open file and holds the lock
+                # until it ends.
                 os.close(lock)
                 self.started.set()
             self._await()
@@ -144,7 +153,7 @@ class Build:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment variables of the builder.
+    """Return the environment variables of the builder process.
 
     They put this copy of memlab first on the path and limit OpenBLAS to one thread.
     """
@@ -166,6 +175,9 @@ _PAUSE = 0.05
 _AT_ONCE = 1 << 26
 """The size in bytes up to which an index is compared with its checksum during a search, which takes 25 ms."""
 
+_MEMORY = Path("/dev/shm")
+"""A folder in memory, which Linux has and macOS has not."""
+
 _RETRY = 5.0
 """Seconds between two attempts to build while another process holds the lock."""
 
@@ -174,9 +186,10 @@ class Neighbours:
     """Build, publish and validate the nearest-neighbour index of ``vectors``.
 
     The bases are in ``folder``, which the first build creates. None means a temporary folder that is removed with this
-    object. ``kind`` is a kind of index, such as "annoy". The factor ``effort`` multiplies the number of nodes that a
-    search inspects, for more recall and more time. A base is rebuilt when the rows added after it exceed ``share`` of
-    its rows. With ``background=False``, only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
+    object; ``secret`` keeps that folder in memory, for vectors that must not reach a disk. ``kind`` is a kind of index,
+    such as "annoy". The factor ``effort`` multiplies the number of nodes that a search inspects, for more recall and
+    more time. A base is rebuilt when the rows added after it exceed ``share`` of its rows. With ``background=False``,
+    only ``rebuild`` starts a build. With ``writable=False``, nothing is written.
 
     Call ``refresh`` before a search:
 
@@ -196,6 +209,7 @@ class Neighbours:
         share: float = 0.1,
         background: bool = True,
         writable: bool = True,
+        secret: bool = False,
     ) -> None:
         if kind == "graph":
             raise InputError(
@@ -208,7 +222,10 @@ class Neighbours:
                 f"effort must be in 0.05..100 and share in 0..1, not {effort} and {share}."
             )
         self.kind, self.effort, self.share = KINDS[kind], effort, share
+        # Where no folder is in memory, an encrypted lab has no index, and searches stay exact.
+        writable = writable and (not secret or _MEMORY.is_dir())
         self.background, self.writable = background and writable, writable
+        self._parent = _MEMORY if secret else None
         self.failure: str | None = None
         """The reason why the last base was refused or not built, or None."""
         self._folder = None if folder is None else Path(folder)
@@ -259,7 +276,7 @@ class Neighbours:
 
     @property
     def base(self) -> Base | None:
-        """The base in use, or None."""
+        """The index file in use, or None."""
         return self._base
 
     @property
@@ -301,7 +318,7 @@ class Neighbours:
         rows = len(self._vectors) // BLOCK * BLOCK
         if not rows:
             raise InputError(
-                f"An index covers whole blocks of {BLOCK:,} rows, and there are only {len(self._vectors):,} rows."
+                f"An index covers whole blocks of {BLOCK:,} rows, but there are {len(self._vectors):,}. Add memories."
             )
         while True:
             with self._mutex:
@@ -368,7 +385,7 @@ class Neighbours:
                     remove(path)
 
     def close(self, *, stop: bool = False) -> None:
-        """Release the index file.
+        """Release the index file and stop watching the folder.
 
         A running build continues, and its result is used when the lab is opened again. With ``stop``, the build ends. A
         temporary folder is removed after its build was stopped.
@@ -423,6 +440,9 @@ class Neighbours:
             base = Base(path, header, effort=self.effort)
         except (DamagedLab, OSError) as error:
             self._refuse(path, f"The index {path.name} cannot be opened: {error}")
+            return
+        except MissingExtra as error:  # The file stays, for processes that have the package.
+            self.failure = str(error)
             return
         self._vectors.attach(base)
         self._base, self.failure = base, None
@@ -501,10 +521,15 @@ class Neighbours:
 
     def _start(self) -> None:
         """Start a build of an index over all whole blocks of rows."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, True)
         rows = len(self._vectors) // BLOCK * BLOCK
+        try:
+            self.kind.settings(rows)
+        except MissingExtra as error:  # Searches are exact, and the report names what to install.
+            self.failure, self._failed_rows = str(error), rows
+            return
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
+            weakref.finalize(self, shutil.rmtree, self._folder, True)
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:
@@ -602,7 +627,7 @@ def build_from_spool(folder: str, kind: str, rows: str, digest: str, spool: str)
 
 
 def _remove_replaced(published: Path, kind: Kind, rows: int) -> None:
-    """Remove this kind's indexes that a newer one replaces, or without a header.
+    """Remove indexes of a kind that have no header or that a newer index replaces.
 
     An index with more rows stays, because another builder has published it.
     """

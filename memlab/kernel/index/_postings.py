@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
+from memlab.kernel.base.disk import open_source, replacing
 from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.index._arrays import Grown, compact, ranges
 from memlab.kernel.index._tokens import LONG, Tokens, Written, passages_of, words_of
@@ -28,8 +29,8 @@ __all__ = ["Passages", "Query", "Segment", "TermHits", "Words", "merge_segments"
 
 # Postings as columns: immutable segments sorted by term and row, which are merged as they accumulate.
 #
-# As in a log-structured merge tree, a segment is merged into the one before it when it has a quarter of its size. So a
-# posting is copied a logarithmic number of times, and a query reads a handful of segments.
+# As in a log-structured merge tree, a segment is merged into the previous segment when it has a quarter of its size. So
+# a posting is copied a logarithmic number of times, and a query reads a handful of segments.
 
 
 Ints = NDArray[np.int32]
@@ -37,7 +38,7 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Segment:
-    """Postings sorted by term and row.
+    """The postings of some rows, sorted by term and row.
 
     Term ``terms[i]`` has the postings ``starts[i]:starts[i + 1]`` of ``rows`` and ``tf``; terms and rows ascend.
     """
@@ -100,7 +101,7 @@ def merge_segments(parts: Sequence[Segment]) -> Segment:
 _SEAL = 8192
 """The number of postings that stay unsorted before they become a segment. A query scans them in some ten microseconds."""
 
-# A segment is merged into the one before it if that has less than this many times its postings.
+# A segment is merged into the previous segment if that segment has less than four times its postings.
 _MERGE_AT = 4
 Mask = NDArray[np.bool_]
 
@@ -178,7 +179,7 @@ class Passages:
 
     @property
     def of(self) -> NDArray[np.int64]:
-        """The row of each passage, ascending."""
+        """The row that each passage belongs to, in ascending order."""
         return self._of.column(0)
 
     def append(
@@ -276,7 +277,7 @@ class Words:
         """
         if isinstance(texts, str):
             raise InputError("append takes a list of texts, not one text: wrap the text in a list.")
-        # Words of the speaker precede those of the text; a speaker's name is split once per call.
+        # The words of a speaker's name precede the words of the text. Each name is split once per call.
         words_of_rows: list[list[str]] = []
         names: list[int] = []
         long: list[int] = []
@@ -323,14 +324,14 @@ class Words:
             )
 
     def query(self, text: str) -> Query:
-        """Parse a query into index terms.
+        """Split the text of a query into words and look up their terms.
 
         Each stem occurs once. Stems that no text contains are counted in ``unknown``.
         """
         if not isinstance(text, str):
             raise InputError(f"A query is a str, not {type(text).__name__}.")
         tokens = words_of(text)
-        # Known and unknown stems are collected apart, because known ones come first in `words`.
+        # Known and unknown stems are collected separately, because known stems come first in `words`.
         known_words: dict[int, str] = {}
         unknown: dict[str, str] = {}
         for token in tokens:
@@ -423,12 +424,11 @@ class Words:
 
     # -- on disk ----------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
+    def save(self, target: str | Path | BinaryIO) -> None:
         """Write the index to one NumPy npz file, replaced atomically.
 
         Postings are merged into one segment.
         """
-        path = Path(path)
         about = {"language": self._tokens.language, "stop_words": sorted(self._tokens.stop_words)}
         arrays: dict[str, Any] = {
             "about": _encode_text(json.dumps(about)),
@@ -441,23 +441,21 @@ class Words:
             arrays |= {
                 f"passages_{name}": array for name, array in self.passages.words._arrays().items()
             }
-        draft = path.with_name(f"{path.name}.draft")
-        with draft.open("wb") as file:
+        with replacing(target) as file:
             np.savez(file, **arrays)
-        draft.replace(path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Words:
-        """Read a file that ``save`` wrote.
+    def load(cls, source: str | Path | BinaryIO) -> Words:
+        """Read a word index that ``save`` wrote, from a path or an open file.
 
         Raises
         ------
         DamagedLab
             If the file is incomplete or inconsistent.
         """
-        path = Path(path)
+        path = Path(source) if isinstance(source, str | Path) else Path("words of the snapshot")
         try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            with open_source(source) as file, np.load(file, allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 text = arrays["vocabulary"].tobytes().decode()
                 stored = {
@@ -563,7 +561,7 @@ class Words:
         self._size = needed
 
     def seal(self) -> None:
-        """Sort the pending postings into a segment."""
+        """Sort the postings that wait in the buffer into a segment."""
         if self._waiting:
             pending = self._pending[:, : self._waiting]
             self._waiting = self._indexed = 0

@@ -346,12 +346,12 @@ class Written:
 
     @property
     def forms(self) -> int:
-        """The number of distinct forms."""
+        """The number of distinct word forms in all rows."""
         return len(self.ids)
 
     @property
     def terms(self) -> NDArray[np.int32]:
-        """The term id of each form."""
+        """The term id of each word form."""
         return self._forms.column(0)
 
     @property

@@ -2,13 +2,15 @@
 
 An acknowledged event is durable.
 
-The package knows nothing of memories. It stores events (a kind and a body), the texts and vectors that events
-refer to by id, slates joined to events, policy sources by hash, and named values.
+The package knows nothing of memories. The package stores events (a kind and a body), and the texts
+and vectors that events refer to by id. It also stores slates joined to events, policy sources by
+hash, and named values.
 """
 
 from memlab.kernel.journal._copies import (
     Fault,
     copy_journal,
+    copy_rows,
     find_faults,
     is_intact,
     open_connection,
@@ -16,7 +18,15 @@ from memlab.kernel.journal._copies import (
     replace_rows,
     stamp_copy,
 )
-from memlab.kernel.journal._database import FILE, HEAD, LOCK, VERSION, RepairEvent, lab_exists
+from memlab.kernel.journal._database import (
+    HEAD,
+    LOCK,
+    VERSION,
+    RepairEvent,
+    install_database,
+    lab_exists,
+    write_record,
+)
 from memlab.kernel.journal._events import (
     FORMAT,
     RESTORE,
@@ -28,9 +38,21 @@ from memlab.kernel.journal._events import (
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
 from memlab.kernel.journal._reading import Reading
+from memlab.kernel.journal._vault import (
+    ENCRYPTED,
+    FILE,
+    KeySource,
+    Vault,
+    data_file,
+    encryption_of,
+    open_database,
+    sql_errors,
+    unlock,
+)
 from memlab.kernel.journal._writing import Scrub, Transaction
 
 __all__ = [
+    "ENCRYPTED",
     "FILE",
     "FORMAT",
     "HEAD",
@@ -44,20 +66,30 @@ __all__ = [
     "HeadFile",
     "Journal",
     "JournalView",
+    "KeySource",
     "Reading",
     "RepairEvent",
     "Scrub",
     "Transaction",
+    "Vault",
     "WriterLock",
     "check_event_format",
     "checksum",
     "copy_journal",
+    "copy_rows",
+    "data_file",
     "digest_parts",
+    "encryption_of",
     "find_faults",
+    "install_database",
     "is_intact",
     "lab_exists",
     "open_connection",
+    "open_database",
     "read_head",
     "replace_rows",
+    "sql_errors",
     "stamp_copy",
+    "unlock",
+    "write_record",
 ]

@@ -40,10 +40,12 @@ from memlab.kernel.journal._reading import (
     text_is_sound,
     vectors_are_sound,
 )
+from memlab.kernel.journal._vault import ENCRYPTED, data_file, encryption_of
 
 __all__ = [
     "Fault",
     "copy_journal",
+    "copy_rows",
     "find_faults",
     "is_intact",
     "open_connection",
@@ -196,7 +198,8 @@ def _sealed(connection: sqlite3.Connection) -> Iterator[Fault]:
             else:
                 yield Fault("segment", (upto, name), f"the part {name!r} {_CHANGED}")
         if digest_parts(sound) != digest:
-            # Keyed by the part "" that all segments have, so that every part is taken from a backup that has it.
+            # The fault has the key of the part "", which all segments have, so that every part is
+            # taken from a backup.
             yield Fault("segment", (upto, ""), "differs from its digest in the chain")
 
 
@@ -285,20 +288,25 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
         folder.mkdir(parents=True)
     except OSError as error:
         raise LabError(f"No copy can be made at {folder}: {error.strerror}.") from None
-    file = folder / _database.FILE
+    record = None if journal.path is None else encryption_of(journal.path)
+    if record is not None:
+        with writing(f"The copy {folder.name}"):
+            (folder / ENCRYPTED).touch()
+            _database.write_record(folder, record)
+    file = data_file(folder)
     with translate_errors(journal.path):
         if journal.path is None:
             with journal._reading:
                 journal._reader.execute("VACUUM INTO ?", (str(file),))
         else:
-            source = _database.connect(journal.path / _database.FILE, "ro", _COPY_TIMEOUT)
+            source = _database.connect(journal.path, "ro", _COPY_TIMEOUT)
             with contextlib.closing(source):
                 # Rows that a damaged tree hides would be missing from a copy that looks sound.
                 _check_structure(source, journal.path)
                 source.execute("VACUUM INTO ?", (str(file),))
     with (
         translate_errors(folder),
-        contextlib.closing(_database.connect(file, "rw", _COPY_TIMEOUT)) as copy,
+        contextlib.closing(_database.connect(folder, "rw", _COPY_TIMEOUT)) as copy,
     ):
         copy.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in without])
         stamp_copy(copy, {})
@@ -346,6 +354,15 @@ def _head_of(connection: sqlite3.Connection) -> Head:
     return Head(values[IDENTITY], int(values[GENERATION]), last[0], last[1].hex())
 
 
+def copy_rows(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy all rows of a journal of the current format into an empty one, within the open transaction."""
+    for table in _KEYS:
+        rows = source.execute(f"SELECT * FROM {table}")
+        width = len(rows.description)
+        target.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * width)})", rows)
+    target.execute(f"PRAGMA user_version={_database.VERSION}")
+
+
 @contextlib.contextmanager
 def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Connection]:
     """Open a separate connection to the journal of the lab at ``folder``.
@@ -353,11 +370,10 @@ def open_connection(folder: Path, *, write: bool = False) -> Iterator[sqlite3.Co
     Writing needs the writer's lock. Raises NewerLab for a later format, because its rows would be
     misread.
     """
-    file = folder / _database.FILE
     mode: Mode = "rw" if write else "ro"
     with (
         translate_errors(folder),
-        contextlib.closing(_database.connect(file, mode, _COPY_TIMEOUT)) as connection,
+        contextlib.closing(_database.connect(folder, mode, _COPY_TIMEOUT)) as connection,
     ):
         _database.refuse_newer(connection, folder)
         _database.add_missing_tables(connection)
@@ -399,7 +415,7 @@ def _check_structure(connection: sqlite3.Connection, folder: Path) -> None:
     """Raise DamagedLab if SQLite finds the structure of the database damaged."""
     (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if problem != "ok":
-        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({problem}). {RESTORE}")
+        raise DamagedLab(f"{folder}: {data_file(folder).name} is damaged ({problem}). {RESTORE}")
 
 
 def _check(connection: sqlite3.Connection, folder: Path) -> None:
@@ -407,4 +423,6 @@ def _check(connection: sqlite3.Connection, folder: Path) -> None:
     problems = find_faults(connection, folder)
     if problems:
         more = f" and {len(problems) - 1:,} more" if len(problems) > 1 else ""
-        raise DamagedLab(f"{folder}: {_database.FILE} is damaged ({problems[0]}{more}). {RESTORE}")
+        raise DamagedLab(
+            f"{folder}: {data_file(folder).name} is damaged ({problems[0]}{more}). {RESTORE}"
+        )

@@ -15,7 +15,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote
 
 from memlab.errors import (
     DamagedLab,
@@ -41,10 +40,22 @@ from memlab.kernel.journal._events import (
     hash_digests,
     initial_chain,
 )
+from memlab.kernel.journal._vault import (
+    ENCRYPTED,
+    ENCRYPTED_FORMAT,
+    FILE,
+    RECORD,
+    KeySource,
+    Vault,
+    data_file,
+    default_key,
+    open_database,
+    sql_errors,
+    unlock,
+)
 from memlab.kernel.version import __version__
 
 __all__ = [
-    "FILE",
     "FORMAT_BY",
     "GENERATION",
     "HEAD",
@@ -61,6 +72,7 @@ __all__ = [
     "copy_to_memory",
     "create_database",
     "create_in_memory",
+    "install_database",
     "lab_exists",
     "make_directory",
     "mark_format",
@@ -68,12 +80,12 @@ __all__ = [
     "refuse_newer",
     "translate_error",
     "translate_errors",
+    "write_record",
 ]
 
 
-# The files of a lab's directory: the database, the writer's lock, the record of the last event.
-FILE, LOCK, HEAD = "journal.db", "lock", "head"
-_DRAFT = "journal.db.new"  # renamed when it is complete
+# The files of a lab's directory, besides the database: the writer's lock, the record of the last event.
+LOCK, HEAD = "lock", "head"
 _DERIVED_LOCK = (
     "derived.lock"  # left by ``storage.purging``; a folder that holds only locks may become a lab
 )
@@ -110,14 +122,14 @@ CREATE TABLE vector (
 );
 CREATE TABLE slate (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, sum INTEGER NOT NULL);
 CREATE TABLE source (hash TEXT PRIMARY KEY, text TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 """
+_META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;"
 _SEGMENT = """
 CREATE {}TABLE IF NOT EXISTS segment (
     upto INTEGER NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (upto, name)
 );
 """
-SCHEMA += _SEGMENT.format("")
+SCHEMA += _META + _SEGMENT.format("")
 """``event.content`` is the digest over the digests of the event's texts."""
 
 IDENTITY, GENERATION, FORMAT_BY = "lab", "generation", "format-by"
@@ -145,6 +157,8 @@ def mark_format(connection: sqlite3.Connection) -> None:
 def refuse_newer(connection: sqlite3.Connection, folder: Path) -> None:
     """Raise NewerLab if a lab's database has a later format than memlab reads."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == ENCRYPTED_FORMAT:
+        raise DamagedLab(f"{folder} is encrypted, and its {ENCRYPTED} is missing. {RESTORE}")
     if version > VERSION:
         raise NewerLab.of_format(str(folder), version, VERSION, written_by=_format_by(connection))
 
@@ -168,7 +182,7 @@ def _format_by(connection: sqlite3.Connection) -> str:
         row = connection.execute(
             "SELECT value, sum FROM meta WHERE key = ?", (FORMAT_BY,)
         ).fetchone()
-    except sqlite3.Error:
+    except sql_errors():
         return ""
     sound = row is not None and isinstance(row[0], str) and row[1] == checksum(FORMAT_BY, row[0])
     return row[0][:_LONGEST_VERSION] if sound else ""
@@ -194,31 +208,75 @@ def make_directory(folder: Path) -> None:
         raise _refused(folder, error) from None
 
 
-def create_database(folder: Path) -> None:
-    """Create a lab in the directory ``folder`` unless it already holds one.
+def create_database(folder: Path, key: KeySource | None = None) -> Vault | None:
+    """Create a lab in the directory ``folder`` unless it already holds one; return its vault if it is encrypted.
 
-    The caller holds the writer's lock. The database is written and synced under another name and
-    then renamed, so that ``journal.db`` is never incomplete.
+    The lab is encrypted if ``key`` or the environment variable ``MEMLAB_KEY`` is given.
+
+    The caller holds the writer's lock.
     """
     if lab_exists(folder):
-        return
-    draft = folder / _DRAFT
+        return None
     try:
-        for leftover in folder.glob(f"{_DRAFT}*"):
-            leftover.unlink()
-        with translate_errors(folder), contextlib.closing(_open(draft, "rwc")) as connection:
-            connection.executescript(
-                f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};"
-            )
-            write_identity(connection)
-            mark_format(connection)
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode=WAL").fetchone()
-        sync(draft)  # SQLite has synced the file, but on macOS only to the drive's cache
-        draft.rename(folder / FILE)
-        sync(folder)
+        with translate_errors(folder):
+            key = default_key() if key is None else key
+            vault = None if key is None else Vault.create()
+            record = None if vault is None or key is None else vault.wrap(key)
+            install_database(folder, vault, record, _begin)
+            return vault
     except OSError as error:
         raise _refused(folder, error) from None
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Write the identity and the format of a new journal."""
+    write_identity(connection)
+    mark_format(connection)
+
+
+def install_database(
+    folder: Path,
+    vault: Vault | None,
+    record: str | None,
+    fill: Callable[[sqlite3.Connection], None],
+) -> None:
+    """Write a database, which ``fill`` fills, and make it that of the lab, encrypted with ``vault`` and its record.
+
+    The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete. An
+    encrypted database is in place before ``journal.db``, whose rename decides whether a lab is encrypted.
+    """
+    draft = folder / (f"{FILE}.new" if vault is None else ENCRYPTED)
+    for leftover in folder.glob(f"{draft.name}*"):
+        leftover.unlink()
+    with contextlib.closing(open_database(draft, "mode=rwc", 30.0, vault)) as connection:
+        connection.executescript(
+            f"PRAGMA synchronous=FULL; BEGIN; {SCHEMA} PRAGMA application_id={APPLICATION};"
+        )
+        fill(connection)
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    sync(draft)  # SQLite has synced the file, but on macOS only to the drive's cache
+    if record is not None:
+        write_record(folder, record)
+    else:
+        draft.rename(folder / FILE)
+    sync(folder)
+
+
+def write_record(folder: Path, record: str) -> None:
+    """Replace ``journal.db`` by a plain database that holds only the record of an encrypted lab."""
+    draft = folder / f"{FILE}.new"
+    draft.unlink(missing_ok=True)
+    with contextlib.closing(open_database(draft, "mode=rwc", 30.0, None)) as connection:
+        connection.executescript(f"BEGIN; {_META} PRAGMA application_id={APPLICATION};")
+        for name, value in ((RECORD, record), (FORMAT_BY, f"{__version__}, encrypted")):
+            row = (name, value, checksum(name, value))
+            connection.execute("INSERT INTO meta VALUES (?, ?, ?)", row)
+        connection.execute(f"PRAGMA user_version={ENCRYPTED_FORMAT}")
+        connection.execute("COMMIT")
+    sync(draft)
+    draft.rename(folder / FILE)
+    sync(folder)
 
 
 def lab_exists(folder: Path) -> bool:
@@ -243,7 +301,9 @@ def lab_exists(folder: Path) -> bool:
     if left:
         raise DamagedLab(f"{folder} has {left[0]} but no {FILE}: the journal is missing. {RESTORE}")
     others = sorted(
-        name for name in names if name not in (LOCK, _DERIVED_LOCK) and not name.startswith(_DRAFT)
+        name
+        for name in names
+        if name not in (LOCK, _DERIVED_LOCK) and not name.startswith((f"{FILE}.new", ENCRYPTED))
     )
     if others:
         raise NotALab(
@@ -252,27 +312,16 @@ def lab_exists(folder: Path) -> bool:
     return False
 
 
-def connect(path: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
-    """Open a connection to an existing database; only ``mode="rw"`` may write."""
-    connection = _open(path, mode, timeout)
+def connect(folder: Path, mode: Mode, timeout: float) -> sqlite3.Connection:
+    """Open a connection to the database of a lab; only ``mode="rw"`` may write."""
+    option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
+    connection = open_database(data_file(folder), option, timeout, unlock(folder))
     if mode == "rw":
         # wal_autocheckpoint would checkpoint in the middle of a commit; macOS syncs to the disk only with fullfsync.
         connection.executescript(
             "PRAGMA wal_autocheckpoint=0; PRAGMA fullfsync=1; PRAGMA checkpoint_fullfsync=1;"
         )
     return connection
-
-
-def _open(path: Path, mode: str, timeout: float = 30.0) -> sqlite3.Connection:
-    """Open a connection by a URI, which can express every mode."""
-    option = "mode=ro&immutable=1" if mode == "immutable" else f"mode={mode}"
-    return sqlite3.connect(
-        f"file:{quote(str(path))}?{option}",
-        uri=True,
-        timeout=timeout,
-        isolation_level=None,
-        check_same_thread=False,
-    )
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> int:
@@ -290,8 +339,8 @@ def check_format(connection: sqlite3.Connection, path: Path) -> int:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-        wal = path.with_name(f"{FILE}-wal")
+        page_size = int(connection.execute("PRAGMA page_size").fetchone()[0])  # SQLCipher: a text
+        wal = path.with_name(f"{path.name}-wal")
         # Pages in the log need not be in the file yet; SQLite checks them when it reads them.
         complete = path.stat().st_size >= pages * page_size or (
             wal.exists() and wal.stat().st_size > 0
@@ -315,11 +364,11 @@ def translate_errors(folder: Path | None) -> Iterator[None]:
     """Convert SQLite errors raised within the block to memlab errors."""
     try:
         yield
-    except sqlite3.Error as error:
+    except sql_errors() as error:
         raise translate_error(error, folder) from error
 
 
-def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | InputError:
+def translate_error(error: Exception, folder: Path | None) -> LabError | InputError:
     """Return the memlab error that corresponds to a SQLite error.
 
     ``folder`` is None for a lab in memory.
@@ -327,11 +376,12 @@ def translate_error(error: sqlite3.Error, folder: Path | None) -> LabError | Inp
     where = folder or Path("the lab in memory")
     code = getattr(error, "sqlite_errorcode", None)
     primary = None if code is None else code & 0xFF
+    file = FILE if folder is None or not (folder / ENCRYPTED).exists() else ENCRYPTED
     if primary in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB} or code == _SHORT_READ:
-        return DamagedLab(f"{where}: {FILE} is damaged ({error}). {RESTORE}")
+        return DamagedLab(f"{where}: {file} is damaged ({error}). {RESTORE}")
     if primary is None or primary == sqlite3.SQLITE_ERROR:
-        # A missing table, or text that is not UTF-8.
-        return DamagedLab(f"{where}: {FILE} does not hold what memlab wrote ({error}). {RESTORE}")
+        # The cause is a missing table, or text that is not UTF-8.
+        return DamagedLab(f"{where}: {file} does not hold what memlab wrote ({error}). {RESTORE}")
     if primary == sqlite3.SQLITE_FULL:
         return LabError(
             f"{where}: the disk is full. Nothing of this write was kept; free some space and repeat it."

@@ -131,8 +131,8 @@ _decoder = msgspec.msgpack.Decoder(dict[str, Any])
 def encode_body(kind: str, body: dict[str, Any]) -> bytes:
     """Encode an event body as msgpack. Raises InputError if it cannot be encoded.
 
-    A body is a dict with str keys. Its values are None, bool, 64-bit int, float, str, bytes, and
-    lists and dicts of these.
+    A body is a dict with str keys. The values of a body are None, bool, 64-bit int, float, str,
+    bytes, and lists and dicts of these.
     """
     if not isinstance(body, dict) or set(map(type, body)) - {str}:
         raise InputError(

@@ -182,7 +182,7 @@ def _is_here(holder: str) -> bool:
 _BYTES = 512
 """The length of the record in bytes.
 
-It is one disk block, so that a record is never half written.
+The record is one disk block, so that it is never half written.
 """
 
 

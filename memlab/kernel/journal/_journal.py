@@ -40,6 +40,7 @@ from memlab.kernel.journal._database import (
 from memlab.kernel.journal._events import Event
 from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._reading import Reading
+from memlab.kernel.journal._vault import KeySource, Vault, data_file, sql_errors, unlock
 from memlab.kernel.journal._writing import HashPaths, Transaction, no_hashes
 
 __all__ = ["Journal", "JournalView"]
@@ -102,14 +103,17 @@ class Journal(Reading):
         self._durable_level: Synchronous = synchronous
         self._level: Synchronous | None = None
         self._checkpoint_at = _WAL_LIMIT
-        self._wal = None if path is None else os.fspath(path / f"{_database.FILE}-wal")
+        file = None if path is None else data_file(path)
+        self._wal = None if file is None else f"{file}-wal"
         self._lock = WriterLock(None if path is None else path / _database.LOCK)
         self._process = os.getpid()
         self._head = None if path is None else HeadFile(path / _database.HEAD)
-        self._database = None if path is None else os.fspath(path / _database.FILE)
+        self._database = None if file is None else os.fspath(file)
         self._file = None if self._database is None else _inode(self._database)
         self._identity: str | None = None
         self._lost_is_written = False
+        self.vault: Vault | None = None
+        """The data key of an encrypted lab; held here, so that other connections need no key."""
         self.hash_paths: HashPaths = no_hashes
         """The function that returns the paths of content hashes in a kind of event.
 
@@ -133,11 +137,13 @@ class Journal(Reading):
         immutable: bool = False,
         timeout: float = 30.0,
         mend: RepairEvent | None = None,
+        key: KeySource | None = None,
         _synchronous: Synchronous = "FULL",
     ) -> Journal:
         """Open the lab at the directory ``path``, and create it if there is none.
 
-        If ``path`` is None, the lab is kept in memory.
+        If ``path`` is None, the lab is kept in memory. A lab that is created with a ``key`` is
+        encrypted; ``unlock`` says where the key of an encrypted lab comes from otherwise.
 
         ``timeout`` is the number of seconds for which a write waits for another writer. Together
         with ``read_only``, ``immutable=True`` opens a cleanly closed lab on a disk where SQLite
@@ -156,11 +162,16 @@ class Journal(Reading):
                 raise InputError(
                     "A lab in memory starts empty: there is nothing to open with read_only=True."
                 )
+            if key is not None:
+                raise InputError(
+                    "A lab in memory has no files to encrypt. Give a path, or leave out key."
+                )
             memory = _database.create_in_memory()
             return cls(
                 None, memory, memory, timeout=timeout, synchronous=_synchronous, immutable=False
             )
         path = Path(path).absolute()
+        vault = None
         if not _database.lab_exists(path):
             if read_only or not create:
                 raise NotALab(
@@ -168,17 +179,22 @@ class Journal(Reading):
                 )
             _database.make_directory(path)
             with WriterLock(path / _database.LOCK).hold(timeout):
-                _database.create_database(path)
-        file = path / _database.FILE
+                vault = _database.create_database(path, key)
+        vault = vault or unlock(path, key)
+        if key is not None and vault is None:
+            raise InputError(
+                f"{path} is not encrypted. Encrypt it with memlab.encrypt(path, key), or leave out key."
+            )
+        file = data_file(path)
         # The operating system also knows of read-only mounts and immutable files, which SQLite notices at a write.
         if not read_only and not (os.access(file, os.W_OK) and os.access(path, os.W_OK)):
             raise ReadOnlyLab(f"{path} cannot be written. Open it with read_only=True.")
         with contextlib.ExitStack() as opened, translate_errors(path):
-            reader = _open_reader(path, immutable, timeout, opened)
+            reader = _open_reader(path, file, immutable, timeout, opened)
             version, writer = _database.check_format(reader, file), None
             if not read_only:
                 writer = opened.enter_context(
-                    contextlib.closing(_database.connect(file, "rw", timeout))
+                    contextlib.closing(_database.connect(path, "rw", timeout))
                 )
             if version != _database.VERSION and writer is not None:
                 with WriterLock(path / _database.LOCK).hold(timeout):
@@ -192,6 +208,7 @@ class Journal(Reading):
             journal = cls(
                 path, reader, writer, timeout=timeout, synchronous=_synchronous, immutable=immutable
             )
+            journal.vault = vault
             opened.pop_all()
         return journal
 
@@ -305,9 +322,9 @@ class Journal(Reading):
         Nothing is written if the block raises.
 
         A durable write is on the disk when the block has ended. A write with ``durable=False`` is
-        held by the operating system: it survives the death of this process. It reaches the disk no
-        later than the next durable write, in order. Raises LabBusy after ``timeout`` seconds,
-        ReadOnlyLab, and LabError if the disk is full.
+        held by the operating system: it survives the death of this process. Such a write reaches
+        the disk no later than the next durable write, in order. Raises LabBusy after ``timeout``
+        seconds, ReadOnlyLab, and LabError if the disk is full.
         """
         self._check_open()
         writer = self._writer
@@ -337,7 +354,7 @@ class Journal(Reading):
                         # These values are read by the writer, whose cached pages stay valid. A
                         # reader rereads them after every write.
                         head, link, generation, next_id = writer.execute(_LAST).fetchone()
-                    except sqlite3.Error as error:
+                    except sql_errors() as error:
                         raise translate_error(error, self.path) from error
                     tx = Transaction(
                         int(head or 0),
@@ -355,7 +372,7 @@ class Journal(Reading):
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
-                    except sqlite3.Error as error:
+                    except sql_errors() as error:
                         raise translate_error(error, self.path) from error
                     if wrote:
                         self._write_head(tx.last, None if tx.rewrites else int(generation or 0))
@@ -410,9 +427,10 @@ class Journal(Reading):
             # lock. A connection that never read does not know of the log, so it reads first. Damage
             # has been reported already, or will be reported.
             if self._writer is not None and self.path is not None:
-                with contextlib.suppress(sqlite3.DatabaseError):
+                with contextlib.suppress(*sql_errors()):
                     self._writer.execute("PRAGMA schema_version").fetchone()
                 self._writer.close()
+            self.vault = None  # the next opening needs the key again
             if self._head is not None:
                 try:
                     self.sync_head()
@@ -468,8 +486,8 @@ class Journal(Reading):
             raise self._gone()
         if inode != self._file:
             raise LabError(
-                f"{self.path}: {_database.FILE} was replaced or removed since it was opened. Close the lab and open it "
-                "again."
+                f"{self.path}: {Path(self._database).name} was replaced or removed since it was opened. Close the lab "
+                "and open it again."
             )
 
     def _begin(self, writer: sqlite3.Connection, level: Synchronous) -> None:
@@ -505,24 +523,22 @@ class Journal(Reading):
 
 
 def _open_reader(
-    path: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
+    path: Path, file: Path, immutable: bool, timeout: float, opened: contextlib.ExitStack
 ) -> sqlite3.Connection:
     """Open a read-only connection. Raises ReadOnlyLab if SQLite must write to disk."""
-    file = path / _database.FILE
-    wal = path / f"{_database.FILE}-wal"
+    wal = file.with_name(f"{file.name}-wal")
     if immutable and wal.exists() and wal.stat().st_size > 0:
         raise ReadOnlyLab(
             f"{path} was not closed: immutable=True would miss the events in {wal.name}. Copy the lab to a writable "
             "disk and open the copy."
         )
     mode: Mode = "immutable" if immutable else "ro"
-    reader = opened.enter_context(contextlib.closing(_database.connect(file, mode, timeout)))
+    reader = opened.enter_context(contextlib.closing(_database.connect(path, mode, timeout)))
     try:
         reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_CANTOPEN and not os.access(
-            path, os.W_OK
-        ):
+    except sql_errors() as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_CANTOPEN and not os.access(path, os.W_OK):
             raise ReadOnlyLab(
                 f"{path} is on a read-only disk, where SQLite cannot write the index of its log. If no process, on any "
                 "machine, writes to the lab meanwhile, open it with read_only=True, immutable=True; otherwise copy it."
@@ -637,7 +653,7 @@ class JournalView:
         raise ReadOnlyLab(
             f"This is the lab as it was after event {self.head:,}: the past cannot be written."
         )
-        yield  # what makes it a context manager
+        yield  # the statement that makes this method a context manager
 
     def close(self) -> None:
         """Close the view; the journal stays open."""

@@ -26,6 +26,7 @@ from memlab.kernel.journal._events import (
     digest_text,
     initial_chain,
 )
+from memlab.kernel.journal._vault import sql_errors
 
 __all__ = [
     "SEALING",
@@ -331,7 +332,7 @@ class Reading:
             self._rows("PRAGMA freelist_count")[0],
             self._rows("PRAGMA page_size")[0],
         )
-        return [*contents, ("free pages", pages, pages * page)]
+        return [*contents, ("free pages", pages, pages * int(page))]
 
     def unsealed(self) -> int:
         """Return the number of slates that no segment contains yet."""
@@ -406,7 +407,7 @@ class Reading:
                         if left <= 0:
                             break
                 return rows
-        except sqlite3.Error as error:
+        except sql_errors() as error:
             raise translate_error(error, self.path) from error
 
     def _no_text(self, id: int) -> UnknownName:

@@ -74,7 +74,8 @@ class Scrub:
         The events that follow are chained again as another generation of the journal. So files that
         were derived from the former generation, such as snapshots, are no longer accepted.
         """
-        # Freed bytes are zeroed immediately: if the disk is too full for a new database, the old one holds little.
+        # Freed bytes are zeroed immediately, so that little content stays if the disk is too full
+        # for a new database.
         connection.execute("PRAGMA secure_delete=ON")
         bodies = [(encode_body("rewritten", body), seq) for seq, body in self.bodies.items()]
         connection.executemany("UPDATE event SET body = ? WHERE seq = ?", bodies)
@@ -268,7 +269,7 @@ class Transaction:
         """
         blocks, expected = [], first_id
         for first, embedder, matrix in self._vectors:
-            # Vectors before ``first_id`` were settled and read already.
+            # Vectors before ``first_id`` were applied and read already.
             if embedder == fingerprint and first + len(matrix) > first_id:
                 if first != expected:
                     return None

@@ -40,7 +40,8 @@ Bools = npt.NDArray[np.bool_]
 class Slates:
     """The assignment of rows to slates.
 
-    `codes` are integers, one per row; without them all rows form one slate. `order` are the memory ids.
+    `codes` are integers, one per row. Without them, all rows form one slate. `order` are the memory
+    ids.
     """
 
     def __init__(
@@ -475,7 +476,7 @@ def _ready(column: Any, dtype: Any) -> Ready:
 def _constant(value: Any) -> Any:
     """Return a number as a zero-dimensional array.
 
-    That is faster than converting it in every run.
+    Converting the number once is faster than in every run.
     """
     return np.asarray(value) if isinstance(value, float) else value
 
@@ -570,7 +571,7 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
 def _other(node: Node) -> Callable[..., Any]:
     """Return the function that computes a table, membership or aggregate.
 
-    Its last argument is the register of the slates.
+    The last argument of the function is the register of the slates.
     """
     op = node.op
     if op == "in":

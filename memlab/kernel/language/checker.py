@@ -72,7 +72,8 @@ def kind_of(type: str | None) -> str:
 Handler = Callable[["Checker", Form, Env, bool], Node]
 """A function that checks one form.
 
-Its arguments are the checker, the form, the names in scope, and whether the form is the result of the policy.
+The function's arguments are the checker, the form, the names in scope, and whether the form is the
+result of the policy.
 """
 
 

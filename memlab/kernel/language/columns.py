@@ -41,7 +41,7 @@ Step = Callable[[list[Any]], None]
 def aggregate_name(node: Node) -> str:
     """Return the name of an aggregate in ``Policy.aggregates``.
 
-    It is the start of the meaning hash.
+    The name is the start of the node's meaning hash.
     """
     return node.digest[:16]
 
@@ -329,7 +329,7 @@ class ColumnProgram:
     ) -> list[pl.Series]:
         """Return one series for each name and node."""
         base = self._base(frame)
-        # No row, only constants and a single row are computed without Polars; see the top of the module.
+        # A frame without rows, a single row, and constant results are computed without Polars.
         if frame.height == 0:
             return [pl.Series(name, [], dtype=DTYPES[node.type]) for name, node in wanted]
         if all(node.constant for _, node in wanted):
@@ -484,7 +484,7 @@ def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
 def _needs_column(node: Node, argument: Node) -> bool:
     """Return True if a constant number must be passed as a column.
 
-    This is so for a divisor, an added zero, and the possible result of a choice.
+    A divisor, an added zero, and a possible result of a choice must be columns.
     """
     if not argument.constant or not isinstance(argument.value, float):
         return False

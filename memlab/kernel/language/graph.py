@@ -117,7 +117,7 @@ class Dag:
     def of_slate(self, type: ListType, *args: Node) -> Node:
         """Return the node of a list or position.
 
-        It exists only while a policy over lists is checked.
+        Such a node exists only while a policy over lists is checked.
         """
         return self._node(type, args, type)
 
@@ -300,7 +300,7 @@ def reachable(*roots: Node) -> list[Node]:
 _ROUNDED = ("exp", "log", "log1p", "tanh", "pow")
 """Functions whose last digit may differ between back ends."""
 
-# Aggregates whose value over equal rows is that value.
+# Aggregates that return the common value if all rows are equal.
 _EXTREMES = ("slate-min", "slate-max")
 
 
@@ -309,7 +309,8 @@ def with_known(
 ) -> list[Node]:
     """Substitute constants for known inputs and fold the graph of `roots`.
 
-    Without `rounded`, functions whose last digit differs between back ends are not folded; the back end computes them.
+    Without `rounded`, functions whose last digit differs between back ends are not folded, so that
+    the back end computes them.
     """
     dag = Dag()
     rebuilt: dict[int, Node] = {}

@@ -309,7 +309,7 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
     name
         Name of the setting. If the pack does not assign it, it is added after the header.
     value
-        The new value.
+        The value to assign to the setting.
 
     Returns
     -------

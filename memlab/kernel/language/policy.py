@@ -158,7 +158,7 @@ class Policy(Displayed):
     def field(self, name: str) -> Policy:
         """Return the policy of one field of a record.
 
-        It returns a scalar, so it can be explained and drawn.
+        The policy of a field returns a scalar, so it can be explained and drawn.
 
         Parameters
         ----------
@@ -828,7 +828,7 @@ class Program:
         ready
             For each of `reads` an array of the input's type and a null mask, or None if no value is null.
         size
-            Number of rows.
+            Number of rows to compute.
         order
             Memory ids for aggregates; by default the order of the rows counts.
         quiet

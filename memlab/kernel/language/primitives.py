@@ -28,8 +28,9 @@ from memlab.kernel.language.signature import Type
 class Primitive:
     """One operation with its types and implementations.
 
-    `array` receives values only. A non-strict operation also has `masked`, which maps pairs of values and nulls to such a
-    pair. Its `nullable` decides from the nullability of the arguments whether the result can be null.
+    `array` receives values only. A non-strict operation also has `masked`, which maps pairs of
+    values and nulls to such a pair. The function `nullable` decides from the nullability of the
+    arguments whether the result can be null.
     """
 
     takes: tuple[Type, ...]

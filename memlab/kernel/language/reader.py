@@ -328,7 +328,7 @@ def read_forms(
     Parameters
     ----------
     text
-        The source.
+        The text to read.
     characters
         Maximum number of characters.
     forms
@@ -589,7 +589,8 @@ def definition(form: Form, text: Text) -> Definition:
     def fail(message: str, at: Form) -> PolicyError:
         return text.error(PolicyTypeError, message, at)
 
-    # From left to right: the name, Scheme's lambda instead of arguments, the arguments, the document string, the body.
+    # The parts are read from left to right: the name, Scheme's lambda instead of arguments, the
+    # arguments, the document string, the body.
     kind = "fn" if form.head in FUNCTION_HEADS else form.head
     shape = "(fn [features] body)" if kind == "fn" else f'({kind} name [features] "doc" body)'
     rest = form.items[1:]

@@ -78,7 +78,7 @@ class Signature:
     lists
         For policies over lists, the feature whose values each list argument contains.
     fields
-        Fields that a record may update. Each is an input as well, with its old value.
+        Fields that a record may update. Each field is an input as well, with its old value.
     """
 
     slot: str

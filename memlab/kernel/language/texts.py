@@ -261,8 +261,8 @@ class PolicyForm:
 class Parsed(NamedTuple):
     """The parts of a policy's text.
 
-    The policy is `form`, without the helpers in front of it. It may call `helpers`, which come from the library, from the
-    caller and from the text in front of the policy.
+    The policy is `form`, without the helpers in front of it. The policy may call `helpers`, which
+    come from the library, from the caller and from the text in front of the policy.
     """
 
     text: Text

@@ -45,7 +45,7 @@ def write_data(value: Any) -> str:
     Parameters
     ----------
     value
-        The data.
+        The data to write.
 
     Returns
     -------
@@ -119,14 +119,14 @@ def read_data(form: Form, text: Text) -> Any:
     Parameters
     ----------
     form
-        The form.
+        The form to read.
     text
         The source of the form, for error messages.
 
     Returns
     -------
     Any
-        The value.
+        The value that was written.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def policy_form_text(source: object) -> str | None:
     Returns
     -------
     str or None
-        The text.
+        The text of the form, or None.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Every feature that a policy may read, declared once.
 
-The checker, the error messages, the documentation and the slates read this table; `memlab.kernel.recall` computes
-the values. A feature's `fingerprint` changes with its definition. Where the value depends on the embedder or on
-settings of the pack, the fingerprint changes with them too. A logged value may be reused only under the same fingerprint.
+The checker, the error messages, the documentation and the slates read this table.
+`memlab.kernel.recall` computes the values. A feature's `fingerprint` changes with its definition.
+Where the value depends on the embedder or on settings of the pack, the fingerprint changes with
+them too. A logged value may be reused only under the same fingerprint.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Feature:
         Earliest stage at which the value exists. A ``memory`` feature needs the memory and the time alone, a ``query``
         feature also the query. A ``spread`` feature exists only after spreading.
     formula
-        Definition of the value in words or as a formula. It is part of the fingerprint, so a new wording makes logged
-        values unusable.
+        Definition of the value in words or as a formula. The formula is part of the fingerprint, so
+        a new wording makes logged values unusable.
     unit
         Unit of a number, such as ``days``; empty if it has none.
     range
@@ -65,7 +66,8 @@ class Feature:
     owner
         Name and version of the extension that declares the feature; empty for memlab's own.
     doc
-        Description for readers, one or more sentences. It may be reworded at any time. By default the formula.
+        Description for readers, one or more sentences. The description may be reworded at any time.
+        By default the formula.
     """
 
     name: str

@@ -125,7 +125,7 @@ class Pack(Displayed):
         slot
             Name of the slot.
         policy
-            The new policy.
+            The policy that replaces the slot's policy.
 
         Returns
         -------
@@ -354,7 +354,7 @@ class Pack(Displayed):
         Returns
         -------
         float
-            The value.
+            The value of the setting as a float.
 
         Raises
         ------
@@ -369,7 +369,7 @@ class Pack(Displayed):
         is_name = isinstance(setting, str)
         value = self.settings.get(setting) if is_name else None
         if value is None and is_name and setting in SETTINGS:
-            # The setting of an extension that was registered after the pack was read.
+            # The setting may belong to an extension that was registered after the pack was read.
             value = SETTINGS[setting].default
         if value is None:
             name = str.__str__(setting) if is_name else describe_value(setting)
@@ -883,7 +883,7 @@ class Challenge(Displayed):
     Attributes
     ----------
     pack
-        The challenger.
+        The pack that challenges the active one.
     design
         "extra" shows additional items that only challengers would show. "lot" shows the usual number of items and draws
         among those on which the packs differ. "ab" shows the results of one pack, each with the same probability.
@@ -932,7 +932,7 @@ class Challenge(Displayed):
 def same_candidates(live: Pack, other: Pack) -> bool:
     """Return True if two packs differ at most in the order of candidates.
 
-    They score the same candidates with the same features.
+    Such packs score the same candidates with the same features.
     """
     if any(live.policies[slot].hash != other.policies[slot].hash for slot in _OF_THE_POOL):
         return False

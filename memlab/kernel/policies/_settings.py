@@ -40,8 +40,9 @@ class Setting:
     words
         Possible values of a setting of type ``word``.
     default
-        Value in a pack that does not assign the setting. It is left out of the pack's hash, so a new setting with a
-        default leaves the hashes of older packs unchanged. None if every base pack must assign a value.
+        Value in a pack that does not assign the setting. The default is left out of the pack's
+        hash, so a new setting with a default leaves the hashes of older packs unchanged. Without a
+        default, every base pack must assign a value.
     version
         Version of the setting. It is raised when a value changes its meaning, and enters hashes from 2 on.
     owner

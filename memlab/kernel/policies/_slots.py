@@ -63,8 +63,8 @@ class Slot(Displayed):
     without
         Names of features of these stages that a policy may not read.
     of_pair
-        True if a policy compares two memories. It then reads their features of stage ``memory`` as ``new/...`` and
-        ``old/...``.
+        True if a policy compares two memories. Such a policy reads their features of stage
+        ``memory`` as ``new/...`` and ``old/...``.
     words
         Strings that a policy may return.
     fields

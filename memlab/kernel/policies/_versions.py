@@ -42,8 +42,8 @@ from memlab.kernel.version import __version__
 POLICY_FORMAT = 2
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
-Version 1 is that of events without a number. Version 2 added the slot ``select`` with its inputs ``tokens`` and
-``budget``.
+Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
+``tokens`` and ``budget``.
 """
 
 VOCABULARY = "vocabulary"
@@ -266,7 +266,7 @@ class VersionLog:
         Parameters
         ----------
         pack
-            Any pack.
+            The pack to combine with the pins.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class VersionLog:
         Parameters
         ----------
         event
-            The event.
+            The event to apply.
         source_of
             Function that returns the text of a source by its hash.
 
@@ -463,7 +463,7 @@ class VersionLog:
         Returns
         -------
         tuple of Version
-            The versions.
+            The versions of the slot.
 
         Raises
         ------

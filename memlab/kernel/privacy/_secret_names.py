@@ -462,7 +462,7 @@ def find_seed_phrases(low: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _complete(run: Sequence[str], start: int, stop: int) -> Iterator[tuple[str, int, int]]:
-    """Yield a run of words as a seed phrase if it has enough words, most different."""
+    """Yield a run of words as a seed phrase if it is long and most words differ."""
     if len(run) >= MIN_SEED_WORDS and len(set(run)) >= _SEEDS_AMONG_WORDS * len(run):
         yield "seed phrase", start, stop
 

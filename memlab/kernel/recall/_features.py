@@ -35,10 +35,10 @@ logarithm of the geometric mean of their lengths. Fitted to 9,290 pairs of state
 _BIAS, _PER_NEARER, _PER_GAP, _PER_LATE, _PER_SHARED = -6.7, 5.5, 5.1, 5.2, 7.0
 """Coefficients of the log-odds that a correction corrects a given older statement.
 
-In order, they weigh a constant, the closeness above that of an unrelated pair, the gap to the
-nearest older statement, the feature ``late`` of the correction, and the share of common words in
-the shorter text. Fitted by ``experiments/corrects.py`` to labs in which half of the corrections
-correct no stored statement.
+In order, the coefficients weigh a constant, the closeness above that of an unrelated pair, the gap
+to the nearest older statement, the feature ``late`` of the correction, and the share of common
+words in the shorter text. Fitted by ``experiments/corrects.py`` to labs in which half of the
+corrections correct no stored statement.
 """
 
 _IF_CHANGE = 2.0
@@ -105,12 +105,13 @@ def corrects(
 ) -> Scores:
     """Return the cubed relevance of the statement that each correction corrects.
 
-    It is multiplied by the certainty of the correction, and 0 for candidates outside ``rows``.
+    The value is multiplied by the certainty of the correction, and 0 for candidates outside
+    ``rows``.
 
     Parameters
     ----------
     rows
-        The positions of corrections in the pool. They need not be sorted.
+        The positions of corrections in the pool. The positions need not be sorted.
     vectors
         The stored vectors of the pool.
     relevance, late, words

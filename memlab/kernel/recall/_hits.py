@@ -246,7 +246,7 @@ class Hit(Displayed):
     def passage(self) -> str | None:
         """The passage of a long text that matches the query best, by BM25.
 
-        None if the text is one passage or shares no word with the query.
+        The value is None if the text is one passage or shares no word with the query.
         """
         span = self._span
         return None if span is None else self.text[slice(*span)].strip()
@@ -339,8 +339,9 @@ class Hits(Sequence[Hit], Displayed):
     def known(self) -> float | None:
         """The probability that the results contain the answer, by the slot ``known``.
 
-        None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``. Below the setting
-        ``known-floor`` at most ``unknown-limit`` memories are shown.
+        The value is None if the pack has no estimate, or if ``known`` was calibrated for another
+        ``recall-score``. Below the setting ``known-floor`` at most ``unknown-limit`` memories are
+        shown.
         """
         return self.slate.known
 
@@ -724,7 +725,7 @@ def _short(value: float | bool | str | None) -> str:
 # Memories similar to a given memory, by the cosine of their stored vectors.
 
 
-# The columns of a frame of similar memories that are read from the memories.
+# The columns that a frame of similar memories takes from the memories.
 _WORDS = ("text", "kind", "ref", "speaker", "session", "project")
 
 

@@ -1,10 +1,10 @@
 """Mentions in a query: dates, phrases, files, tags and triggers.
 
 Dates are written as ``2023-05-07``, ``7 May 2023``, ``May 7th``, ``May 2023``, ``in May``, ``in
-2022``, ``on Friday``, ``yesterday``, ``last week`` or ``two months ago``. Names are English; days
-are those of UTC. Memories describe the past, so a weekday means the last such day before today. A
-day or month without a year means the last one before the newest memory was created. So a query
-years later still refers to a year with memories.
+2022``, ``on Friday``, ``yesterday``, ``last week`` or ``two months ago``. Names of months and days
+are English, and days begin at midnight UTC. Memories describe the past, so a weekday means the last
+such day before today. A day or month without a year means the last one before the newest memory was
+created. So a query years later still refers to a year with memories.
 
 The text is read once, word by word, with at most four words of context.
 """
@@ -179,7 +179,7 @@ def _read_date(
         )
     number = _parse_ordinal(word)
     if number is not None:
-        # 7 May 2023, 7th of May
+        # Dates such as 7 May 2023 and 7th of May.
         has_of = after[0] == "of"
         if after[has_of] in _MONTHS:
             year_after = _parse_year(after[1 + has_of])
@@ -337,7 +337,7 @@ class Phrases:
     def share(self, text: str) -> float:
         """Return the share of the pairs that are neighbours in the text.
 
-        It is 0 for a query without pairs.
+        The share is 0 for a query without pairs.
         """
         if not self._pairs:
             return 0.0

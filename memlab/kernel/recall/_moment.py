@@ -448,7 +448,8 @@ class Moment:
         if name in _SAYS:
             return np.asarray(self._says()[_SAYS[name]])
         if name in _SINCE:
-            # As float64, because the difference of two distant instants does not fit 64 bits.
+            # The days are computed in float64, because the difference of two distant instants does
+            # not fit 64 bits.
             return np.asarray(np.maximum((self.now - self.number(_SINCE[name])) / DAY, 0.0))
         if name in _USES:
             return np.asarray(self.use_days()[_USES[name]])

@@ -77,7 +77,7 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# No candidates; shared, because runs never write into their rows.
+# An array without candidates. All runs share it, because they never write into their rows.
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
@@ -273,7 +273,8 @@ def _spread(run: Run) -> Reached:
 def _make_edge_function(run: Run) -> Callable[[EdgeBatch], Scores]:
     """Return a function that computes how much activation each edge passes on.
 
-    It evaluates the slot ``spread``. A memory that takes no part in the recall receives nothing.
+    The function evaluates the slot ``spread``. A memory that takes no part in the recall receives
+    nothing.
     """
     damping = run.plan.spread.damping
     program = reading_of(run.plan.pack.policies["spread"]).program
@@ -681,7 +682,7 @@ STAGES.declare(
 class Recaller:
     """The executor of recalls on states that share an embedder.
 
-    It caches plans, populations and names.
+    A recaller caches plans, populations and names.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -713,7 +714,8 @@ class Recaller:
         run.limit, run.seed, run.challenges, run.selection = limit, seed, challenges, selection
         if challenges:
             run.rival = lambda other: self._begin_run(state, other, question)
-        # Set once for all policies: each errstate costs about a microsecond.
+        # The error state is set once for all policies, because each setting costs about a
+        # microsecond.
         with np.errstate(all="ignore"):
             for stage in run.plan.stages:
                 stage.run(run)

@@ -85,7 +85,7 @@ def read_statuses(state: State, rows: Rows) -> Codes:
 class Ending(NamedTuple):
     """The memories that a pack's ``promote`` and ``forget`` could remove from recall.
 
-    They are derived from the texts of the policies.
+    The memories are derived from the texts of the policies.
     """
 
     promotes: Literal["none", "mortal", "any"]
@@ -102,7 +102,7 @@ class Ending(NamedTuple):
 def analyse_ending(pack: Pack) -> Ending:
     """Return which memories ``promote`` and ``forget`` could remove from recall.
 
-    Both are slots of the pack.
+    ``promote`` and ``forget`` are slots of the pack.
     """
     promote, forgets = pack.policies["promote"], _may_forget(pack.policies["forget"])
     if _stays(possible_results(promote, {})):
@@ -247,7 +247,7 @@ class Stage:
     reads, gives
         The attributes of a ``Run`` that the stage reads, and those that it sets.
     run
-        The function of the stage. It takes the ``Run`` and returns nothing.
+        The function of the stage. The function takes the ``Run`` and returns nothing.
     owner
         The extension that declares the stage, with its version. memlab sets it.
 
@@ -391,7 +391,7 @@ _BEGINS_WITH = ("question",)
 _CACHED_PLANS = 32
 """Maximum number of cached plans.
 
-They are those of the active pack, its challengers, and packs compared with them.
+Plans are cached for the active pack, its challengers, and packs compared with them.
 """
 
 
@@ -566,7 +566,7 @@ def _spreading(pack: Pack) -> Spreading:
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
     """Return whether a candidate is eligible at each hop count, or None if it varies.
 
-    None means that ``eligible`` reads other features.
+    The result is None if ``eligible`` reads other features than ``hops``.
     """
     policy, steps = pack.policies["eligible"], pack.count("spread-steps")
     if policy.derived or Program(policy).aggregates or not set(policy.inputs) <= {"hops"}:

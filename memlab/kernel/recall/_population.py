@@ -139,7 +139,7 @@ class Where:
         Returns
         -------
         Where
-            The filter.
+            The filter of the logged recall.
 
         Raises
         ------
@@ -394,15 +394,16 @@ class Filters:
     Attributes
     ----------
     status
-        The admitted statuses. None admits the recallable statuses.
+        The admitted statuses. If this is None, the recallable statuses are admitted.
     branch
         The admitted branches. Memories without a branch are admitted too.
     season
-        The admitted seasons. Memories without a season are admitted too. None excludes memories of any season.
+        The admitted seasons. Memories without a season are admitted too. If this is None, memories
+        of any season are excluded.
     viewer
         The creator who reads. Memories that are private to another creator are excluded.
     without
-        The projects that are excluded because memory is off for them. None among them stands for
+        The projects that are excluded because memory is off for them. The element None stands for
         memories without a project. ``without=None`` excludes every memory.
     """
 
@@ -536,7 +537,7 @@ class Filters:
         return logged
 
 
-# The filters of most recalls: one object, so that identity is a quick test.
+# Most recalls have no filters. They share one object, so that a test of identity is enough.
 NO_FILTERS = Filters()
 
 
@@ -757,9 +758,10 @@ def apply_filters(
 ) -> Mask:
     """Return a mask of the memories from row ``start`` on that may be recalled.
 
-    A memory must have a recallable status (or one of ``status``), and belong to the project, to none, or to the global
-    scope. It must belong to the session if its scope is "session", and pass the filters of seasons, branches, scopes,
-    visibilities, viewer and expression. Projects for which memory is off are excluded.
+    A memory must have a recallable status (or one of ``status``), and belong to the project, to
+    none, or to the global scope. A memory with the scope "session" must belong to the session. A
+    memory must also pass the filters of seasons, branches, scopes, visibilities, viewer and
+    expression. Projects for which memory is off are excluded.
     """
 
     def has_any(column: str, *words: str | None) -> Mask:

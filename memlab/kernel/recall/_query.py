@@ -50,7 +50,7 @@ __all__ = [
 
 # The feature `late`: for each word of a query, the cosine of the nearest word of a text, by vectors of single words.
 #
-# The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly in any order. The
+# The dot product of two int8 vectors of 256 dimensions stays below 2^24, so float32 holds it exactly. The
 # values are therefore the same on every machine. The vector of a word is computed when a pool first contains it.
 
 
@@ -295,8 +295,8 @@ class QuestionFeatures:
     def specific_matches(self) -> Matches | None:
         """The matches of the query without unspecific words such as "user" or "like".
 
-        Unspecific words are no evidence. None if the query has only specific or only unspecific
-        words.
+        Unspecific words are no evidence. The value is None if the query has only specific or only
+        unspecific words.
         """
         unspecific = self.signs.words["unspecific"]
         specific = [token for token in self.query.tokens if token not in unspecific]
@@ -392,7 +392,8 @@ class QuestionFeatures:
 
         A long text has the value of its best passage.
 
-        ``forms`` are the word forms of the rows, one row after the other; ``counts`` is the number per row.
+        ``forms`` are the word forms of the rows, one row after the other, and ``counts`` is the
+        number per row.
         """
         passages, late = self.words.passages, self._word_vectors.late
         if passages is None or not len((long_rows := passages.find(rows))[0]):
@@ -526,7 +527,7 @@ class EntityNames:
         np.maximum.at(cosine, names.roots, names.vectors.similarity(query.vector))
         near = cosine.copy()
         for row in _find_named(names, query.question.text, query.words.stop_words):
-            # Above the cosine of every entity that is not named.
+            # A named entity ranks above every entity that is not named.
             near[names.roots[row]] = 2.0 + cosine[names.roots[row]]
         near[names.nodes < 0] = -np.inf
         chosen = _select_mentioned(query, names.nodes, near, count)
@@ -587,7 +588,7 @@ def _find_named(names: _CachedNames, question: str, stop_words: frozenset[str]) 
 def first_mention(names: Iterable[str], text: str, stop_words: frozenset[str]) -> int | None:
     """Return the token position in ``text`` of the first mention of any name, or None.
 
-    None means that no name occurs. Case is ignored, and so is a name that is a stop word.
+    The result is None if no name occurs. Case is ignored, and so is a name that is a stop word.
 
     >>> first_mention(["Ada Lovelace", "Ada"], "Where does ADA live?", frozenset())
     2

@@ -6,16 +6,17 @@ Maximal marginal relevance (Carbonell & Goldstein 1998) repeatedly selects the c
 
     w * relevance - (1 - w) * likeness
 
-where ``likeness`` is its maximum closeness to a candidate selected before. Both are scaled to 0..1. Relevance is the
-recall-score divided by the maximum of the pool; if a score is negative, the minimum is subtracted first. A negative
-closeness counts as 0. Min-max scaling would give the last candidate of a small pool a relevance of 0, so that five
-near-duplicates would precede it. The weight ``w`` is the setting ``mmr-weight``; at 1 the order is that of the scores.
+where ``likeness`` is its maximum closeness to a candidate selected before. Relevance and likeness
+are scaled to 0..1. Relevance is the recall-score divided by the maximum of the pool. If a score is
+negative, the minimum is subtracted first. A negative closeness counts as 0. Min-max scaling would
+give the last candidate of a small pool a relevance of 0, so that five near-duplicates would precede
+it. The weight ``w`` is the setting ``mmr-weight``. At 1 the order is that of the scores.
 
 Closeness is the cosine of two stored vectors on the scale of the embedders for which such thresholds are written. The
 raw cosine of the shipped model is unsuitable: half of all pairs of turns of a conversation have one above 0.9.
 
-A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. It is neither shown nor
-probed, and the hit of the selected candidate lists it.
+A candidate whose closeness to a selected one is above ``collapse-above`` is its near-duplicate. A
+near-duplicate is neither shown nor drawn as a probe. The hit of the selected candidate lists it.
 
 Diversity decides the ranks that can be shown: the top-k and the ranks below it from which probes
 are drawn. Lower candidates keep the order of the scores, and near-duplicates come last. Scores are
@@ -120,7 +121,7 @@ def rank_all(
     """Rank candidates by score and diversity (``mmr-weight``, ``collapse-above``).
 
     Diversity decides the first ``depth`` ranks. ``vectors`` returns the int8 matrix (candidates,
-    dim); it is called only if the pack uses diversity. ``closeness`` maps cosines to the scale of
+    dim), and is called only if the pack uses diversity. ``closeness`` maps cosines to the scale of
     ``collapse-above``.
     """
     plain = rank_by_score(scores)
@@ -232,7 +233,7 @@ Spending = Callable[[Positions], tuple[Scores, float] | None]
 _MINIMUM_NOVELTY = 1e-12
 """The novelty of a vector that the selected vectors span.
 
-It is above 0, so that its logarithm is finite.
+The value is above 0, so that its logarithm is finite.
 """
 
 
@@ -360,8 +361,8 @@ class _Selection:
 class _NoSeed(np.random.bit_generator.ISeedSequence):
     """A seed that is never used.
 
-    Philox with a key still asks the system for entropy, then overwrites it. That took longer than everything else in a
-    draw. NumPy's type stub accepts only arrays and SeedSequence.
+    Philox with a key still asks the system for entropy, then overwrites it. This took longer than
+    all other steps of a draw. NumPy's type stub accepts only arrays and SeedSequence.
     """
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[Any]:
@@ -398,7 +399,7 @@ class Shown:
     kappa: float | None = None
 
 
-# One generator per thread: making one takes longer than all draws of a recall.
+# Each thread has one generator, because making one takes longer than all draws of a recall.
 _local = threading.local()
 
 
@@ -520,7 +521,7 @@ def _probe_probabilities(
 ) -> Scores | None:
     """Return each candidate's probability of being the first probe drawn.
 
-    None means that all weights are 0.
+    The result is None if all weights are 0.
     """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], NDArray[Any]]] = {
@@ -612,9 +613,10 @@ def draw_challenge(
 ) -> tuple[Positions, Positions, Scores, int, int]:
     """Draw the shown items of a recall in which packs are challenged.
 
-    ``active`` and ``challengers`` are the results of the packs as positions among ``count`` candidates, best first.
-    Returns the shown positions, the drawn ones among them, the probability of each candidate, the maximum number of
-    draws, and the arm: 0 for the active pack, i for challenger i. Only design "ab" has arms above 0.
+    ``active`` and ``challengers`` are the results of the packs as positions among ``count``
+    candidates, best first. Returns the shown positions, the drawn ones among them, and the
+    probability of each candidate. The last two values are the maximum number of draws, and the arm:
+    0 for the active pack, i for challenger i. Only design "ab" has arms above 0.
     """
     rate = max(challenge.rate for challenge in challenges)
     if challenges[0].design == "ab":

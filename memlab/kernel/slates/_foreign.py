@@ -723,7 +723,7 @@ def _fill_ranks(candidates: pl.DataFrame, labels: Labels) -> pl.DataFrame:
 
 
 def _fill_positions(exposures: pl.DataFrame, labels: Labels) -> pl.DataFrame:
-    """Check positions and conditional probabilities.
+    """Check the positions of shown items, and fill in missing positions.
 
     Missing positions are filled in from the order of rows.
     """

@@ -14,7 +14,7 @@ Numbers are stored exactly. Each column has the encoding with the fewest bytes a
 | pick | the index of one of two columns, or of their sum: ``activation`` of ``seed`` and ``received`` |
 | among | the index of the candidate of the same recall with this number in another column: ``session-seed`` in ``seed`` |
 | line | a column, and the knots between which it is interpolated: ``closeness`` of ``similarity`` |
-| days | instants; the days until the recall follow, so that equal instants of several recalls are equal numbers |
+| days | instants, from which the days until the recall are computed |
 | codes | the index of one of few numbers; sorted by memory if that makes longer runs |
 | float | float32, transposed to bytes |
 | plain | float64, transposed to bytes |
@@ -185,7 +185,7 @@ class Sealed(msgspec.Struct):
     after, upto
         The numbers of the last recall before the segment and of the last recall in it.
     parts
-        The encoded parts by name.
+        The encoded parts of the segment by name.
     questions
         The bytes that stay with each recall, by its number.
     """
@@ -315,7 +315,7 @@ def _read_numbers(slate: Slate, name: str) -> Floats:
 
 
 def _words_of(slate: Slate, name: str) -> Sequence[str | None]:
-    """Return a string feature of a slate.
+    """Return a string feature of a slate, or None for each candidate if unavailable.
 
     All values are None if the slate lacks the feature or has words outside memlab's vocabularies.
     """
@@ -818,7 +818,7 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
     journal
         The journal of a lab.
     after, upto
-        The range of decisions; None for no upper bound.
+        The range of decisions. None means no upper bound.
 
     Yields
     ------
@@ -853,7 +853,7 @@ def read_slates(journal: LogJournal, after: int = 0, *, upto: int | None = None)
         index = bisect_left(ends, decision)
         if index == len(ends):
             raise DamagedLab(
-                f"The slate of decision {decision} was sealed, but no segment contains it."
+                f"The slate of decision {decision} was sealed, but no segment contains it. Restore the lab from a backup."
             )
         end = ends[index]
         waiting[decision] = blob

@@ -108,16 +108,16 @@ class Slate(Displayed):
     propensity
         The inclusion probability of each candidate. None means 1 for shown items and 0 for others.
     conditional
-        The probability of each shown item given those drawn before it. Empty means 1 if the item was certain, and
+        The probability of each shown item, given the items drawn before it. Empty means 1 if the item was certain, and
         unknown otherwise.
     filters
-        The filters of the caller, by the names of the arguments of ``recall``.
+        The filters that the caller passed, by the names of the arguments of ``recall``.
     also
-        The ids of the near-duplicates that are hidden behind a shown item, by its id.
+        The ids of the near-duplicates that are hidden behind each shown item, by the id of the shown item.
     challenge
-        While packs are challenged: the ``design``, the maximum number of ``draws``, the results of the active pack
-        (``live``) and of challengers (``heads``) as ids. For an A/B also the pack that was drawn (``whose``, "" for the
-        active one) and the probability of each (``shares``).
+        The record of a challenge, if packs were challenged at the time. It has the ``design``, the maximum number of
+        ``draws``, and as ids the results of the active pack (``live``) and of challengers (``heads``). For an A/B test
+        it also has the drawn pack (``whose``, "" for the active pack) and the probability of each pack (``shares``).
     known
         The estimated probability that the pool contains the answer.
     wanted
@@ -377,7 +377,7 @@ def encode(
     slate
         The slate.
     constants
-        The header fields of its pack, if they are encoded already.
+        The header fields of the slate's pack, if they are already encoded.
     table
         A table whose rows are the numeric features of the slate, if the caller has one.
 
@@ -633,7 +633,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @classmethod
     def decoded(cls, blob: bytes, decision: int) -> Question:
-        """Decode a query from its bytes.
+        """Decode the query of a recall from the bytes that ``encoded`` returned.
 
         Parameters
         ----------

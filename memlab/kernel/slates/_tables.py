@@ -157,7 +157,7 @@ def _build_block(slates: Sequence[Slate]) -> pl.DataFrame:
 
 def _build_exposures(slates: Sequence[Slate]) -> pl.DataFrame:
     """Build the table of exposures."""
-    # Without a logged conditional probability an item has 1 if it was certain, else null.
+    # An item without a logged conditional probability gets 1 if it was certain to be shown, and null otherwise.
     sizes = [len(slate.shown) for slate in slates]
     propensity = _concatenate([_inclusion_of(slate)[slate.places] for slate in slates], np.float64)
     conditional = np.where(propensity == 1.0, 1.0, np.nan)
@@ -550,7 +550,7 @@ class Slates(Displayed):
         Raises
         ------
         DatasetError
-            If a row is impossible; the message names the table, the row, its ids and the reason.
+            If a row is impossible. The message names the table, the row, its ids and the reason.
         UnknownName
             If a required column is missing.
         InputError
@@ -646,15 +646,15 @@ class Slates(Displayed):
         propensity
             The column with the probability of being shown. By default it is unknown, even if every row was shown.
         score
-            The column with the score by the logging policy.
+            The column with the score that the logging policy gave the item.
         scores
             The columns with scores of policies to evaluate.
         cluster
-            The column that groups decisions which are not independent.
+            The column whose values group decisions that depend on one another.
         at
             The column with the time of the decision.
         limit
-            The number of results, as a column or a number. By default it is the number of shown items.
+            The number of results, as the name of a column or a number. The default is the number of shown items.
         query
             The column with the text of the query.
         feedback_at
@@ -675,7 +675,7 @@ class Slates(Displayed):
         Raises
         ------
         DatasetError
-            If a row is impossible; the message names the row of the frame and the reason.
+            If a row is impossible. The message names the row of the frame and the reason.
         UnknownName
             If a named column is missing.
         InputError

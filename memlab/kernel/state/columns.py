@@ -476,7 +476,7 @@ def build_columns(
 
 
 def extend_columns(columns: Iterable[GrowingColumn], values: Iterable[Any], count: int) -> None:
-    """Add ``count`` rows to each column.
+    """Add ``count`` rows to each column, with values from an iterable.
 
     ``values`` has an entry for each column: a list or an array with one value for each row, or one value for all.
     """
@@ -504,8 +504,8 @@ class Sessions:
 
     def __init__(self) -> None:
         self._last = np.full(0, -1, dtype=np.int64)
-        # Row 0 has the previous row of each row, row 1 the next one. The last column is that of index -1, which
-        # stands for "no row" and leads to itself.
+        # Line 0 has the previous row of each row, and line 1 the next row. The last column is that of index -1, which
+        # means "no row" and leads to itself.
         self._neighbours = np.full((2, 1), -1, dtype=np.int32)
         self._size = 0
 

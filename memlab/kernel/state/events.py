@@ -4,8 +4,8 @@ The kernel declares its kinds here, and each subject declares others in its own 
 ``REGISTERS`` has the declared dump of each projection. A kind of memlab that is not in ``EVENTS`` was written by a
 newer version.
 
-The role of a field says which sort of value it has. Four decisions follow from the roles: what another viewer sees,
-what a purge removes, what an export contains, and which strings are content hashes, which are not screened for secrets.
+The role of a field says which sort of value it has. The roles decide what another viewer sees, what a purge removes and
+what an export contains. They also decide which strings are content hashes and so are not screened for secrets.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class Field:
     Attributes
     ----------
     role
-        The sort of value; see ``Role``.
+        The sort of value that the field has; see ``Role``.
     fields
         The fields of a mapping by name, with ``*`` for any other name, or the columns of ``rows``. A column is a list
         with one item for each row, or one value for all rows.
@@ -172,8 +172,8 @@ class Field:
     asker
         Whether only the viewer who asked the recall of the event's ``decision`` sees the field.
     of
-        The field of the same mapping that this one describes. A text is removed with the memories or the name that it
-        describes, and a flag with the rows.
+        The name of the field, in the same mapping, that this field describes. A text is removed with the memories or
+        the name that it describes, and a flag with the rows.
     drops
         Whether a purge removes the items of this list that name a purged memory. Items of other lists keep their
         positions.
@@ -345,13 +345,13 @@ class EventType:
     kind
         The word that names the kind in the journal.
     doc
-        What happened, in one sentence.
+        One sentence about what such an event records.
     fields
         The fields of the body, without the fields that any event may have.
     version
         The newest format of the body that this version of memlab reads, from 1.
     owner
-        The extension that declared the kind; empty for memlab.
+        The name and version of the extension that declared the kind, or "" for memlab.
     adds
         Whether the event adds memories with ``first``, ``count`` and ``columns``, and an edge to the node of each
         tag.
@@ -405,9 +405,9 @@ class Register:
     exported
         Whether exports carry the dump. Numbers of events are meaningless in the journal of another lab.
     owner
-        The extension that declared the projection; empty for memlab.
+        The name and version of the extension that declared the projection, or "" for memlab.
     doc
-        What the projection stores.
+        A sentence about the content of the projection.
     """
 
     name: str

@@ -76,7 +76,7 @@ def rows_to_columns(rows: Iterable[Mapping[str, Any] | str] | pl.DataFrame) -> d
         ) from error
     names = dict.fromkeys(name for row in records for name in row)
     if records and not names:
-        raise InputError("A memory needs a text.")
+        raise InputError('A memory needs a text. Add the field "text" to the rows.')
     return {name: [row.get(name) for row in records] for name in names}
 
 
@@ -95,7 +95,7 @@ def validate_columns(
                 f'A memory has no field "{name}". {did_you_mean(name, (*FIELDS, "at"))}'
             )
     if "text" not in columns:
-        raise InputError("A memory needs a text.")
+        raise InputError('A memory needs a text. Add the field "text" to the rows.')
     checked: dict[str, list[Any]] = {}
     for name, values in columns.items():
         if name == "at":
@@ -250,7 +250,7 @@ def _checked(column: Column, values: Sequence[Any], open_words: bool) -> list[An
 
 
 def _number(column: Column, value: Any, row: int | None) -> float:
-    """Return a value as a float.
+    """Return a value as a float after checking it against the column's bounds.
 
     Raises InputError if it is not a finite number within the column's bounds.
     """

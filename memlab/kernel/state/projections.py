@@ -143,7 +143,7 @@ class Projection(ABC):
 
     @abstractmethod
     def load(self, dumped: Any) -> None:
-        """Restore the table from a dump.
+        """Restore the table of the projection from a dump.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Projection(ABC):
         kind
             The kind of the event.
         body
-            The body of the event, without what is hidden from the viewer.
+            The body of the event, without the parts that are hidden from the viewer.
         viewer
             The name of the user or agent whose view is computed.
         seen
@@ -211,7 +211,8 @@ def add_extension_projections(
 PLACEHOLDER = "[purged "
 """The first characters of every name that a purge writes in place of a purged name."""
 
-# BLAKE2b takes keys of up to 64 bytes; 32 cannot be guessed. Digests of 16 bytes have no collisions in practice.
+# BLAKE2b takes keys of up to 64 bytes. A key of 32 bytes cannot be guessed, and digests of 16 bytes have no collisions
+# in practice.
 _KEY_BYTES, _HASH_BYTES = 32, 16
 
 
@@ -548,7 +549,7 @@ class Entities(Projection):
         return owner
 
     def _added(self, entry: Entry) -> int:
-        """Add an entity and return its number."""
+        """Append an entity to the table and return its number."""
         self.entries.append(entry)
         self._give(entry.name, len(self.entries) - 1)
         return len(self.entries) - 1

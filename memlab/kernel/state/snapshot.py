@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import polars as pl
@@ -23,6 +24,7 @@ from memlab.errors import DamagedLab
 from memlab.kernel.base.disk import checksum_of, read_sealed, sync, write_sealed, writing
 from memlab.kernel.graph import Edges, Nodes
 from memlab.kernel.index import Vectors, Words
+from memlab.kernel.journal import Vault, unlock
 from memlab.kernel.state.columns import Names, RecentTimes, Texts
 from memlab.kernel.state.projections import Projection
 from memlab.kernel.state.state import LISTED, NAMED, NOTED, NUMERIC, State, first_name
@@ -99,13 +101,14 @@ def save_snapshot(
     if final.exists() and _is_of(final, lab, chain, state.declared):
         return final
     draft = folder / f"{_DRAFT}{os.getpid()}-{state.seq:012d}"
-    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError):
+    vault = unlock(folder.parent)
+    with writing(f"The snapshot {final.name}", pl.exceptions.PolarsError, OverflowError):
         folder.mkdir(exist_ok=True)
         for left in folder.glob(f"{_DRAFT}*"):
             shutil.rmtree(left, ignore_errors=True)
         draft.mkdir()
         try:
-            _write(state, draft, lab, chain, decided)
+            _write(state, draft, _Files(draft, final.name, vault), lab, chain, decided)
             remove_snapshot(final)
             draft.rename(final)
             sync(folder)
@@ -128,8 +131,50 @@ def remove_snapshot(path: Path) -> None:
     shutil.rmtree(left, ignore_errors=True)
 
 
+class _Files:
+    """The files of one snapshot, encrypted in an encrypted lab."""
+
+    def __init__(self, path: Path, name: str, vault: Vault | None) -> None:
+        self._path, self._name, self._vault = path, name, vault
+
+    def write(self, name: str, save: Callable[[Path | BinaryIO], object]) -> None:
+        """Write a file by calling ``save``."""
+        if self._vault is None:
+            save(self._path / name)
+            return
+        # Plain bytes are only in memory. The snapshot's name is part of the name, so files of two snapshots do not mix.
+        save(content := BytesIO())
+        self.write_bytes(name, content.getvalue())
+
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """Write a file with this content."""
+        (self._path / name).write_bytes(self.encrypt(name, content))
+
+    def encrypt(self, name: str, content: bytes) -> bytes:
+        """Return the bytes of a file with this content."""
+        vault = self._vault
+        return content if vault is None else vault.encrypt(f"{self._name}/{name}", content)
+
+    def open(self, name: str) -> Path | BinaryIO:
+        """Return the path of a file to read or map, or its decrypted content."""
+        return self._path / name if self._vault is None else BytesIO(self.read(name))
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        return self.decrypt(name, (self._path / name).read_bytes())
+
+    def decrypt(self, name: str, data: bytes) -> bytes:
+        """Return the content of a file with these bytes."""
+        return data if self._vault is None else self._vault.decrypt(f"{self._name}/{name}", data)
+
+
 def _write(
-    state: State, draft: Path, lab: str, chain: bytes, decided: Sequence[PolicyEvent]
+    state: State,
+    draft: Path,
+    files: _Files,
+    lab: str,
+    chain: bytes,
+    decided: Sequence[PolicyEvent],
 ) -> None:
     """Write and sync the files and manifest of a snapshot in the folder ``draft``."""
     # Columns without values are left out. Most of the forty columns are empty, and reading them would double the time.
@@ -152,19 +197,17 @@ def _write(
         *(state.lists[name].series(name) for name in LISTED if state.lists[name].has_values),
         *(state.notes[name].series(name) for name in NOTED if state.notes[name].has_values),
     ]
-    pl.DataFrame(columns).write_parquet(draft / "memories.parquet", compression="lz4")
-    state.edges.save(draft / "edges.bin")
-    state.vectors.save(draft / "vectors.bin")
-    state.words.save(draft / "words.npz")
+    memories = pl.DataFrame(columns)
+    files.write("memories.parquet", lambda to: memories.write_parquet(to, compression="lz4"))
+    files.write("edges.bin", state.edges.save)
+    files.write("vectors.bin", state.vectors.save)
+    files.write("words.npz", state.words.save)
     for language, words in state.other_words.items():
-        words.save(draft / f"words-{language}.npz")
-    (draft / "registers.msgpack").write_bytes(
-        msgspec.msgpack.encode(
-            {name: projection.dump() for name, projection in state.sound_projections.items()}
-        )
-    )
-    (draft / "decided.msgpack").write_bytes(msgspec.msgpack.encode(decided))
-    files = sorted(draft.iterdir())
+        files.write(f"words-{language}.npz", words.save)
+    registers = {name: projection.dump() for name, projection in state.sound_projections.items()}
+    files.write_bytes("registers.msgpack", msgspec.msgpack.encode(registers))
+    files.write_bytes("decided.msgpack", msgspec.msgpack.encode(decided))
+    written = sorted(draft.iterdir())
     manifest = {
         "format": _FORMAT,
         "memlab": __version__,
@@ -181,10 +224,11 @@ def _write(
         "names": {name: state.names[name].vocabulary for name in NAMED},
         "nodes": state.nodes.vocabularies(),
         "relations": state.edges.relations,
-        "sums": {item.name: [item.stat().st_size, checksum_of(item)] for item in files},
+        "sums": {item.name: [item.stat().st_size, checksum_of(item)] for item in written},
     }
-    write_sealed(draft / "manifest.json", msgspec.json.encode(manifest))
-    for item in files:
+    encoded = msgspec.json.encode(manifest)
+    write_sealed(draft / "manifest.json", files.encrypt("manifest.json", encoded))
+    for item in written:
         sync(item)
     sync(draft)
 
@@ -210,21 +254,24 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         written = (path / "manifest.json").read_bytes()
         if written[:1] == b"{":  # before format 5, a manifest had no checksum
             raise OldSnapshot.of_format(path, msgspec.json.decode(written)["format"], None)
-        manifest: dict[str, Any] = msgspec.json.decode(read_sealed(path / "manifest.json"))
+        files = _Files(path, path.name, unlock(path.parents[1]))
+        manifest: dict[str, Any] = msgspec.json.decode(
+            files.decrypt("manifest.json", read_sealed(path / "manifest.json"))
+        )
         if manifest["format"] != _FORMAT:
             raise OldSnapshot.of_format(path, manifest["format"], manifest.get("memlab"))
         _check_files(path, manifest["sums"])
-        memories = pl.read_parquet(path / "memories.parquet")
+        memories = pl.read_parquet(files.open("memories.parquet"))
         state = State(projections)
-        state.edges = Edges.load(path / "edges.bin")
+        state.edges = Edges.load(files.open("edges.bin"))
         state.edges.relations = list(manifest["relations"])
         state.nodes = Nodes(manifest["nodes"], memories=len(memories))
-        state.vectors = Vectors.load(path / "vectors.bin")
-        state.words = Words.load(path / "words.npz")
+        state.vectors = Vectors.load(files.open("vectors.bin"))
+        state.words = Words.load(files.open("words.npz"))
         state.other_words = {
-            name: Words.load(path / f"words-{name}.npz") for name in manifest["languages"]
+            name: Words.load(files.open(f"words-{name}.npz")) for name in manifest["languages"]
         }
-        registers = msgspec.msgpack.decode((path / "registers.msgpack").read_bytes())
+        registers = msgspec.msgpack.decode(files.read("registers.msgpack"))
         if not registers.keys() >= state.projections.keys():
             raise OldSnapshot(
                 f"The snapshot {path.name} lacks the data of an extension that is registered now; "
@@ -233,7 +280,7 @@ def load_snapshot(path: Path, projections: Sequence[type[Projection]]) -> Snapsh
         for name, projection in state.projections.items():
             projection.load(registers[name])
         decided = msgspec.msgpack.decode(
-            (path / "decided.msgpack").read_bytes(), type=tuple[PolicyEvent, ...]
+            files.read("decided.msgpack"), type=tuple[PolicyEvent, ...]
         )
     except OldSnapshot:
         raise

@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Return a value without private strings.
+    """Return a value of an event's body without its private strings.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """

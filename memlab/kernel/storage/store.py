@@ -36,6 +36,7 @@ from memlab.kernel.journal import (
     Event,
     Journal,
     JournalView,
+    KeySource,
     RepairEvent,
     Transaction,
     WriterLock,
@@ -241,8 +242,9 @@ class Store:
         projections: Sequence[type[Projection]] = (),
         mend: RepairEvent | None = None,
         view: JournalView | None = None,
+        key: KeySource | None = None,
     ) -> None:
-        """Open the lab at ``folder``, or one in memory for None.
+        """Open the lab at ``folder``, or one in memory for None; an encrypted one with its ``key``.
 
         ``projections`` are folded with the state. ``mend`` corrects events of the journal's first format. ``view`` is
         the journal of a lab of the past. With a ``view``, the store opens and writes no files.
@@ -252,7 +254,7 @@ class Store:
         self.mutex = ThreadLock()
         watch_interrupts(self)
         self.journal: Journal | JournalView = (
-            Journal.open(folder, create=create, read_only=read_only, mend=mend)
+            Journal.open(folder, create=create, read_only=read_only, mend=mend, key=key)
             if view is None
             else view
         )
@@ -283,9 +285,14 @@ class Store:
             self._sweep()
             self._match_embedder(reembed=not read_only and reembed)
             self._opened = True
-            indexes = None if folder is None else folder / "neighbours"
+            secret = isinstance(self.journal, Journal) and self.journal.vault is not None
+            indexes = None if folder is None or secret else folder / "neighbours"
             self.neighbours = Neighbours(
-                indexes, self.state.vectors, kind=index, writable=not self.journal.read_only
+                indexes,
+                self.state.vectors,
+                kind=index,
+                writable=not self.journal.read_only,
+                secret=secret,
             )
         except BaseException as error:
             free_interrupted(
@@ -300,7 +307,7 @@ class Store:
 
     @property
     def where(self) -> str:
-        """The name of the lab, for messages."""
+        """The name of the lab, for error messages."""
         if isinstance(self.journal, JournalView):
             return f"as of event {self.journal.head:,}"
         return "in memory" if self.folder is None else self.folder.name
@@ -564,7 +571,7 @@ class Store:
         return snapshot.state, versions
 
     def _remove(self, snapshot: Path) -> None:
-        """Remove a snapshot that cannot be used.
+        """Remove the folder of a snapshot that cannot be used.
 
         If the removal fails, the next process that opens the lab warns again.
         """
@@ -585,7 +592,9 @@ class Store:
             for name in ("snapshots", BACKUPS)
             for draft in (self.folder / name).glob(".draft-*")
         ]
-        left += self.folder.glob("journal.db.new*")
+        left += self.folder.glob("journal.*.new*")
+        if isinstance(self.journal, Journal) and self.journal.vault is None:
+            left += self.folder.glob("journal.enc*")  # of an interrupted encryption or decryption
         if left:
             # If the lock is busy, another process is writing such a file at this moment.
             with suppress(LabBusy), self.derived.hold(0.0), self.journal.write():
@@ -797,7 +806,7 @@ class Store:
             )
 
     def _embedder_body(self, *, waiting: int = 0) -> dict[str, Any]:
-        """Return the body of an embedder event.
+        """Return the body of an event that records the embedder.
 
         ``waiting`` is the number of memories, from the first, that have no vector yet.
         """

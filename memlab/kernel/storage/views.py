@@ -28,7 +28,8 @@ __all__ = ["ViewerJournal", "ViewerStore", "view_state"]
 _KEPT = 8
 """The number of viewers whose states are cached. Each state takes some 20 MB for 100,000 memories."""
 
-# Building a viewer's state takes 0.3 s for 100,000 memories; updating it takes the time of the new events.
+# States are cached, because building one takes 0.3 s for 100,000 memories. Updating a state takes only the time of the
+# new events.
 _views: WeakKeyDictionary[State, OrderedDict[str, ViewerState]] = WeakKeyDictionary()
 
 
@@ -102,7 +103,7 @@ class ViewerJournal(JournalView):
 
     @property
     def full(self) -> Journal | JournalView:
-        """The journal without restriction to the viewer."""
+        """The whole lab's journal, with the events that the viewer does not see."""
         return self._store.journal
 
     def events(

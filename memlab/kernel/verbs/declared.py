@@ -29,10 +29,11 @@ class Declared:
     fields
         Fields added to events of other folders, by kind of event.
     hooks
-        Functions that the kernel calls. Each names its module, which is imported at the first call.
+        Functions that the kernel calls. Each hook names its module, which is imported at the first
+        call.
     accessors
         Functions by name, each of which makes a new component from the lab's `Verbs` at every
-        access. They import their modules when they are called.
+        access. The functions import their modules when they are called.
     lasting
         Functions by name, each of which makes its component once for each lab. The component's method ``stop`` is
         called when the lab is closed.

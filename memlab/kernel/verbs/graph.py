@@ -467,7 +467,7 @@ class GraphVerbs:
 # -- edges that a caller gives as a frame -----------------------------------------------------------------------------
 
 
-# Columns that a caller may set, and all columns of ``lab.edges``; the others are ignored.
+# Columns that a caller may set, and all columns of ``lab.edges``, of which the others are ignored.
 _WRITABLE = ("source", "target", "relation", "weight")
 _COLUMNS = (*_WRITABLE, "reinforcements", "created", "from_kind", "to_kind", "to", "edge")
 

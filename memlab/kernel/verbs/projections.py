@@ -24,10 +24,10 @@ _MODULES = (
 )
 """The modules with declarations, in the order in which their hooks are called."""
 
-# Read at import: events must be declared before a journal is folded.
+# The declarations are read at import, because events must be declared before a journal is folded.
 _DECLARED: tuple[Declared, ...] = tuple(import_module(name).DECLARED for name in _MODULES)
 
-# Sorted by name, so that snapshots do not depend on the order of the folders.
+# Projections are sorted by name, so that snapshots do not depend on the order of the folders.
 PROJECTIONS: tuple[type[Projection], ...] = tuple(
     sorted(
         (kind for declared in _DECLARED for kind in declared.projections),

@@ -47,8 +47,8 @@ def reinforce(
     """Return the changes that the ``reinforce`` policy makes to ``rows`` after a use.
 
     All values are computed from the values before the use. The function ``elapsed`` returns the
-    days from the previous use to the judged one, f64[rows]; the default is the days since the last
-    use. Values are clipped to the range of their column. Null makes a nullable column null
+    days from the previous use to the judged one, f64[rows]. By default these are the days since the
+    last use. Values are clipped to the range of their column. Null makes a nullable column null
     (``stability``, ``difficulty``). In other columns, null and non-finite numbers leave the value
     unchanged.
 
@@ -102,7 +102,7 @@ def days_between_uses(
 
     ``counted`` says whether the use at ``used`` is among the stored uses already. Without ``used``,
     the latest use is judged, or ``now`` if there was none since the creation. Only the latest eight
-    uses are stored; the creation counts as the use before them.
+    uses are stored, and the creation counts as the use before them.
     """
     instants = state.uses.values[rows]
     created = state.numbers["created"].values[rows]

@@ -69,8 +69,8 @@ _MAX_ROWS = 20
 class Memory(Displayed):
     """One memory with its values at the time of the call.
 
-    The object does not change afterwards. It has the most frequently read fields. ``lab.memories`` has every column of
-    a memory.
+    The object does not change afterwards. The fields are those that are read most often.
+    ``lab.memories`` has every column of a memory.
 
     Attributes
     ----------
@@ -290,8 +290,8 @@ class Feedback(Displayed):
     agent
         The agent that used the memory, or None.
     notice
-        A proposal to install an earlier policy that earned more than the active one. It is given once; in nearly all
-        cases it is None.
+        A proposal to install an earlier policy that earned more than the active one. A proposal is
+        made only once, so the value is nearly always None.
 
     Examples
     --------
@@ -380,8 +380,8 @@ class Linked:
     def frame(self) -> pl.DataFrame:
         """The new memories, each followed by the memories that it superseded or links to.
 
-        ``row`` is the position of the new memory, ``id`` is its id (null if it was not stored), ``of`` is the id of the
-        other memory.
+        ``row`` is the position of the new memory, and ``id`` is its id, null if it was not stored.
+        ``of`` is the id of the other memory.
         """
         own = pl.DataFrame(
             {
@@ -431,8 +431,8 @@ class Linked:
 class Remembered(Sequence[Memory], Displayed):
     """The result of storing several memories, in the order in which they were given.
 
-    Each item is the memory that represents one given text: a new memory, or the stored memory with
-    which the pack's policies ``link`` and ``resolve`` merged it.
+    Each item is the memory that represents one given text. This is a new memory, or the stored
+    memory into which the pack's policies ``link`` and ``resolve`` merged the text.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class Seam:
         kind
             A kind of event that the extension declares.
         body
-            The fields of the event. Its kind must declare each of them.
+            The fields of the event. The kind of the event must declare each field.
         at
             The time of the event. Default: now.
 
@@ -116,7 +116,7 @@ class Seam:
         Returns
         -------
         list of Event
-            The events.
+            The events of these kinds, oldest first.
         """
         with self._core.reading():
             return list(self._core.store.journal.events(kinds=kinds))
@@ -133,7 +133,7 @@ class Seam:
         Returns
         -------
         Projection
-            The folded table.
+            The projection, with all events of the lab applied.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Replays of a lab's history under another pack, and comparisons of labs over time.
+"""``lab.at`` and ``lab.log``: labs of the past or of one viewer, and their events.
 
 >>> again = replay(lab, "companion")                                         # doctest: +SKIP
 >>> compare(lab, again.lab)                                                  # doctest: +SKIP

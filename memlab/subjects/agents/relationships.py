@@ -96,7 +96,10 @@ _IN_EVENT = mapping_field({"agent": _DECLARED_AGENT, "trust": NUMBER, "familiari
 
 
 class Relationships(Projection):
-    """Relationships by agent. Events contain the decided values; the fold asks no policy."""
+    """The relationship of each agent with its user, folded from events.
+
+    An event contains the values that a policy decided, so the fold runs no policy.
+    """
 
     name: ClassVar[str] = "relationships"
     kinds: ClassVar[tuple[str, ...]] = ("conversation", "feedback")

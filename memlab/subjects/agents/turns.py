@@ -398,7 +398,7 @@ class _Search:
 
 
 class _TimedVerifier:
-    """A verifier with a time limit, in a thread of its own, one recall at a time."""
+    """A verifier that runs in its own thread, with a time limit for each recall."""
 
     def __init__(self, verifying: Verifying, verifier: Verifier, patience: float) -> None:
         self._verifying, self._verifier, self._patience = verifying, verifier, patience

@@ -141,7 +141,9 @@ class Verifying:
         )
         both = sorted(set(accepted_ids) & set(rejected_ids))
         if both:
-            raise InputError(f"Memory {both[0]} is both accepted and rejected.")
+            raise InputError(
+                f"Memory {both[0]} is both accepted and rejected: name it in one of the two."
+            )
         checked_relations = _check_relations(
             {**verdict.relations, **(relations or {})}, accepted_ids, self._core.open_words
         )

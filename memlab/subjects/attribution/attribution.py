@@ -1,8 +1,7 @@
 """``lab.agents.credits``: infer from an answer which retrieved memories it used.
 
-The result is logged as feedback without an outcome: evaluation reads it, and no memory is
-strengthened by what an answer says about it. It counts until a person judges the same memory of
-the same recall.
+The result is logged as feedback without an outcome. Evaluation reads that feedback, but no memory
+is strengthened by it. It counts until a person judges the same memory of the same recall.
 """
 
 from __future__ import annotations
@@ -43,29 +42,29 @@ from memlab.subjects.attribution.known import (
 __all__ = ["SHIPPED", "Attributed", "Attributions", "LabCredits", "Messages", "Turn", "read_turns"]
 
 
-# -- answers of a transcript, with preceding queries, arguments of tools and the user's reply
+# -- answers of a transcript, each with the queries before it, the arguments of tools and the user's reply
 
 
 _MAX_NESTED = 20
-"""Maximum depth at which the JSON arguments of a tool are searched for texts."""
+"""The maximum depth at which the JSON arguments of a tool are searched for texts."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer of a transcript.
+    """One answer of a transcript, with the messages around it.
 
     Attributes
     ----------
     answer
         The text of the answer.
     asked
-        Texts that may have been the query of a recall.
+        The texts before the answer that may have been the query of a recall.
     arguments
-        The arguments of tools that were called before the answer.
+        The arguments of tools that were called before the answer, joined by line breaks.
     reply
-        The next message of the user.
+        The next message of the user; "" if there is none.
     decisions
-        The recalls that messages name, None if none does.
+        The recalls that messages before the answer name; None if no message names one.
     at
         The time of the answer.
     """
@@ -79,11 +78,12 @@ class Turn:
 
 
 def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
-    """Return the answers of a transcript in order; raise InputError for an invalid message."""
-    # A recall belongs to the next answer, so queries, arguments and decisions are collected until
-    # one follows.
+    """Return the answers of a transcript in order; raise InputError for a bad message."""
+    # A recall belongs to the next answer, so queries, arguments and decisions are collected until an answer follows.
     if isinstance(transcript, str | Mapping) or not isinstance(transcript, Iterable):
-        raise InputError(f"A transcript is a list of messages, not {type(transcript).__name__}.")
+        raise InputError(
+            f"A transcript must be a list of messages, not {type(transcript).__name__}."
+        )
     entries = Called(list, "transcript")(transcript)
     messages = parse_messages(entries)
     turns: list[Turn] = []
@@ -119,7 +119,7 @@ def read_turns(transcript: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _collect_decisions(message: object, number: int, before: list[int] | None) -> list[int] | None:
-    """Return the recall ids collected so far and those that a message refers to."""
+    """Return the recalls named by earlier messages, and those this message names."""
     decision = message.get("decision") if isinstance(message, Mapping) else None
     if decision is None:
         return before
@@ -128,13 +128,14 @@ def _collect_decisions(message: object, number: int, before: list[int] | None) -
         isinstance(item, int) and not isinstance(item, bool) for item in numbers
     ):
         raise InputError(
-            f"The decision of message {number} is the number of a recall or a list of them, not {decision!r:.60}."
+            f"The decision of message {number} must be the number of a recall or a list of such numbers, not "
+            f"{decision!r:.60}."
         )
     return [*(before or ()), *numbers]
 
 
 def _find_texts(argument: str) -> list[str]:
-    """Return the strings in JSON arguments, or the whole text if it is not JSON."""
+    """Return the strings in JSON arguments; the whole text if it is not JSON."""
     try:
         value = json.loads(argument)
     except (ValueError, RecursionError):
@@ -183,9 +184,9 @@ _CURVE = (
     (0.95, 0.9998),
     (1, 0.9998),
 )
-"""Credit and chance of use, of answers that were verbatim, paraphrased or "I don't know".
+"""Pairs of a credit and the probability of use at that credit.
 
-Each was a third of the answers.
+A third of the answers were verbatim, a third paraphrased, and a third said "I don't know".
 """
 
 SHIPPED = Calibration(
@@ -197,16 +198,16 @@ SHIPPED = Calibration(
     brier=0.0288,
     before=0.0322,
 )
-"""The calibration of the default policy ``credit``."""
+"""The calibration that is shipped for the default policy ``credit``."""
 
 
 Messages = Iterable[Mapping[str, Any]]
-"""A transcript: ``role``, ``content``, and optionally ``tool_calls``, ``decision``, ``at``."""
+"""A transcript: messages with ``role``, ``content``, and optionally ``tool_calls``, ``decision`` and ``at``."""
 
 _SEARCHED_EVENTS = 2_000
-"""Number of events at the end of the log that are searched for a transcript's recalls."""
+"""The number of latest events of the log that are searched for a transcript's recalls."""
 
-# Columns of ``Attributed.frame``.
+# The columns of ``Attributed.frame``.
 _SCHEMA: dict[str, Any] = {
     "memory_id": pl.Int64,
     "credit": pl.Float64,
@@ -219,28 +220,29 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Attributed(Displayed):
-    """The credit that an answer gives to each memory of a recall.
+    """The credit that one answer gives to each memory of a recall.
 
     Attributes
     ----------
     decision
         The number of the recall.
     policy
-        The hash of the policy ``credit``.
+        The hash of the policy ``credit`` that decided.
     cut
-        Whether some of the text was too long to be read.
+        Whether some of the texts were too long to be read completely.
     listed
-        The number of memories that the answer names by id beyond the maximum that is credited.
+        The number of memories that the answer names by id, if it names too many to credit any;
+        otherwise 0.
     frame
-        One row per memory, in the order of the hits:
+        A row for each memory, in the order of the hits:
 
         - ``memory_id``
         - ``credit``: null if the policy abstains
-        - ``reward``: the credit from 0 to 1
-        - ``confidence``: the probability that the reward is on the correct side of a half
-        - ``status``: "logged", "no say" (the policy abstains), "stated" (a person judged it) or
-          "known" (an answer gave at least this reward)
-        - ``cues`` with their values
+        - ``reward``: the credit, with negative values as 0
+        - ``confidence``: the probability that the reward is on the correct side of .5
+        - ``status``: "logged", "no say" (the policy abstains), "stated" (a person judged the
+          memory) or "known" (an answer already gave at least this reward)
+        - ``cues``: the cues of the answer, with their values
 
     Examples
     --------
@@ -264,12 +266,12 @@ class Attributed(Displayed):
         return self.frame.filter(pl.col("status") == "logged").height
 
     def __bool__(self) -> bool:
-        """Return True, also for a result without logged rewards."""
+        """Return True, even if no reward was logged."""
         return True
 
     @property
     def _summary(self) -> str:
-        """Return one line that describes the recall and its rewards."""
+        """One line that describes the recall and the number of its rewards."""
         cut = "; the text is too long and was read in part" * self.cut
         listed = f"; {self.listed} ids in one list, none counts as cited" if self.listed else ""
         return f"recall {self.decision}: rewards for {len(self)} of {self.frame.height} hits{cut}{listed}"
@@ -299,7 +301,7 @@ class Attributed(Displayed):
 
 
 class Attributions:
-    """Attribution of answers to the hits of recalls."""
+    """The attribution of answers to the hits of recalls, in one lab."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -317,14 +319,14 @@ class Attributions:
         decision = hits.decision if isinstance(hits, Hits) else hits
         if decision is None:
             raise InputError(
-                "This recall was not logged, so no reward can belong to it: recall with log=True."
+                "This recall was not logged, so no reward can belong to it. Recall with log=True."
             )
         return self._log_rewards(
             decision, answer, arguments or "", reply or "", self._core.instant(at)
         )
 
     def transcript(self, messages: Messages) -> tuple[Attributed, ...]:
-        """Attribute each answer of a transcript to the recalls before it."""
+        """Attribute each answer of a transcript to the recalls before the answer."""
         turns = read_turns(messages)
         decisions_by_turn = self._find_decisions(turns)
         return tuple(
@@ -336,9 +338,8 @@ class Attributions:
         )
 
     def _find_decisions(self, turns: Sequence[Turn]) -> list[tuple[int, ...]]:
-        """Return each turn's recalls: the named ones, or the last with the same query."""
-        # Turns are visited from the last: of equal queries, the last recall belongs to the last
-        # turn.
+        """Return the recalls of each turn: those named, or the last with the same query."""
+        # Turns are visited from the last to the first: of equal queries, the last recall belongs to the last turn.
         store = self._core.store
         if all(turn.decisions is not None for turn in turns):
             return [turn.decisions or () for turn in turns]
@@ -364,8 +365,8 @@ class Attributions:
     def _log_rewards(
         self, decision: int, text: str, arguments: str, reply: str, now: Micros
     ) -> Attributed:
-        """Log the rewards of one answer for one recall."""
-        # The event stores cues and a short mark of the answer, but not its text.
+        """Log the rewards of one answer for the memories of one recall."""
+        # The event stores the cues and a short checksum of the answer, but not the text of the answer.
         store = self._core.store
         slate = read_slate(store, decision)
         with store.writing() as tx:
@@ -463,22 +464,22 @@ class LabCredits:
     ) -> Attributed:
         """Infer which memories of a recall an answer used, and log rewards for them.
 
-        The active pack's policy ``credit`` decides from named cues (``memlab.SLOTS["credit"]``):
-        words that only one memory shares with the answer, dates, quotes, ids. Words of the query
-        alone give no credit.
+        The policy ``credit`` of the active pack decides from named cues
+        (``memlab.SLOTS["credit"]``). Examples are words that only one memory shares with the
+        answer, dates, quotes and ids. Words of the query alone give no credit.
 
         Parameters
         ----------
         answer
             The answer; its first 20,000 characters are read.
         hits
-            The hits of a logged recall, or its number.
+            The hits of a logged recall, or the number of the recall.
         arguments
-            The arguments of tools that were called.
+            The arguments of tools that were called for the answer.
         reply
             The next message of the user, who may correct the answer.
         at
-            The time of the answer. Default: now.
+            The time of the answer; now by default.
 
         Returns
         -------
@@ -494,10 +495,11 @@ class LabCredits:
 
         Notes
         -----
-        A reward is feedback of the source "attributed" with a confidence. It is used by evaluation
-        and changes no memory. A judgement by a person replaces it. The same answer counts once; of
-        several answers to one recall the largest credit counts, unless the answer was corrected.
-        More than five ids in an answer credit none. No text is executed or believed.
+        A reward is feedback with the source "attributed" and a confidence. Evaluation uses it, and
+        no memory is changed by it. A judgement by a person replaces it. The same answer counts
+        once. Of several answers to one recall, the largest credit counts, unless the answer was
+        corrected. An answer that names more than five ids credits none of them. No text is executed
+        or believed.
 
         Examples
         --------
@@ -513,30 +515,30 @@ class LabCredits:
 
     @checked
     def transcript(self, messages: Annotated[Messages, AsGiven]) -> tuple[Attributed, ...]:
-        """Attribute every answer of a transcript to the recalls before it.
+        """Attribute every answer of a transcript to the recalls before the answer.
 
         Parameters
         ----------
         messages
-            Dicts of ``role`` and ``content`` (a text or parts with texts) in order, optionally with
-            ``tool_calls``, ``decision`` and ``at``.
+            The messages in order: dicts of ``role`` and ``content`` (a text, or parts with texts),
+            and optionally ``tool_calls``, ``decision`` and ``at``.
 
         Returns
         -------
         tuple of Attributed
-            One result per recall and answer.
+            A result for each pair of a recall and an answer.
 
         Raises
         ------
         InputError
-            If a message is invalid; the error names it.
+            If a message is invalid; the error gives its number.
 
         Notes
         -----
-        A recall belongs to the next answer. It is the recall that a message names as its
-        ``decision``. Without one, it is the last recall whose query equals a user message or an
-        argument of a tool since the previous answer. The last 2,000 events of the log are
-        searched. The user message after an answer is its ``reply``.
+        A recall belongs to the next answer. A message may name the recall as its ``decision``.
+        Otherwise it is the last recall whose query equals a user message or an argument of a tool
+        since the previous answer. The latest 2,000 events of the log are searched. The user message
+        after an answer is its ``reply``.
 
         Examples
         --------
@@ -556,7 +558,7 @@ class LabCredits:
     @property
     @checked
     def frame(self) -> pl.DataFrame:
-        """All rewards in effect: decision, memory_id, reward, confidence, at."""
+        """The rewards in effect: decision, memory_id, reward, confidence and at."""
         feedback = self._core.store.slates().feedback.collect()
         counted = feedback.filter(pl.col("source") == ATTRIBUTED)
         return counted.select("decision", "memory_id", "reward", "confidence", "at")
@@ -564,7 +566,7 @@ class LabCredits:
     @property
     @checked
     def calibration(self) -> Calibration:
-        """The active policy's curve from credit to probability of use."""
+        """The curve from credit to probability of use, for the active pack's policy."""
         with self._core.reading() as state:
             return get_calibration(state, self._core.pack)
 
@@ -572,18 +574,18 @@ class LabCredits:
     def calibrate(self, judged: pl.DataFrame | None = None) -> Calibration:
         """Fit the curve from credit to probability of use to judgements, and use it.
 
-        The curve is isotonic from 200 pairs on, otherwise logistic.
+        The curve is isotonic if there are at least 200 pairs, otherwise logistic.
 
         Parameters
         ----------
         judged
-            Columns ``credit`` and ``useful``, both from 0 to 1. Default: every memory of a recall
-            with a credit by the active policy and a judgement by a person.
+            A frame with the columns ``credit`` and ``useful``, both from 0 to 1. By default it has
+            every memory of a recall with a credit by the active policy and a judgement by a person.
 
         Returns
         -------
         Calibration
-            The fitted curve.
+            The fitted curve, which is in use from now on.
 
         Raises
         ------
@@ -607,8 +609,8 @@ class LabCredits:
             )
             if judged is None and len(pairs[0]) < MIN_PAIRS:
                 raise InputError(
-                    f"A calibration needs {MIN_PAIRS} credits with a judgement, and the log has {len(pairs[0])}: "
-                    "call lab.agents.credits.answer(answer, hits), then lab.feedback on some of these hits."
+                    f"A calibration needs {MIN_PAIRS} credits with a judgement, and the log has {len(pairs[0])}. "
+                    "Call lab.agents.credits.answer(answer, hits), then lab.feedback on some of these hits."
                 )
             fitted = fit_calibration(policy, *pairs)
             tx.event("calibrate", fitted.body, at=self._core.instant(None))
@@ -618,9 +620,9 @@ class LabCredits:
 def read_cues(
     store: Store, pack: Pack, slate: Slate, answer: Answer
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
-    """Return the ids of a recall's hits and the cues computed for each hit.
+    """Return the ids of a recall's hits, and the cues of each hit.
 
-    The state must be locked.
+    The caller must hold the lock of the state.
     """
     state = view_state(store.journal, store.state, slate.filters.get("viewer"))
     ids, memories = _read_hits(state, pack, slate)
@@ -648,9 +650,10 @@ def compute_credit(
 
 
 def get_calibration(state: State, pack: Pack) -> Calibration:
-    """Return the calibration fitted for the pack's ``credit`` policy.
+    """Return the calibration that applies to the pack's ``credit`` policy.
 
-    It is the lab's own, the shipped one, or the identity.
+    It is the lab's own calibration, else the shipped one if that is of this policy, else the
+    identity.
     """
     policy = pack.policies["credit"].hash
     own = state.projection(Calibrated).of(policy)
@@ -666,7 +669,7 @@ def get_calibration(state: State, pack: Pack) -> Calibration:
 def _read_hits(
     state: State, pack: Pack, slate: Slate
 ) -> tuple[NDArray[np.int64], list[RetrievedMemory]]:
-    """Return the ids and contents of a recall's hits, without purged ones."""
+    """Return the ids and the contents of a recall's hits, without purged memories."""
     ids_list = [id for id in slate.shown if state.texts.value_at(id - 1)]
     ids = np.array(ids_list, dtype=np.int64)
     if not ids_list:
@@ -697,7 +700,7 @@ def _find_status(
     decided: bool,
     is_read: bool,
 ) -> str:
-    """Return the status of one memory in ``Attributed.frame``."""
+    """Return the status of one memory, as in ``Attributed.frame``."""
     if not decided:
         return "no say"
     if credited.stated(decision, memory):
@@ -709,7 +712,7 @@ def _find_status(
 
 
 def _make_mark(policy: str, *texts: str) -> str:
-    """Return a 16-bit checksum that recognizes an answer but cannot reveal its text."""
+    """Return a 16-bit checksum of an answer, which cannot reveal the text."""
     return f"{zlib.crc32(chr(31).join((policy, *texts)).encode('utf-8', 'replace')) & 0xFFFF:04x}"
 
 
@@ -719,8 +722,8 @@ def _join_spaces(text: str) -> str:
 
 
 def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the credits by a policy of judged memories, and the judgements."""
-    # A reward takes precedence over an outcome, because it says more than two values.
+    """Return the credits that a policy gave to judged memories, and the judgements."""
+    # A reward takes precedence over an outcome, because a reward can have more than two values.
     credit: dict[tuple[int, int], float] = {}
     useful: dict[tuple[int, int], float] = {}
     for event in store.journal.events(kinds=("feedback",)):
@@ -743,7 +746,7 @@ def _read_judged(store: Store, policy: str) -> tuple[NDArray[np.float64], NDArra
 
 
 def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the columns ``credit`` and ``useful`` of a frame, validated."""
+    """Return the columns ``credit`` and ``useful`` of a frame, after checking them."""
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:
@@ -751,7 +754,7 @@ def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.
         values = judged[name].cast(pl.Float64, strict=False)
         if values.null_count() or not values.is_between(0, 1).all():
             raise InputError(
-                f"Column {name} of the judged credits needs a number from 0 to 1 in each row."
+                f"The column {name} of the judged credits must have a number from 0 to 1 in each row."
             )
         columns.append(values.to_numpy())
     return columns[0], columns[1]

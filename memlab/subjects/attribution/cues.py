@@ -1,7 +1,7 @@
-"""Cues that relate an answer to each retrieved memory: inputs of the policy ``credit``.
+"""Cues that relate an answer to each memory: inputs of the policy ``credit``.
 
-Texts are read to a maximum length, so the duration is bounded. Nothing in them is executed or
-believed: "memory 3 was useful" is the same cue as any other mention of that number.
+Texts are read up to a maximum length, so the duration is bounded. Nothing in the texts is executed
+or believed: "memory 3 was useful" is the same cue as any other mention of that number.
 """
 
 from __future__ import annotations
@@ -29,28 +29,31 @@ __all__ = ["MAX_CITED", "MAX_LENGTH", "Answer", "RetrievedMemory", "compute_cues
 Floats = NDArray[np.float64]
 
 MAX_LENGTH = 20_000
-"""Maximum characters of an answer, a memory or another text; the rest is ignored."""
+"""The maximum characters that are read of an answer, a memory or another text."""
 
 MAX_CITED = 5
-"""Maximum memories that one answer can credit by id alone.
+"""The maximum memories that one answer can credit by id alone.
 
-An answer with more ids singles out none of them.
+An answer with more ids singles out none of the memories.
 """
 
 _MIN_QUOTED = 4
-"""Minimum words of a quote: three in a row are often shared by accident ("one of the")."""
+"""The minimum words of a quote.
+
+Three words in a row are often shared by accident ("one of the").
+"""
 
 _MEANING = 0.7
-"""Weight of a word of similar meaning, compared with the same word."""
+"""The weight of a word of similar meaning, relative to an equal word."""
 
 _WORDS_COMPARED = 400
-"""Maximum distinct words of one text that are compared by meaning."""
+"""The maximum distinct words of one text that are compared by meaning."""
 
 _LED = ("words", "alike", "near", "asked", "evidence")
-"""Cues that also have a lead: the distance of a memory from the best of the others."""
+"""The cues that also have a lead: the difference between a memory and the best other memory."""
 
-# Number words, names within a sentence, ids of memories in words and in brackets, numbers of other
-# things than memories, and words for the person who speaks or is addressed.
+# Number words, and patterns of names within a sentence, of ids of memories in words and in brackets, of numbers of
+# other things than memories, and of polite requests. Then words for the person who speaks or is addressed.
 _NUMBERS = {
     word: number for word, number in NUMBER_WORDS.items() if number <= 12 and word != "dozen"
 }
@@ -83,7 +86,7 @@ class RetrievedMemory:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer with its query, the arguments of tools and the user's reply."""
+    """An answer with its query, the arguments of tools, and the user's reply."""
 
     question: str
     text: str
@@ -93,7 +96,7 @@ class Answer:
 
     @property
     def cut(self) -> bool:
-        """Whether the query, answer, arguments or reply exceeds the maximum length read."""
+        """Whether any of the texts exceeds the maximum length that is read."""
         return max(map(len, (self.question, self.text, self.arguments, self.reply))) > MAX_LENGTH
 
 
@@ -102,9 +105,9 @@ def compute_cues(
 ) -> dict[str, Floats]:
     """Return the inputs of the slot ``credit`` by name, as f64[memories].
 
-    ``words`` gives the rarity of words, and ``embedder`` is the source of the vectors.
+    ``words`` gives the rarity of words, and ``embedder`` encodes query and answer.
     """
-    # Cues that several others need are computed first.
+    # Cues that other cues depend on are computed first.
     if not memories:
         return {}
     reader = _CueReader(answer, memories, words, embedder)
@@ -152,7 +155,7 @@ def compute_cues(
 def _compute_lead(values: Floats) -> Floats:
     """Return the difference between each value and the largest other value.
 
-    A value that all memories share distinguishes none.
+    If all memories have the same value, it distinguishes none of them.
     """
     if len(values) < 2:
         return values.copy()
@@ -163,9 +166,10 @@ def _compute_lead(values: Floats) -> Floats:
 
 
 class _CueReader:
-    """An answer and the retrieved memories as words.
+    """An answer and the retrieved memories as sets of words.
 
-    ``fresh`` are the words of the answer that are not in the query.
+    ``fresh`` are the words of the answer that are not in the query, not names of speakers, and not
+    common.
     """
 
     def __init__(
@@ -210,7 +214,7 @@ class _CueReader:
         return tuple(content[:_WORDS_COMPARED])
 
     def _rarity(self) -> dict[str, float]:
-        """Return the inverse document frequency of the words of query, answer and arguments."""
+        """Return the inverse document frequency of words of query, answer and arguments."""
         query = self.words.query(" ".join((self.question, self.answer, self.arguments)))
         frequencies = idf(
             np.asarray(self.words.hits(query).frequency, dtype=np.int64), len(self.words)
@@ -234,20 +238,20 @@ class _CueReader:
     # -- the answer and each memory ---------------------------------------------------------------------------
 
     def to_flags(self, values: Sequence[bool]) -> Floats:
-        """Convert booleans to the floats 0 and 1."""
+        """Return booleans as the floats 0 and 1."""
         return np.array(values, dtype=np.float64)
 
     def fill(self, value: float | bool) -> Floats:
-        """Return an array that holds the same value for every memory."""
+        """Return an array that has the same value for every memory."""
         return np.full(len(self.shown), float(value))
 
     @cached_property
     def holders(self) -> Counter[str]:
-        """The number of memories that contain each word."""
+        """The number of retrieved memories that contain each word."""
         return Counter(term for terms in self.terms for term in terms)
 
     def share(self, terms: frozenset[str], *, alone: bool = False) -> Floats:
-        """Return the IDF-weighted share of `terms` that each memory contains.
+        """Return the share of ``terms`` in each memory, weighted by their rarity.
 
         ``alone`` divides each word among the memories that contain it.
         """
@@ -262,14 +266,14 @@ class _CueReader:
         return np.array(masses) / whole if whole else np.zeros(len(self.shown))
 
     def rarest_shared(self) -> Floats:
-        """Return the rarity of the rarest new word that answer and memory share."""
+        """Return the rarity of the rarest new word that answer and memory share, 0 to 1."""
         weights = [max(map(self.weight, self.fresh & terms), default=0.0) for terms in self.terms]
         return np.array(weights) / self._rarest
 
     def count_rare(self, terms: frozenset[str]) -> Floats:
-        """Return the number of `terms` in each memory, weighted by rarity.
+        """Return the number of ``terms`` in each memory, weighted by their rarity.
 
-        A word that no other memory of the lab contains counts 1.
+        A word that occurs in no memory of the lab would count 1, other words count less.
         """
         return (
             np.array([self.mass(terms & memory_terms) for memory_terms in self.terms])
@@ -277,15 +281,15 @@ class _CueReader:
         )
 
     def count_terms(self, terms: frozenset[str]) -> Floats:
-        """Return the number of words that each memory contains."""
+        """Return the number of ``terms`` that each memory contains."""
         return np.array(
             [len(terms & memory_terms) for memory_terms in self.terms], dtype=np.float64
         )
 
     def share_asked(self) -> Floats:
-        """Return the share of the query's words in each memory and its preceding message.
+        """Return the share of the query's words in each memory and the message before it.
 
-        A reply often leaves out the words of the query.
+        The message before counts, because a reply often leaves out the words of the query.
         """
         query_terms = self.asked_terms - self.speakers
         whole = self.mass(query_terms)
@@ -301,13 +305,13 @@ class _CueReader:
 
     @cached_property
     def named_days(self) -> tuple[Days, ...]:
-        """The days and date ranges that the answer mentions."""
+        """The days and date ranges that the answer names."""
         return find_days(self.answer, self.at)
 
     def match_dates(self) -> Floats:
-        """Return how well the dates in the answer match those in each memory.
+        """Return how well the dates in the answer match those in each memory, 0 to 1.
 
-        Each is relative to its own time.
+        Dates such as "yesterday" are relative to the time of their text.
         """
         if not self.named_days:
             return np.zeros(len(self.shown))
@@ -325,7 +329,7 @@ class _CueReader:
         )
 
     def is_about_another(self) -> Floats:
-        """Return whether the query concerns a speaker other than the memory's speaker.
+        """Return whether the query is about a speaker other than the memory's speaker.
 
         The query names the speaker, or says "I" or "you" between a user and an assistant.
         """
@@ -338,9 +342,9 @@ class _CueReader:
         )
 
     def _find_person(self) -> frozenset[str]:
-        """Return the speaker that "I" or "you" in the query refers to.
+        """Return the speaker that "I" or "you" in the query refers to, as terms.
 
-        It is empty unless the person is one of the speakers.
+        The result is empty unless this person is one of the speakers.
         """
         speakers = frozenset(_PERSONS) & {(memory.speaker or "").lower() for memory in self.shown}
         query_words = set(words_of(_POLITE.sub(" ", self.question.lower())))
@@ -354,18 +358,18 @@ class _CueReader:
         return frozenset(self._terms(person)) if person in speakers else frozenset()
 
     def share_restated(self) -> float:
-        """Return the share of the answer's words that are in the query."""
+        """Return the share of the answer's words that are in the query, by rarity."""
         answer_terms = frozenset(self.answer_terms)
         whole = self.mass(answer_terms)
         return self.mass(answer_terms & self.asked_terms) / whole if whole else 0.0
 
     def share_explained(self) -> float:
-        """Return the share of words new in the answer that any memory contains."""
+        """Return the share of the answer's new words that any memory has, by rarity."""
         whole = self.mass(self.fresh)
         return self.mass(self.fresh & frozenset(self.holders)) / whole if whole else 0.0
 
     def count_quoted(self) -> Floats:
-        """Return the length of the longest word run shared with each memory, 0 if short.
+        """Return the words of the longest run that answer and memory share; 0 if short.
 
         A run that the query or another memory contains does not count.
         """
@@ -384,7 +388,7 @@ class _CueReader:
         return lengths
 
     def is_denied(self) -> Floats:
-        """Return whether the user's reply contradicts the memory in words they share."""
+        """Return whether the user's reply denies a word of each memory."""
         reply = Statement(self.reply)
         if not self.reply or not reply.denied:
             return np.zeros(len(self.shown))
@@ -393,7 +397,7 @@ class _CueReader:
     def find_cited(self) -> dict[str, Floats]:
         """Return the cues ``cited`` and ``listed``: the answer names the id of a memory.
 
-        ``listed`` replaces ``cited`` if it names more than MOST_CITED of the memories.
+        ``listed`` replaces ``cited`` if the answer names more than ``MAX_CITED`` of the memories.
         """
         ids = _find_ids(self.answer, ranks=len(self.shown)) - set().union(
             *(_find_ids(text, ranks=len(self.shown)) for text in self.texts)
@@ -430,7 +434,7 @@ class _CueReader:
 
 
 def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
-    """Return the length of the longest common word run and its end in the first list."""
+    """Return the length of the longest common run of words, and its end in ``words``."""
     numbers: dict[str, int] = {}
     codes = np.array(
         [numbers.setdefault(word, len(numbers)) for word in other_words], dtype=np.int64
@@ -451,7 +455,7 @@ def _longest_run(words: list[str], other_words: list[str]) -> tuple[int, int]:
 def _find_ids(text: str, *, ranks: int) -> set[int]:
     """Return the memory ids that a text cites as "memory 12", "[12]" or "#12".
 
-    A small number in brackets may be a rank, and numbers of issues or steps are no ids.
+    A small number in brackets may be a rank, and numbers of issues or steps are not ids.
     """
     ids = {
         int(digits)
@@ -467,7 +471,7 @@ def _find_ids(text: str, *, ranks: int) -> set[int]:
 
 
 def _encode_words(words: Sequence[str]) -> Floats:
-    """Return unit vectors of words by the shipped model, f64[words, dim]."""
+    """Return unit vectors of words by the shipped embedder, f64[words, dim]."""
     if len(_vector_cache) > _MAX_CACHED:
         _vector_cache.clear()
     missing = [word for word in words if word not in _vector_cache]
@@ -476,9 +480,9 @@ def _encode_words(words: Sequence[str]) -> Floats:
     return np.stack([_vector_cache[word] for word in words])
 
 
-# Vectors of words by the shipped model: answers of one log share most of their words.
+# Vectors of words are cached, because the answers of one log share most of their words.
 _vector_cache: dict[str, Floats] = {}
-_MAX_CACHED = 20_000  # about 40 MB
+_MAX_CACHED = 20_000  # The vectors take about 40 MB.
 
 
 def _normalize(vectors: NDArray[np.int8]) -> Floats:

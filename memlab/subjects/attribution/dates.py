@@ -1,7 +1,7 @@
-"""Days that a text names, in the past or the future.
+"""Find the days that a text names, in the past or the future.
 
 An answer says "7 May 2023" where a memory said "yesterday". ``memlab.kernel.recall.named_dates``
-reads past dates. This module adds future ones ("next month"), years alone ("2022"), and a unit
+reads past dates. This module adds future dates ("next month"), years alone ("2022"), and a unit
 relative to a date ("the week before 9 June 2023").
 """
 
@@ -18,7 +18,7 @@ from memlab.kernel.recall import named_dates
 __all__ = ["Days", "compute_overlap", "find_days"]
 
 Days = tuple[int, int]
-"""A first day and the day after the last one, as ``date.toordinal`` counts."""
+"""A first day, and the day after the last day, as numbers of ``date.toordinal``."""
 
 # The first day of the clock, and patterns of future days and of units relative to a date.
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -26,23 +26,23 @@ _UNITS = f"week|weekend|month|year|{'|'.join(WEEKDAYS)}"
 _AHEAD = re.compile(rf"\b(?:(tomorrow)|(next|this) ({_UNITS}))\b")
 _BY_A_DATE = re.compile(rf"\b(day|night|week|weekend|{'|'.join(WEEKDAYS)}) (?:before|prior to) ")
 _MAX_SPANS = 32
-"""Maximum spans of one text: comparing two texts is quadratic in them."""
+"""The maximum date ranges of one text; comparing two texts takes quadratic time."""
 
-# A year alone, of the last or this century.
+# A pattern of a year alone, of the last or this century.
 _YEAR = re.compile(r"(?<![\w-])((?:19|20)\d\d)(?![\w-])")
 
 
 def find_days(text: str, at: Micros) -> tuple[Days, ...]:
-    """Return the date ranges that a text mentions, resolved relative to ``at``.
+    """Return the date ranges that a text names, resolved relative to ``at``.
 
-    There are none if it names no date, or if ``at`` is out of range.
+    There are none if the text names no date, or if ``at`` is out of range.
 
     >>> noon = 1_686_500_000_000_000  # 11 June 2023
     >>> spans = find_days("The week before 9 June 2023", noon)
     >>> [date.fromordinal(first).isoformat() for first, _ in spans]
     ['2023-06-09', '2023-05-29']
     """
-    # A year within a full date is not a span of its own, so years come after dates.
+    # A year within a full date is not a separate date range, so years are read after dates.
     today = at // DAY + _EPOCH
     if not 3_653 < today < date.max.toordinal() - 731:
         return ()
@@ -62,7 +62,7 @@ def find_days(text: str, at: Micros) -> tuple[Days, ...]:
 
 
 def compute_overlap(left: Sequence[Days], right: Sequence[Days]) -> float:
-    """Return the largest overlap of two spans, relative to their union, 0 to 1.
+    """Return the largest overlap of two date ranges, relative to their union, 0 to 1.
 
     >>> compute_overlap([(10, 11)], [(10, 11), (3, 33)]), compute_overlap([(10, 11)], [(4, 14)])
     (1.0, 0.1)
@@ -95,7 +95,10 @@ def _span_of_month(year: int, month: int) -> Days:
 
 
 def _find_next(unit: str, today: date, *, later: bool) -> Days:
-    """Return the next unit after today, or today's own; a weekday is the next of its name."""
+    """Return the date range of the next or the present unit, such as "month".
+
+    With ``later``, a week, month or year is the next one. A day or weekday is always the next one.
+    """
     monday = today.toordinal() - today.weekday() + 7 * later
     if unit == "week":
         return monday, monday + 7
@@ -110,7 +113,7 @@ def _find_next(unit: str, today: date, *, later: bool) -> Days:
 
 
 def _find_previous(unit: str, anchor: date) -> Days:
-    """Return the last such unit before a day."""
+    """Return the date range of the last unit before a day, such as "week"."""
     monday = anchor - timedelta(anchor.weekday())
     if unit == "week":
         return monday.toordinal() - 7, monday.toordinal()

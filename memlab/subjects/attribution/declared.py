@@ -1,4 +1,4 @@
-"""The projections and components of attribution."""
+"""The projections and accessors that attribution declares."""
 
 from __future__ import annotations
 

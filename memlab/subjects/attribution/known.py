@@ -1,4 +1,4 @@
-"""Judgements and attributed rewards so far, and the calibration of credits."""
+"""Registers of judgements and attributed rewards, and the calibration of credits."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from memlab.kernel.state import (
     list_field,
     mapping_field,
 )
+from memlab.science.regression import fit_isotonic, fit_logistic, predict_chance
 
 __all__ = [
     "MIN_PAIRS",
@@ -43,37 +44,40 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 MIN_PAIRS = 30
-"""Minimum judged credits of a calibration, with both outcomes among them."""
+"""The minimum number of judged credits of a calibration; both outcomes must occur."""
 
 _ENOUGH = 200
-"""Minimum pairs for an isotonic curve; below it, a logistic curve with two parameters is fitted."""
+"""The minimum pairs for an isotonic curve.
+
+With fewer pairs, a logistic curve with two parameters is fitted.
+"""
 
 _KNOTS = 21
-"""Number of quantiles, and of evenly spaced credits, at which the curve is stored."""
+"""The number of quantiles, and of evenly spaced credits, at which the curve is stored."""
 
 
 @dataclass(frozen=True)
 class Calibration(Displayed):
     """A curve from credit to probability of use, fitted to judgements.
 
-    The curve is ``useful[i]`` at ``credit[i]`` and linear in between.
+    The curve has the value ``useful[i]`` at ``credit[i]``, and is linear in between.
 
     Attributes
     ----------
     policy
-        The hash of the policy ``credit``.
+        The hash of the policy ``credit`` whose credits were judged.
     method
-        "isotonic", "logistic" or "none".
+        The method of the fit: "isotonic", "logistic" or "none".
     pairs
         The number of judged credits.
     credit
-        The credits at which the curve is stored.
+        The credits at which the curve is stored, ascending.
     useful
-        The probability of use at each.
+        The probability of use at each of these credits.
     brier
-        The mean squared error of the curve on the pairs.
+        The mean squared error of the curve on the judged credits.
     before
-        The mean squared error of the credit taken as a probability.
+        The mean squared error of the credits themselves, taken as probabilities.
 
     Examples
     --------
@@ -102,12 +106,12 @@ class Calibration(Displayed):
         Parameters
         ----------
         credit
-            Credits, 0 to 1.
+            The credits, 0 to 1.
 
         Returns
         -------
         ndarray
-            Probabilities.
+            The probability of use at each credit.
 
         Examples
         --------
@@ -119,19 +123,19 @@ class Calibration(Displayed):
 
     @checked
     def confidence(self, credit: Floats) -> Floats:
-        """Return the probability that each reward is on the correct side of a half.
+        """Return the probability that each reward is on the correct side of .5.
 
         For a negative credit, it is the probability that the memory was used at all.
 
         Parameters
         ----------
         credit
-            Credits, -1 to 1.
+            The credits, -1 to 1.
 
         Returns
         -------
         ndarray
-            Probabilities.
+            The confidence in the reward of each credit.
 
         Examples
         --------
@@ -150,41 +154,36 @@ class Calibration(Displayed):
 
 
 def read_calibration(body: dict[str, Any]) -> Calibration:
-    """Return the calibration that an event stores."""
+    """Return the calibration that the body of an event stores."""
     return Calibration(**{**body, "credit": tuple(body["credit"]), "useful": tuple(body["useful"])})
 
 
 def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
-    """Fit the curve of a policy to credits and judgements (both 0 to 1).
+    """Fit the curve of a policy to credits and judgements, which are both 0 to 1.
 
-    It is isotonic from 200 pairs on, otherwise logistic. Raises InputError with fewer than
-    ``MIN_PAIRS`` pairs, or if all judgements are equal.
+    The curve is isotonic if there are at least 200 pairs, otherwise logistic. InputError is raised
+    if there are fewer than ``MIN_PAIRS`` pairs, or if all judgements are equal.
     """
     if len(credit) < MIN_PAIRS:
         raise InputError(
-            f"A calibration needs {MIN_PAIRS} judged credits, not {len(credit)}: judge more hits."
+            f"A calibration needs {MIN_PAIRS} judged credits, not {len(credit)}. Judge more hits with lab.feedback."
         )
     if len(np.unique(useful >= 0.5)) < 2:
         raise InputError(
-            "A calibration needs useful and useless memories, and all judgements are equal."
+            "A calibration needs useful and useless memories, and all judgements are equal. Judge more hits of both kinds."
         )
-    # Quantiles alone would be near 0, where most credits are; the credits that matter are not.
+    # Most credits are near 0, so quantiles alone would place too few knots among the credits that matter.
     knots = np.unique(
         np.concatenate((np.quantile(credit, np.linspace(0, 1, _KNOTS)), np.linspace(0, 1, _KNOTS)))
     )
     if len(credit) >= _ENOUGH:
-        from sklearn.isotonic import IsotonicRegression
-
         method = "isotonic"
-        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(credit, useful)
-        curve = np.asarray(fitted.predict(knots))
+        curve = np.interp(knots, *fit_isotonic(credit, useful))
     else:
-        from sklearn.linear_model import LogisticRegression
-
         method = "logistic"
-        model = LogisticRegression().fit(credit[:, None], useful >= 0.5)
-        # A higher credit is never evidence against use: the curve must not fall.
-        curve = np.maximum.accumulate(model.predict_proba(knots[:, None])[:, 1])
+        weights = fit_logistic(credit[:, None], useful >= 0.5)
+        # A higher credit is never evidence against use, so the curve must not fall.
+        curve = np.maximum.accumulate(predict_chance(knots[:, None], weights))
     # No finite sample shows that a probability is 0 or 1.
     curve = np.clip(curve, 1 / (len(credit) + 2), 1 - 1 / (len(credit) + 2))
     error = float(np.mean((np.interp(credit, knots, curve) - useful) ** 2))
@@ -201,14 +200,14 @@ def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
 
 
 _MAX_DECISIONS = 100_000
-"""Maximum number of stored decisions.
+"""The maximum number of recalls that the register keeps.
 
-An answer to an older one may be read twice, and still counts once in a log.
+An answer to an older recall may be read twice, and still counts once in a log.
 """
 
 
 class Credited(Projection):
-    """Judgements, attributed rewards and read answers of the latest decisions."""
+    """The judgements, attributed rewards and answers of the latest recalls."""
 
     name: ClassVar[str] = "credited"
     kinds: ClassVar[tuple[str, ...]] = ("feedback",)
@@ -236,19 +235,19 @@ class Credited(Projection):
         self._answers: dict[int, set[str]] = {}
 
     def stated(self, decision: int, memory: int) -> bool:
-        """Return whether a person gave feedback on this memory in this recall."""
+        """Return whether a person gave feedback on a memory in a recall."""
         return memory in self._stated.get(decision, ())
 
     def reward(self, decision: int, memory: int) -> float | None:
-        """Return the reward attributed to a memory in a recall, None without one."""
+        """Return the reward attributed to a memory in a recall; None if there is none."""
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
-        """Return whether an answer with this digest was already read for a recall."""
+        """Return whether an answer with this checksum was already read for a recall."""
         return answer in self._answers.get(decision, ())
 
     def fold(self, event: Event) -> None:
-        """Apply a "feedback" event."""
+        """Add the judgement or attributed reward of a feedback event."""
         body = event.body
         decision = body.get("decision")
         if decision is None:
@@ -262,7 +261,7 @@ class Credited(Projection):
             _get_entry(self._answers, decision, set()).add(body["answer"])
 
     def dump(self) -> Any:
-        """Return the judgements, rewards and answer checksums as plain values."""
+        """Return the judgements, rewards and checksums of answers as plain values."""
         return [
             [[decision, sorted(ids)] for decision, ids in self._stated.items()],
             [[decision, list(by_memory.items())] for decision, by_memory in self._rewards.items()],
@@ -270,14 +269,14 @@ class Credited(Projection):
         ]
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the result of ``dump``."""
+        """Restore the register from the values of ``dump``."""
         stated, rewards, answers = dumped
         self._stated = {decision: set(ids) for decision, ids in stated}
         self._rewards = {decision: dict(by_memory) for decision, by_memory in rewards}
         self._answers = {decision: set(marks) for decision, marks in answers}
 
 
-# Fields of a calibration, in events and in snapshots.
+# The fields of a calibration, in events and in snapshots.
 _CALIBRATION = {
     "policy": HASH,
     "method": WORD,
@@ -308,28 +307,28 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """Return the calibration of a policy by its hash, None without one."""
+        """Return the calibration of a policy by its hash; None if it has none."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:
-        """Store the calibration of an event."""
+        """Store the calibration of an event as the latest of its policy."""
         self._latest[event.body["policy"]] = read_calibration(event.body)
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False: a calibration is computed from the judgements of all viewers."""
+        """Return False, because a calibration depends on the judgements of all viewers."""
         return False
 
     def dump(self) -> Any:
-        """Return the calibrations as plain values."""
+        """Return the calibrations as plain values for a snapshot."""
         return [curve.body for curve in self._latest.values()]
 
     def load(self, dumped: Any) -> None:
-        """Restore the calibrations from the result of ``dump``."""
+        """Restore the calibrations from the values of ``dump``."""
         self._latest = {body["policy"]: read_calibration(body) for body in dumped}
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Return the entry of a decision, ``initial`` if new; drop the oldest beyond the maximum."""
+    """Return a recall's entry, ``initial`` if new; drop the oldest beyond the limit."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

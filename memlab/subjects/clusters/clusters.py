@@ -135,7 +135,7 @@ class Clustered(Displayed):
         return f"<Clusters {len(self):,} of {inside:,} memories: {counted}{'' if self.event else '; nothing was written'}>"
 
     def _display(self) -> object:
-        """Return the table of the largest clusters."""
+        """Return the table of the largest clusters for a notebook."""
         rows = (
             self.frame.filter(pl.col("members") > 0)
             .head(MAX_ROWS)

@@ -161,7 +161,7 @@ class LabConsolidation:
         Parameters
         ----------
         older_than_days
-            The minimum age of the memories in days; by default the setting ``consolidate-days``.
+            The minimum age of the memories in days, by default the setting ``consolidate-days``.
         keep
             The number of most important memories of each group that are not replaced, by default the setting
             ``consolidate-keep``. At least ``consolidate-least`` other memories must remain in the group.
@@ -171,13 +171,13 @@ class LabConsolidation:
             written. By default, a summary has a heading and the most representative sentences of its members, within
             ``summary-tokens``. Questions and short exclamations are left out.
         project
-            The project whose memories are consolidated; by default all projects.
+            The project whose memories are consolidated. By default, all projects are included.
         by
             How memories are grouped: by "clusters", or by "communities" of linked memories.
         seed
-            The seed of clusters and communities.
+            The seed of the random draws in computing clusters and communities.
         dry_run
-            Whether to plan only, without writing anything.
+            Whether to return only a plan, without writing anything.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class Clustering:
     body
         The fields of the event.
     change
-        The edges of the event.
+        The changes of edges that the event contains.
     frame
         One row per cluster with the columns cluster, name, members, what (new, kept, moved, merged
         or gone) and into.

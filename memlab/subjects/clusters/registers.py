@@ -68,7 +68,7 @@ _DUMPED = {
 
 @dataclass(slots=True)
 class Cluster:
-    """One cluster of memories.
+    """The name, centroid, radius and history of one cluster of memories.
 
     Attributes
     ----------

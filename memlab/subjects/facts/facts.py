@@ -173,7 +173,7 @@ class LabFacts:
         predicate: str | None = None,
         status: str | Iterable[str] | None = None,
     ) -> pl.DataFrame:
-        """Return facts as rows, by id.
+        """Return a frame with one row per fact, ordered by id.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The components of history."""
+"""The accessors that history declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labs of the past and of one viewer, and events as rows."""
+"""Labs of the past, labs as one viewer sees them, and events as rows of a frame."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["build_log", "list_memories", "open_store_at", "open_store_for"]
 
 def open_store_at(store: Store, when: When | None, *, event: int | None, progress: bool) -> Store:
     """Return the store as it was at a time or after an event; see ``Lab.at``."""
-    # The clock of the copy stands still at the time that was given, or at the event's.
+    # The clock of the copy stands still, at the requested time or at the time of the event.
     if (when is None) == (event is None):
-        raise InputError("at takes a time or event=, not both and not neither.")
+        raise InputError("at needs either a time or event=. Pass one of them, not both.")
     journal = store.journal
     if event is None:
         assert when is not None
         event = journal.last_at(to_micros(when))
     elif not 1 <= event <= journal.head:
-        raise InputError(f"An event is an integer from 1 to {journal.head}, not {event!r}.")
+        raise InputError(f"event must be an integer from 1 to {journal.head}, not {event!r}.")
     first = next(journal.events(kinds=policy_events()), None)
     if first is None or event < first.seq:
         began = (
@@ -40,7 +40,7 @@ def open_store_at(store: Store, when: When | None, *, event: int | None, progres
             if first is None
             else f" It began with event {first.seq}, at {from_micros(first.at).isoformat()}."
         )
-        raise InputError(f"There was no lab then.{began}")
+        raise InputError(f"There was no lab then.{began} Pass a later time or event.")
     last = next(iter(journal.events(after=event - 1, upto=event)))
     view = JournalView(journal, event)
     clock = ManualClock(last.at if when is None else when)
@@ -64,7 +64,7 @@ def open_store_for(store: Store, viewer: str) -> Store:
         return ViewerStore(store, viewer)
     if store.viewer != viewer:
         raise InputError(
-            f'The viewer of this lab is "{store.viewer}": use the original lab for another viewer.'
+            f'The viewer of this lab is "{store.viewer}". Call at on the original lab for another viewer.'
         )
     return store
 
@@ -72,7 +72,7 @@ def open_store_for(store: Store, viewer: str) -> Store:
 # -- events as rows ---------------------------------------------------------------------------------------------------
 
 
-# Columns of ``lab.log``.
+# The columns of ``lab.log``.
 _SCHEMA: dict[str, Any] = {
     "event": pl.Int64,
     "at": pl.Int64,
@@ -84,7 +84,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = None) -> pl.DataFrame:
-    """Return one row per event, see ``Lab.log``; ``hidden`` memories are left out."""
+    """Return a row for each event, as in ``Lab.log``, without ``hidden`` memories."""
     rows = [
         (
             event.seq,
@@ -102,7 +102,7 @@ def build_log(events: Iterable[Event], *, hidden: NDArray[np.bool_] | None = Non
 
 def list_memories(event: Event) -> list[int]:
     """Return the ids that an event added, showed, judged or changed, ascending."""
-    # Each part of an event's body names its memories in its own way.
+    # Each field of an event's body names memories in its own way.
     body = event.body
     concerned_ids: set[int] = set()
     if "first" in body:
@@ -124,7 +124,7 @@ def list_memories(event: Event) -> list[int]:
 
 
 def _drop_hidden(ids: list[int], hidden: NDArray[np.bool_] | None) -> list[int]:
-    """Return the ids that are not hidden."""
+    """Return the ids of memories that are not hidden."""
     return ids if hidden is None else [id for id in ids if not hidden[id - 1]]
 
 
@@ -138,8 +138,8 @@ def _count_edges(body: dict[str, Any]) -> int:
 
 
 def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
-    """Return a short description of an event without its memories."""
-    # Reports of consent name the person and the embedder, because these are what was agreed to.
+    """Return a short description of an event, without texts of memories."""
+    # Reports of consent name the person and the embedder, because the consent was about them.
     body = event.body
     parts = [
         str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)
@@ -163,7 +163,7 @@ def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
             for name, value in part["columns"].items()
             if name != "changed"
         ]
-    # A recall lists kinds of redactions; stored memories list them with their ids.
+    # A recall lists the kinds of redactions. Stored memories list each redaction with the id of its memory.
     kinds = [
         redaction if isinstance(redaction, str) else redaction[1]
         for redaction in body.get("redacted", ())

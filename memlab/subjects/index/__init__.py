@@ -1,1 +1,1 @@
-"""``lab.upkeep.index``: the nearest-neighbour index."""
+"""``lab.upkeep.index``: reports on and rebuilds the nearest-neighbour index."""

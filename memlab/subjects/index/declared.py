@@ -1,4 +1,4 @@
-"""The component ``index``."""
+"""The accessor that the index of a lab declares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``lab.upkeep.index``: quality, rebuilding and state of the nearest-neighbour index."""
+"""``lab.upkeep.index``: the quality, rebuilding and state of the vector index."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["LabIndex"]
 
 
 class LabIndex:
-    """``lab.upkeep.index``: the nearest-neighbour index.
+    """``lab.upkeep.index``: the nearest-neighbour index of a lab.
 
     Up to 100,000 memories that pass a filter are searched exactly. Beyond that, an index proposes
-    candidates, which are scored exactly. It is built in the background and never stale: newer
-    memories are searched exactly, and a damaged or outdated file is not used.
+    candidates, which are scored exactly. The index is built in the background. It is never stale:
+    newer memories are searched exactly, and a damaged or outdated file is not used.
 
     Examples
     --------
@@ -46,22 +46,23 @@ class LabIndex:
         Parameters
         ----------
         queries
-            Queries, ideally real ones. Default: stored memories search for their neighbours.
+            The queries to search for, ideally real ones. By default, stored memories search for
+            their neighbours.
         n
-            The number of neighbours.
+            The number of neighbours per query.
         sample
-            The maximum number of stored memories that search.
+            The maximum number of stored memories that are used as queries.
         seed
             The seed of the sample.
         verify
-            Whether to also check the whole index and all vectors for damage.
+            Whether to check the whole index and all vectors for damage, too.
         progress
             Whether to show a progress bar for work of more than a second.
 
         Returns
         -------
         IndexReport
-            Recall of the index, and durations.
+            The recall of the index, and the durations of both searches.
 
         Examples
         --------
@@ -90,22 +91,22 @@ class LabIndex:
 
     @checked
     def rebuild(self, *, wait: bool = True) -> bool:
-        """Rebuild the nearest-neighbour index, even for few memories.
+        """Rebuild the nearest-neighbour index, even if there are few memories.
 
         Parameters
         ----------
         wait
-            Whether to wait for the end of the build.
+            Whether to wait until the build has ended.
 
         Returns
         -------
         bool
-            Whether an index is in use afterwards.
+            Whether an index is in use after the call.
 
         Raises
         ------
         InputError
-            If there are fewer memories than one block of the index, 4,096.
+            If there are fewer memories than one block of the index, which has 4,096.
 
         Examples
         --------
@@ -126,12 +127,12 @@ class LabIndex:
         Parameters
         ----------
         timeout
-            The maximum number of seconds. Default: no limit.
+            The maximum number of seconds to wait. By default there is no limit.
 
         Returns
         -------
         bool
-            Whether an index is in use.
+            Whether an index is in use after the call.
 
         Examples
         --------

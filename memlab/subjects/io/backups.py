@@ -23,20 +23,21 @@ __all__ = ["Backup", "back_up", "back_up_if_due", "check_open"]
 
 @dataclass(frozen=True)
 class Backup(Displayed):
-    """One backup of a lab.
+    """One backup of a lab, as ``lab.io.backup`` returns it.
 
     Attributes
     ----------
     path
-        The folder of the backup; ``memlab.open(path)`` opens it as a lab.
+        The folder of the backup, which ``memlab.open(path)`` opens as a lab.
     at
         The time of the backup, in UTC.
     event
         The number of the last event in the backup.
     size
-        The size in bytes.
+        The size of the backup in bytes.
     frame
-        One row for each backup in the same folder, oldest first: path, at, event, size.
+        One row for each backup in the same folder, oldest first, with the columns path, at, event and
+        size.
 
     Examples
     --------

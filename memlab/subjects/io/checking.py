@@ -32,12 +32,16 @@ from memlab.kernel.journal import (
     LOCK,
     Fault,
     Journal,
+    KeySource,
+    Vault,
     WriterLock,
     find_faults,
     lab_exists,
     open_connection,
     read_head,
     replace_rows,
+    sql_errors,
+    unlock,
 )
 from memlab.kernel.policies import VersionLog
 from memlab.kernel.state import (
@@ -64,10 +68,10 @@ class Checked(Displayed):
     Attributes
     ----------
     path
-        The folder of the lab; None for a lab in memory.
+        The folder of the lab, or None for a lab in memory.
     frame
-        One row for each part of the lab: file, part, state, detail. ``state`` is "sound", "repaired", "damaged" (no
-        copy can repair the part) or "lost" (acknowledged events are missing).
+        One row for each part of the lab, with the columns file, part, state and detail. ``state`` is "sound",
+        "repaired", "damaged" (no copy can repair the part) or "lost" (acknowledged events are missing).
 
     Examples
     --------
@@ -90,7 +94,7 @@ class Checked(Displayed):
 
 
 @checked
-def check(path: str | Path, *, repair: bool = True) -> Checked:
+def check(path: str | Path, *, repair: bool = True, key: KeySource | None = None) -> Checked:
     """Compare every part of the lab at ``path`` with its checksums, and repair it.
 
     The check covers every row of the journal, the fold of every event, snapshots, indexes, backups,
@@ -104,7 +108,9 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     path
         The folder of the lab.
     repair
-        Whether to repair damaged parts; otherwise the damage is only reported.
+        Whether to repair damaged parts. With False, damage is only reported.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -119,6 +125,8 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
         If a later version of memlab wrote the lab.
     LabBusy
         If another process holds a lock for a minute.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Examples
     --------
@@ -130,6 +138,8 @@ def check(path: str | Path, *, repair: bool = True) -> Checked:
     """
     folder = find_lab(path)
     checking = _Checking(folder, repair)
+    with contextlib.suppress(DamagedLab):  # reported below
+        checking.vault = unlock(folder, key)
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT) if repair else contextlib.nullcontext():
         checking.run()
     return Checked(folder, pl.DataFrame(checking.rows, schema=_SCHEMA, orient="row"))
@@ -162,6 +172,7 @@ class _Checking:
 
     def __init__(self, folder: Path, repair: bool) -> None:
         self.folder, self.repair = folder, repair
+        self.vault: Vault | None = None
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
@@ -233,6 +244,7 @@ class _Checking:
             WriterLock(self.folder / LOCK).hold(PURGE_TIMEOUT),
             open_connection(self.folder, write=True) as connection,
         ):
+            failures: tuple[type[Exception], ...] = (MemlabError, *sql_errors())
             for repair in self._sources(journal):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
@@ -241,7 +253,7 @@ class _Checking:
                     better = len(after) < len(remaining) and set(after) <= set(remaining)
                     connection.execute("COMMIT" if better else "ROLLBACK")
                     remaining = after if better else remaining
-                except (MemlabError, sqlite3.Error):
+                except failures:
                     continue  # Another source may repair the rows. Remaining faults are reported.
                 finally:
                     if connection.in_transaction:

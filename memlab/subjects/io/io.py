@@ -126,7 +126,7 @@ class LabIO:
             "jsonl", "parquet", "markdown" or "sexp". By default the suffix decides: .jsonl or
             .ndjson, .parquet, .md or .markdown, .sexp, .hy or .lisp.
         where
-            An expression over ``lab.memories``; only memories for which it is true are written.
+            A Polars expression over ``lab.memories``. Only memories for which it is true are written.
         project
             The name of a project; only its memories are written.
         subject, creator
@@ -329,7 +329,7 @@ class LabIO:
             The folder of the backups, which must belong to this lab alone. The default is
             ``backups`` in the lab's folder.
         keep
-            The number of backups to keep in the folder, at least 1; older ones are removed.
+            The number of backups to keep in the folder, at least 1. Older backups are removed.
 
         Returns
         -------
@@ -365,7 +365,7 @@ class LabIO:
         Parameters
         ----------
         repair
-            Whether to repair damaged parts; otherwise the damage is only reported.
+            Whether to repair damaged parts. With False, damage is only reported.
 
         Returns
         -------

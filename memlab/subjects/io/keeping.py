@@ -15,7 +15,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.clock import DAY, from_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
-from memlab.kernel.journal import Journal, digest_parts
+from memlab.kernel.journal import Journal, data_file, digest_parts
 from memlab.kernel.slates import Segment, thin_parts
 from memlab.kernel.storage.store import Store
 
@@ -155,11 +155,12 @@ class LabKeeping:
         folder, journal = self._store.folder, self._store.journal
         rows = [row for row in journal.usage() if row[1]] if isinstance(journal, Journal) else []
         if folder is not None:
+            own = data_file(folder).name
             counted = sum(size for _, _, size in rows)
-            database = sum(file.stat().st_size for file in folder.glob("journal.db"))
+            database = sum(file.stat().st_size for file in folder.glob(own))
             # The journal counts the bytes of its content. The other bytes of its file are SQLite's own structures.
             rows.append(("keys, sums and indexes of the database", 1, max(database - counted, 0)))
-            others = [path for path in folder.iterdir() if path.name != "journal.db"]
+            others = [path for path in folder.iterdir() if path.name != own]
             for path in others:
                 files = [file for file in (path, *path.rglob("*")) if file.is_file()]
                 rows.append((path.name, len(files), sum(file.stat().st_size for file in files)))

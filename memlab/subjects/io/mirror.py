@@ -143,7 +143,7 @@ class Mirror(Background):
         return len(self._files)
 
     def stop(self) -> None:
-        """End the background thread; the files stay.
+        """End the background thread. The files of the mirror stay.
 
         Raises
         ------

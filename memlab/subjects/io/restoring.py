@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sqlite3
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import sweep
 from memlab.kernel.journal import (
+    ENCRYPTED,
     FILE,
     HEAD,
     LOCK,
@@ -33,10 +33,15 @@ from memlab.kernel.journal import (
     Head,
     HeadFile,
     Journal,
+    KeySource,
     WriterLock,
+    encryption_of,
     open_connection,
+    open_database,
     read_head,
     stamp_copy,
+    unlock,
+    write_record,
 )
 from memlab.kernel.storage.backup_folders import (
     BACKUPS,
@@ -54,18 +59,18 @@ __all__ = ["Restored", "restore"]
 
 @dataclass(frozen=True)
 class Restored(Displayed):
-    """The result of ``restore``.
+    """The result of ``memlab.restore``.
 
     Attributes
     ----------
     path
         The folder of the lab.
     backup
-        The backup that was restored; None if the lab's own journal was kept.
+        The backup that was restored, or None if the lab's own journal was kept.
     event
         The number of the last event of the restored lab.
     replaced
-        The folder with the former files; None if nothing was replaced.
+        The folder with the former files, or None if no file was replaced.
 
     Examples
     --------
@@ -83,7 +88,7 @@ class Restored(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: path, backup, event, replaced."""
+        """A frame with one row: path, backup, event, replaced."""
         return pl.DataFrame(
             {
                 "path": [str(self.path)],
@@ -103,7 +108,12 @@ class Restored(Displayed):
 
 
 @checked
-def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
+def restore(
+    path: str | Path,
+    backup: str | Path | None = None,
+    *,
+    key: KeySource | None = None,
+) -> Restored:
     """Restore the lab at ``path`` from a backup, or from its own journal.
 
     Without ``backup``, the lab's own journal is kept if it is sound, and lost events are no longer reported. If the
@@ -117,6 +127,8 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
         The folder of the lab.
     backup
         The folder of a backup of this lab.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -130,11 +142,14 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     NewerLab
         If a later version of memlab wrote the lab or the backup.
     InputError
-        If ``backup`` belongs to another lab or is from before a purge.
+        If ``backup`` belongs to another lab, is from before a purge, or only one of lab and backup
+        is encrypted.
     DamagedLab
         If neither the journal nor a backup is sound.
     LabBusy
         If another process is writing or reading.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Examples
     --------
@@ -147,6 +162,7 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
     True
     """
     folder = find_lab(path)
+    vaults = _unlock_all(folder, backup, key)
     # All code takes the lock on derived files first, so that a purge and a restore cannot deadlock.
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT):
@@ -165,11 +181,23 @@ def restore(path: str | Path, backup: str | Path | None = None) -> Restored:
             )
         with Journal.open(folder, create=False, mend=make_repairer()) as journal:
             journal.settle()
+            del vaults  # held until here, so that no call above needs a key
             return Restored(folder, chosen, journal.head, replaced)
 
 
+def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
+    """Unlock a lab and its backups, each with the key unless the lab's vault serves for it."""
+    paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
+    paths += [] if backup is None else [Path(backup).expanduser()]
+    vaults: list[object] = []
+    for path in paths:
+        with contextlib.suppress(DamagedLab):
+            vaults.append(unlock(path, None if any(vaults) else key))
+    return vaults
+
+
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the last event of the journal's own or recorded state, after more purges.
+    """Return the later of two records of a journal's last event, by number of purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.
@@ -285,7 +313,14 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
     log to the new database. Therefore the log is first merged into the old database and moved away. The new database
     stores the last event of the old journal (``recorded``), so nothing needs to be written after the rename.
     """
-    draft = folder / f"{FILE}.new"
+    record = encryption_of(backup)
+    if (record is not None) != (folder / ENCRYPTED).exists():
+        raise InputError(
+            f"Only one of {folder} and {backup} is encrypted. Nothing was replaced: memlab.encrypt encrypts a lab, "
+            "and a backup opens as a lab."
+        )
+    file = FILE if record is None else ENCRYPTED
+    draft = folder / f"{file}.new"
     with writing(f"The journal of {folder.name}"):
         draft.unlink(missing_ok=True)
         with open_connection(
@@ -293,7 +328,9 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         ) as source:  # This includes the write-ahead log of a backup that is open.
             source.execute("VACUUM INTO ?", (str(draft),))
         metadata = _read_copies(folder) | ({} if recorded is None else {RESTORED: recorded.text})
-        with contextlib.closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+        with contextlib.closing(
+            open_database(draft, "mode=rw", PURGE_TIMEOUT, unlock(backup))
+        ) as copy:
             stamp_copy(copy, metadata)
         sync(draft)
         number = 1 + max(
@@ -309,18 +346,21 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
             raise LabBusy(
                 f"{folder} is being read by another process. Close it there, and try again."
             )
-        if (folder / FILE).exists():
-            os.link(folder / FILE, aside / FILE)
+        for name in (FILE, ENCRYPTED):
+            if (folder / name).exists():
+                os.link(folder / name, aside / name)
         if (folder / HEAD).exists():
             shutil.copyfile(folder / HEAD, aside / HEAD)
-        for name in (f"{FILE}-wal", f"{FILE}-shm"):
+        for name in (f"{file}-wal", f"{file}-shm"):
             if (folder / name).exists():
                 (folder / name).rename(aside / name)
         # Snapshots of another journal would be refused with a warning when the lab is opened.
         derived = [name for name in ("snapshots",) if (folder / name).is_dir()]
         for name in derived:
             (folder / name).rename(aside / name)
-        draft.rename(folder / FILE)
+        draft.rename(folder / file)
+        if record is not None:
+            write_record(folder, record)
         sync(folder)
         for name in derived:
             shutil.rmtree(aside / name, ignore_errors=True)

@@ -67,7 +67,7 @@ class _Incoming:
 
 @dataclass(frozen=True)
 class Loaded(_Incoming, Displayed):
-    """The result of loading.
+    """The result of ``lab.load``.
 
     Attributes
     ----------

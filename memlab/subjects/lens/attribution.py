@@ -14,6 +14,7 @@ from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import Version
 from memlab.kernel.slates import read_slates
 from memlab.kernel.storage.store import Store
+from memlab.science.distributions import beta_quantile
 
 # The level of the credible intervals.
 LEVEL = 0.95
@@ -58,9 +59,10 @@ class Attribution(Report):
           nor a failure.
         - ``rate``: success / (success + fail)
         - ``low`` and ``high``: the central 95% of the Beta posterior under Jeffreys' prior,
-          Beta(1/2, 1/2). ``low`` is 0 without successes, and ``high`` is 1 without failures (Brown, Cai and DasGupta 2001).
+          Beta(1/2, 1/2). ``low`` is 0 without successes, and ``high`` is 1 without failures
+          (Brown, Cai and DasGupta 2001).
         - ``probes``, ``probe_judged``, ``probe_success`` and ``probe_fail``: the same counts for exploration items,
-        which are counted separately because the policy did not select them
+          which are counted separately because the policy did not select them
     loose
         The number of judgements that are not linked to a logged recall, and so to no version.
 
@@ -81,7 +83,7 @@ class Attribution(Report):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on how to read the numbers."""
+        """Sentences that explain how to read the frame."""
         probes, judged = self.frame["probes"].sum(), self.frame["probe_judged"].sum()
         notes = [
             "Observational: each version had its own queries. memlab.evaluate compares on equal terms."
@@ -211,14 +213,11 @@ def credible_interval(success: pl.Series, fail: pl.Series) -> tuple[pl.Series, p
     >>> round(low[0], 3), round(high[0], 3)
     (0.497, 0.956)
     """
-    # scipy.stats.beta.ppf is the same function, but its import takes a second longer.
-    from scipy.special import betaincinv
-
-    a, b = success.to_numpy() + 0.5, fail.to_numpy() + 0.5
     tail = (1 - LEVEL) / 2
-    low = pl.Series("low", betaincinv(a, b, tail)).set(success == 0, 0.0)
-    high = pl.Series("high", betaincinv(a, b, 1 - tail)).set(fail == 0, 1.0)
-    return low, high
+    counts = list(zip(success, fail, strict=True))
+    low = [beta_quantile(won + 0.5, lost + 0.5, tail) if won else 0.0 for won, lost in counts]
+    high = [beta_quantile(won + 0.5, lost + 0.5, 1 - tail) if lost else 1.0 for won, lost in counts]
+    return pl.Series("low", low, pl.Float64), pl.Series("high", high, pl.Float64)
 
 
 def attribute_feedback(

@@ -52,7 +52,7 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True)
 class Subtree:
-    """One expression of a policy.
+    """One expression of a policy, with its path, type and position.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
 def replace(
     policy: Policy, where: Path | Span | Subtree, source: str, *, extend: bool = False
 ) -> Policy:
-    """Return a policy with one form replaced.
+    """Return a policy with one form of its source replaced.
 
     The slot, the name, the helpers and the values of parameters are unchanged.
 
@@ -490,7 +490,7 @@ class _Recording(Checker):
         self.sites: dict[tuple[int, int], Site] = {}
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
-        """Check an expression and record it."""
+        """Type-check an expression, and record its type and scope."""
         # The environment is copied, because let adds names to it afterwards.
         bound = dict(env)
         node = super().check(form, env, tail=tail)

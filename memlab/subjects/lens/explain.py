@@ -28,7 +28,7 @@ from memlab.subjects.lens.tree import Tree, clauses, format_value, render, scale
 
 @dataclass(frozen=True)
 class Term:
-    """One additive part of a value.
+    """One additive term of a value.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Explanation(Displayed):
-    """The explanation of one value.
+    """The explanation of one value of a policy: terms, branches and tree.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Part(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The term as an expression."""
+        """The term as source text, with its weight."""
         return scaled(self.node, self.weight)
 
 
@@ -112,7 +112,7 @@ class Choice(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The test as an expression."""
+        """The test as source text."""
         test = render(self.node.args[0])
         return test if self.node.op == "if" else f"(null? {test})"
 
@@ -336,7 +336,7 @@ class Why(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each term.
+        """A frame with one row for each term that differs.
 
         Columns: ``term``, ``a``, ``b``, ``difference``, ``branch``, ``features`` (a list),
         ``decides``, ``label``, ``group``.

@@ -215,7 +215,7 @@ _OPEN = 3
 
 @dataclass(frozen=True)
 class TreeNode:
-    """One operation or input with its value.
+    """One operation or input of a policy, with its value and its children.
 
     Attributes
     ----------
@@ -286,7 +286,7 @@ class Tree(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row for each node.
+        """A frame with one row for each node of the tree.
 
         The columns are ``depth``, ``role``, ``source``, ``value`` (false and true as 0 and 1, null for strings),
         ``shown`` (the value as text) and ``live``.

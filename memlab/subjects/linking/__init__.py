@@ -1,1 +1,1 @@
-"""Linking: comparing new memories with old ones, and its background worker."""
+"""Linking: new memories are compared with old ones, at once or in the background."""

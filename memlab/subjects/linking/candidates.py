@@ -1,4 +1,4 @@
-"""Pairs of memories to compare: a lab's memories followed by those about to be stored."""
+"""Find the pairs of memories to compare: stored memories and new memories."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["Candidates", "PairedState", "Populate", "RowView", "Scopes", "find_c
 
 
 USER = "user"
-"""The speaker of memories without a named one."""
+"""The speaker of a memory that names no speaker."""
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
 
 
 class PairedState:
-    """The memories of ``state``, followed by the new ones of ``fresh``.
+    """The memories of ``state``, followed by the new memories of ``fresh``.
 
-    Row ``len(state) + i`` is the new memory ``i``. ``before`` has the previous row of each new
-    memory in its session, -1 for none. Without ``fresh``, the new memories are stored already.
+    Row ``len(state) + i`` is the new memory ``i``. ``before`` has the row before each new memory in
+    its session, or -1. Without ``fresh``, the new memories are already stored in ``state``.
     """
 
     def __init__(
@@ -45,22 +45,22 @@ class PairedState:
     ) -> None:
         self.state, self.pack, self.now, self.fresh = state, pack, now, fresh
         self.size = state.rows
-        """The number of stored memories; ``total`` includes new ones."""
+        """The number of stored memories; ``total`` also counts new memories."""
         self.total = state.rows + (0 if fresh is None else fresh.rows)
         self.before = before
 
     def side(self, rows: Ints) -> RowView:
-        """Return a view of the features of strictly ascending rows."""
+        """Return a view of the features of the given rows, which must ascend strictly."""
         return RowView(self, rows)
 
     def home(self, row: int) -> tuple[State, int]:
-        """Return the state that contains a row, and the row's number there."""
+        """Return the state that contains a row, and the number of the row in that state."""
         if self.fresh is not None and row >= self.size:
             return self.fresh, row - self.size
         return self.state, row
 
     def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
-        """Return the vector store of the rows, and the row numbers in that store.
+        """Return the vector store of some rows, and the numbers of the rows in that store.
 
         The rows are either all stored or all new.
         """
@@ -70,7 +70,7 @@ class PairedState:
 
 
 class RowView:
-    """Some rows of a ``PairedState``: features by name, columns and texts."""
+    """Some rows of a ``PairedState``, with their features, columns and texts."""
 
     def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows, self.pack = rows, joint.pack
@@ -87,7 +87,7 @@ class RowView:
         return len(self.rows)
 
     def __getitem__(self, name: str) -> Values:
-        """Return a feature of all rows."""
+        """Return the values of a feature for all rows."""
         return _join_columns([moment[name] for moment in self._moments])
 
     def word(self, column: str) -> Values:
@@ -95,12 +95,12 @@ class RowView:
         return _join_columns([moment.word(column) for moment in self._moments])
 
     def number(self, column: str) -> Values:
-        """Return a numeric column."""
+        """Return the values of a numeric column for all rows."""
         return _join_columns([moment.number(column) for moment in self._moments])
 
     @cached_property
     def statements(self) -> Values:
-        """The texts as ``Statement`` objects, for detectors of negation."""
+        """The texts as ``Statement`` objects, which compare words and denials."""
         return _to_objects([Statement(text) for text in self.texts])
 
     @cached_property
@@ -114,7 +114,7 @@ class RowView:
 
     @cached_property
     def readings(self) -> Values:
-        """The texts as ``Reading`` objects."""
+        """The texts as ``Reading`` objects, which are split into statements."""
         return _to_objects([read_text(text) for text in self.texts])
 
     @cached_property
@@ -132,7 +132,7 @@ class RowView:
 
     @cached_property
     def speakers(self) -> Values:
-        """The case-folded speaker names; "user" for a memory without a speaker."""
+        """The speakers in lower case; "user" for a memory without a speaker."""
         words = self.word("speaker").tolist()
         return _to_objects(
             [
@@ -143,62 +143,66 @@ class RowView:
 
 
 def _to_objects(values: list[Any]) -> Values:
-    """Convert values to an object array."""
+    """Return a list of values as an object array."""
     objects = np.empty(len(values), dtype=object)
     objects[:] = values
     return objects
 
 
 def _join_columns(parts: list[Values]) -> Values:
-    """Concatenate the parts of a column."""
+    """Return the values of stored rows and of new rows as one column."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _follows_question(joint: PairedState, before: Ints) -> Values:
-    """Return whether the row before each row is a question."""
+    """Return whether the row before each row is a question; False without one."""
     is_question = joint.state.asks.values
     if joint.fresh is not None:
         is_question = np.concatenate([is_question, joint.fresh.asks.values])
     return np.asarray((before >= 0) & is_question[np.maximum(before, 0)])
 
 
-# Candidates for comparison: the nearest memories, and those about the same subject.
+# A new memory is compared with the nearest memories, and with memories of the same subject.
 #
-# Python decides here which memories may be compared at all, which a policy cannot see. A new memory is compared with
-# the memories that a recall from its scope would return: of its project or none, of its branch or none, and of its
-# session if it is bound to it. Public memories are compared with public ones, private ones also with other private
-# memories of their creator. A memory without a project is compared only with memories without a project, because a
-# general statement says nothing about one project. Turns are not compared at all, because they are utterances.
+# This module decides which memories may be compared at all; policies cannot change that. A new memory is compared with
+# the memories that a recall from its scope would return. They belong to its project or to none, to its branch or to
+# none, and to its session if the memory is bound to the session. Public memories are compared with public ones, private
+# memories also with other private memories of their creator. A memory without a project is compared only with memories
+# without a project, because a general statement says nothing about one project. Turns are never compared, because they
+# are utterances.
 
 
 _BATCH = 1 << 22
-"""Similarities per block: 32 MB."""
+"""The number of similarities per block, which take 32 MB."""
 
 _FEW = 4
-"""Maximum number of new memories that are searched one by one, over the sub-matrix that recalls cache."""
+"""The maximum number of new memories that are searched one by one.
+
+Such a search uses the sub-matrix that recalls cache.
+"""
 
 _LATE = 64
-"""Maximum number of newer rows that are removed after the search instead of before."""
+"""The maximum number of newer rows that are removed from results instead of before the search."""
 
 _AMONG = 32
-"""Neighbours that are read if some of them may not count."""
+"""The number of neighbours that are read if some of them may not be eligible."""
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
 class Populate(Protocol):
-    """A function that returns the memories a recall may return."""
+    """A function that returns the memories that a recall may return."""
 
     def __call__(self, *, project: str | None, session: str | None, filters: Filters) -> Population:
-        """Return the memories for a project, session and filters."""
+        """Return the memories that a recall in a project and session may return."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs of rows, sorted by the new row, then by similarity.
+    """Pairs of a new and an old row, sorted by new row and then by falling similarity.
 
-    ``rank`` is the rank of the old row among the neighbours of the new one, from 1.
+    ``rank`` is the rank of the old row among the neighbours of the new row, from 1.
     """
 
     new: Ints
@@ -212,7 +216,7 @@ class Candidates:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The project, branch, session and viewer with which a new memory is compared."""
+    """The project, branch, session and viewer of the memories to compare with."""
 
     project: str | None
     branch: str | None
@@ -221,7 +225,7 @@ class _Scope:
 
 
 class Scopes:
-    """The scopes of some ascending new rows; rows of one scope are compared."""
+    """The scopes of some ascending new rows; only rows of the same scope are compared."""
 
     def __init__(self, joint: PairedState, rows: Ints) -> None:
         self.rows = rows
@@ -243,7 +247,7 @@ class Scopes:
         self.groups: Ints = group.reshape(-1)
 
         def name(column: str, code: int) -> str | None:
-            """Return the name with a code, None for a negative code."""
+            """Return the name that has a code; None for a negative code."""
             return None if code < 0 else names[column].vocabulary[code]
 
         self.scopes = [
@@ -259,7 +263,7 @@ class Scopes:
 
 @lru_cache(maxsize=256)  # equal filters share the cached population of a recall
 def _build_filters(branch: str | None, viewer: str | None, unbound: bool) -> Filters:
-    """Return the filters for a branch and viewer; `unbound` excludes projects."""
+    """Return filters of a branch and viewer; `unbound` excludes rows with a project."""
     where = pl.col("project").is_null() if unbound else None
     return replace(Filters.of(branch=branch, where=where), viewer=viewer)
 
@@ -275,10 +279,10 @@ def find_candidates(
 ) -> Candidates:
     """Return the pairs of new and earlier rows for which links are decided.
 
-    A new row is paired with its `count` nearest by the cosine of their vectors, and with as many of
-    the same subject. A fact is also paired with every memory of its subject and predicate.
-    `rows` ascend and are among those of `scopes`. `gone` marks rows that no longer count,
-    bool[rows].
+    A new row is paired with its `count` nearest rows by the cosine of their vectors, and with as
+    many rows of the same subject. A fact is also paired with every memory of its subject and
+    predicate. `rows` ascend and are among those of `scopes`. `gone` (bool[rows]) marks rows that
+    are no longer compared.
     """
     groups = scopes.groups[np.searchsorted(scopes.rows, rows)]
     parts = [_no_pairs()]
@@ -307,7 +311,7 @@ def _find_in_scope(
     count: int,
     gone: Flags | None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the new rows, old rows and similarities of one scope, without repeats."""
+    """Return the distinct pairs of one scope: new rows, old rows and similarities."""
     state = joint.state
     unbound = scope.project is None and state.names["project"].has_values
     population = populate(
@@ -338,7 +342,7 @@ def _find_in_scope(
 
 
 def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
-    """Concatenate arrays of pairs."""
+    """Concatenate several arrays of pairs."""
     new, old, similarity = zip(*pairs, strict=True)
     return np.concatenate(new), np.concatenate(old), np.concatenate(similarity)
 
@@ -346,7 +350,7 @@ def _join_pairs(pairs: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Flo
 def _keep_nearest(
     new: Ints, old: Ints, similarity: Floats, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the `count` nearest pairs of each new row."""
+    """Return the `count` most similar pairs of each new row."""
     order = np.lexsort((old, -similarity, new))
     new = new[order]
     start = np.flatnonzero(np.diff(new, prepend=-1) > 0)
@@ -356,9 +360,9 @@ def _keep_nearest(
 
 
 def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
-    """Return a mask of the stored rows that can be linked, None if all can.
+    """Return whether each stored row can be linked; None if all rows can.
 
-    Turns and rows marked as gone do not count.
+    Turns and rows marked as gone cannot.
     """
     kinds = state.names["kind"]
     eligible = kinds.codes != kinds.code("turn")
@@ -375,14 +379,14 @@ def _find_nearest_old(
     eligible: Flags | None,
     count: int,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest stored memories of each new row."""
+    """Return the nearest eligible stored memories of each new row."""
     old_rows = joint.state.drop_unembedded(old_rows)
     if not len(old_rows):
         return _no_pairs()
     own, local = joint.vectors(rows)
     queries, vectors = own.take(local), joint.state.vectors
     if len(vectors) <= vectors.exact_up_to and 2 * len(old_rows) >= len(vectors):
-        # the matrix of all rows stays valid; that of a population is rebuilt whenever one row leaves it
+        # the matrix of all rows stays valid, but that of a population is rebuilt whenever a row leaves it
         is_excluded = np.ones(len(vectors), dtype=np.bool_)
         is_excluded[old_rows if eligible is None else old_rows[eligible[old_rows]]] = False
         searched = np.arange(len(vectors))
@@ -413,7 +417,7 @@ def _find_nearest_old(
 def _find_nearest_new(
     joint: PairedState, rows: Ints, peers: Ints, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest earlier rows of the same scope within the new rows."""
+    """Return the nearest earlier rows among the new rows of the same scope."""
     if not len(peers):
         return _no_pairs()
     vectors, queried = joint.vectors(rows)
@@ -438,10 +442,10 @@ def _search_blocks(
     before: bool = False,
     is_excluded: Flags | None = None,
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the nearest of the `searched` rows to each row, in blocks.
+    """Return the nearest of the `searched` rows to each row, in blocks of rows.
 
-    With `before`, only earlier rows count. `is_excluded` marks entries of `searched` that do not
-    count.
+    With `before`, only earlier rows count. `is_excluded` marks entries of `searched` that are left
+    out.
     """
     new, old, cosine_parts = [], [], []
     # a few single products are as fast as one matrix product, and do not wait for its threads
@@ -467,15 +471,15 @@ class _Similarities(Protocol):
     """A function that returns the similarities of a block of vectors to other vectors."""
 
     def __call__(self, block: NDArray[np.int8], /) -> Floats:
-        """Return the similarities of a block of vectors."""
+        """Return the similarities of each vector of a block, f64[block, vectors]."""
 
 
 def _find_by_subject(
     joint: PairedState, rows: Ints, old_rows: Ints, peers: Ints, count: int
 ) -> list[tuple[Ints, Ints, Floats]]:
-    """Return pairs with earlier memories of the same subject.
+    """Return pairs of new rows with earlier memories of the same subject.
 
-    They are the nearest ones, and all with the same predicate.
+    These are the nearest memories of the subject, and all with the same predicate.
     """
     subjects = _read_names(joint, rows, "subject")
     with_subject = np.flatnonzero(subjects != None)  # noqa: E711  by element
@@ -498,7 +502,7 @@ def _find_by_subject(
 def _find_by_fact(
     joint: PairedState, row: int, others: Ints, predicate: str | None, count: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Pair a new row with its nearest `others` and all with its predicate."""
+    """Pair a new row with its nearest `others`, and with all of its predicate."""
     vectors, local = joint.vectors(np.array([row]))
     query = vectors.take(local)[0]
     boundary = int(np.searchsorted(others, joint.size)) if joint.fresh is not None else len(others)
@@ -516,7 +520,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return the rows (ascending) with a name in a column."""
+    """Return those of some ascending rows that have a name in a column."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]
@@ -540,5 +544,5 @@ def _read_names(joint: PairedState, rows: Ints, column: str) -> NDArray[Any]:
 
 
 def _no_pairs() -> tuple[Ints, Ints, Floats]:
-    """Return empty arrays of pairs."""
+    """Return empty arrays of new rows, old rows and similarities."""
     return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)

@@ -1,4 +1,4 @@
-"""Projections, services and hooks of linking."""
+"""The projections, services and hooks that linking declares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from memlab.subjects.linking.waiting import Waiting
 
 __all__ = ["DECLARED"]
 
-# Names of functions are strings, so that their modules are imported on first use.
+# Functions are named by strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(Waiting,),
     lasting={"linker": construct("memlab.subjects.linking.linking:Linker", "core")},

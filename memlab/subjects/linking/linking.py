@@ -25,15 +25,18 @@ __all__ = ["Comparing", "Linker", "link_waiting"]
 
 
 _AT_ONCE = 32
-"""Memories per transaction, which blocks other writers for about 0.2 s in a lab of 100,000 memories."""
+"""The memories that are linked in one transaction.
+
+In a lab of 100,000 memories, that blocks other writers for about 0.2 s.
+"""
 
 
-# Turns are utterances and not memories of what they state.
+# Turns are utterances, not memories of what they state.
 _NO_TURNS = Where.of(pl.col("kind") != "turn")
 
 
 class Comparing:
-    """Comparison of new memories of a lab with old ones, under its active pack."""
+    """The comparison of new memories of a lab with old ones, under the active pack."""
 
     def __init__(self, core: Core) -> None:
         core.store.refresh_index()
@@ -49,9 +52,9 @@ class Comparing:
         first: int,
         now: int,
     ) -> Linked:
-        """Decide links of memories that are not stored yet; ids start at `first`.
+        """Decide the links of memories before they are stored; ids start at `first`.
 
-        `edges` are the ``next`` edges that lead to them.
+        `edges` are the ``next`` edges that lead to the new memories.
         """
         state = self._core.store.state
         fresh = State.from_rows(compact_columns(columns), texts, vectors, at=now, like=state)
@@ -65,9 +68,9 @@ class Comparing:
         return self._decide(joint, joint.size + np.flatnonzero(kinds.codes != kinds.code("turn")))
 
     def after(self, ids: range) -> Linked:
-        """Decide links of stored memories, one after another.
+        """Decide the links of stored memories, in order of their ids.
 
-        Only memories that take part in recall count; turns are skipped.
+        Only recallable memories are compared, and turns are skipped.
         """
         state = self._core.store.state
         rows = np.arange(ids.start - 1, ids.stop - 1)
@@ -77,7 +80,7 @@ class Comparing:
         return self._decide(PairedState(state, self._core.pack, self._core.store.clock()), rows)
 
     def nearest(self, text: str, *, project: str | None, viewer: str | None = None) -> float | None:
-        """Return the closeness of the nearest retrievable memory, if any.
+        """Return the closeness of the nearest retrievable memory; None if there is none.
 
         `project` and `viewer` limit the memories. Turns do not count, because an utterance is not
         yet a memory of what it states.
@@ -95,7 +98,7 @@ class Comparing:
         return float(self._core.store.embedder.closeness(cosine)[0])
 
     def _decide(self, joint: PairedState, rows: NDArray[np.int64]) -> Linked:
-        """Decide about rows with the settings of the pack."""
+        """Decide the links of rows with the settings of the pack."""
         pack = joint.pack
         return decide_links(
             joint,
@@ -111,13 +114,13 @@ class Comparing:
     def _populate(
         self, *, project: str | None, session: str | None, filters: Filters
     ) -> Population:
-        """Return the memories that a recall from this project and session may return."""
+        """Return the memories that a recall with these filters may return."""
         question = Question("", at=0, project=project, session=session, filters=filters)
         return self._core.recaller.population(self._core.store.state, question)
 
 
 def get_waiting(state: State) -> Waiting:
-    """Return the memories of a state that wait to be linked."""
+    """Return the register of a state's memories that wait to be linked."""
     return state.projection(Waiting)
 
 
@@ -125,8 +128,8 @@ def link_waiting(core: Core) -> bool:
     """Link the first waiting memories in one transaction; return False if none wait.
 
     The memories are read under the writer's lock, from a state that has seen every event. The event
-    that links them records the last id. So other processes and threads continue after them, and a
-    killed process loses nothing.
+    that links them records the id of the last one. So other processes and threads continue after
+    it, and a killed process loses nothing.
     """
     store = core.store
     with store.writing() as tx:
@@ -138,26 +141,33 @@ def link_waiting(core: Core) -> bool:
     return True
 
 
-# The background worker for memories that were remembered with linking "later".
+# Memories that were remembered with linking "later" are linked by a background worker.
 
 
 _GATHER = 0.2
-"""Seconds to wait for more memories: in a block each costs 5 ms of CPU in a lab of 100,000, alone 20 ms."""
+"""The seconds to wait for more memories.
+
+In a lab of 100,000 memories, a memory in a block costs 5 ms of CPU, a single memory 20 ms.
+"""
 
 _BREATH = 0.01
-"""Minimum seconds between two blocks; a block's own duration if longer, so that others get half of the time."""
+"""The minimum pause between two blocks, in seconds.
+
+The pause is as long as the block took, if that is longer, so that other threads get half of the
+time.
+"""
 
 _RETRY = 1.0
-"""Seconds until the next attempt while another process holds the lab."""
+"""The seconds until the next attempt while another process holds the lab."""
 
 
 class Linker(Background):
     """The background worker of a lab that links waiting memories.
 
-    It starts when a memory waits for the first time. The journal records which memories wait, so
-    the worker is only woken and reads them itself. Memories that still wait when the lab is closed
-    or the process dies are linked after the next opening. While the lab is embedded again, all of
-    them wait.
+    The worker starts when a memory waits for the first time. The journal records which memories
+    wait, so the worker reads them itself after it is woken. Memories that still wait when the lab
+    is closed or the process dies are linked after the next opening. While the lab is embedded
+    again, all memories wait.
     """
 
     def __init__(self, core: Core) -> None:
@@ -165,7 +175,7 @@ class Linker(Background):
         self._worker = Worker(f"links {core.store.where}", self._step)
         self._error: MemlabError | None = None
         self._gathers = True
-        """No memory waited after the last block, so the worker first waits for more."""
+        """Whether no memory waited after the last block, so that the worker first waits for more."""
 
     @property
     def waiting(self) -> list[int]:
@@ -173,15 +183,15 @@ class Linker(Background):
         return get_waiting(self._core.store.state).ids
 
     def wake(self) -> None:
-        """Start linking waiting memories in the background if the lab is writable."""
+        """Start to link waiting memories in the background, if the lab is writable."""
         store = self._core.store
         if not store.journal.read_only and get_waiting(store.state):
             self._worker.wake()
 
     def link_all(self, timeout: float | None) -> bool:
-        """Link until no memory waits; return whether linking is complete.
+        """Link until no memory waits; return whether no memory waits.
 
-        The call ends after `timeout` seconds at the latest.
+        The call gives up after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._core.store.reading():
@@ -195,11 +205,11 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped background linking, None without one."""
+        """The error that stopped background linking; None if there was none."""
         return self._error
 
     def _step(self) -> float | None:
-        """Link one block, if memories wait; return the seconds until the next block."""
+        """Link one block of waiting memories; return the seconds until the next block."""
         self._worker.pause(_GATHER if self._gathers else 0.0)
         began = time.monotonic()
         try:
@@ -211,7 +221,7 @@ class Linker(Background):
             self._error = error
             return _RETRY
         except MemlabError as error:
-            # a failing policy or a full disk: the memories still wait, and link_all() raises the same error
+            # a policy failed or the disk is full: the memories still wait, and link_all() raises the same error
             self._error = error
             has_more = False
         else:

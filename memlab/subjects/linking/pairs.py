@@ -1,7 +1,7 @@
-"""The features of pairs of a new and an old memory.
+"""Compute the features of pairs of a new and an old memory.
 
-``new/...`` and ``old/...`` are features of the two memories. ``pair/...`` is computed here by
-column, over all pairs of one decision. Texts are read only if a policy uses their content.
+``new/...`` and ``old/...`` are features of the two memories. ``pair/...`` is computed here, for all
+pairs of one decision at once. Texts are read only if a policy uses features of their content.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Pairs"]
 
 
 _ONE_STATEMENT = 16
-"""Maximum words of a text that counts as one statement."""
+"""The maximum words of a text that counts as one statement."""
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,9 +38,9 @@ Column = Values | tuple[Values, Flags]
 class Pairs:
     """Pairs of new and old memories, with their features.
 
-    ``first[i]`` is a position in ``new``, ``second[i]`` one in ``old``.
-
-    ``rank`` is the rank of the old memory among the neighbours of the new one, from 1.
+    ``first[i]`` is the position of a pair's new memory in ``new``, and ``second[i]`` that of its
+    old memory in ``old``. ``rank`` is the rank of the old memory among the neighbours of the new
+    memory, from 1.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Pairs:
         return len(self.first)
 
     def take(self, selected: Ints) -> Pairs:
-        """Return the selected pairs."""
+        """Return the pairs with the given indices."""
         return Pairs(
             self.new,
             self.old,
@@ -92,7 +92,7 @@ class Pairs:
         return result
 
     def _policy_input(self, policy: Policy, name: str) -> Column:
-        """Return an input of a policy: a feature, or a derived test."""
+        """Return an input of a policy: a feature, or a test that is derived from sets."""
         test = policy.derived.get(name)
         if test is None:
             return self._column(name)
@@ -100,7 +100,7 @@ class Pairs:
         return values if nulls is None else (values, nulls)
 
     def _column(self, name: str) -> Column:
-        """Return a feature's values, with a mask of nulls if it has any."""
+        """Return the values of a feature, with a mask of nulls if the feature can be null."""
         side, _, feature = name.partition("/")
         if side == "pair":
             return _COMPUTE[name](self)
@@ -116,14 +116,14 @@ class Pairs:
     def same(self, column: str, *, none: bool = False) -> Flags:
         """Return whether both memories of each pair have the same value in a column.
 
-        With `none`, two missing values are equal too.
+        With `none`, two missing values are equal too; otherwise they are not.
         """
         new, old = self.new.word(column)[self.first], self.old.word(column)[self.second]
         equal = np.asarray(new == old, dtype=np.bool_)
         return equal if none else np.asarray(equal & (new != None), dtype=np.bool_)  # noqa: E711  by element
 
     def _known_same(self, name: str) -> tuple[Flags, Flags]:
-        """Return whether both facts have the same value, ignoring case, and a null mask."""
+        """Return whether both facts have the same value in lower case, and a null mask."""
         new, old = (
             _fold_fact_field(self.new, name)[self.first],
             _fold_fact_field(self.old, name)[self.second],
@@ -132,7 +132,7 @@ class Pairs:
         return np.asarray(new == old, dtype=np.bool_) & ~unknown, unknown
 
     def _single_valued(self) -> tuple[Flags, Flags]:
-        """Return whether the predicate has one value at a time, and a null mask."""
+        """Return whether the new fact's predicate is single-valued, and a null mask."""
         predicates = self.new.word("predicate")
         declared = str(self.new.pack.settings["single-valued"])
         is_single = np.array(
@@ -146,7 +146,7 @@ class Pairs:
         return is_single[self.first], unknown[self.first]
 
     def _days_apart(self) -> Floats:
-        """Return the days between the creation of both memories."""
+        """Return the days from the creation of the old memory to that of the new memory."""
         # the difference of two extreme instants does not fit 64 bits
         new = self.new.number("created").astype(np.float64)
         old = self.old.number("created").astype(np.float64)
@@ -156,10 +156,10 @@ class Pairs:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        """The effect of each pair's later statement on its earlier one.
+        """The verdict on each pair: the effect of the later text on the earlier text.
 
-        Texts of extracted memories do not count if one of them is a fact. Facts end facts by their
-        fields (see ``memlab.subjects.facts.lifecycle``), and a quotation ends none.
+        If both memories were extracted and one is a fact, texts are not compared. Facts end facts
+        by their fields (see ``memlab.subjects.facts.lifecycle``), and a quotation ends no memory.
         """
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         speakers = zip(self.new.speakers[self.first], self.old.speakers[self.second], strict=True)
@@ -178,7 +178,7 @@ class Pairs:
         ]
 
     def _read_apart(self) -> list[bool]:
-        """Return a mask of pairs of two extracted memories, at least one of them a fact."""
+        """Return whether both memories of each pair were extracted and one is a fact."""
         extracted = self.new.extracted[self.first] & self.old.extracted[self.second]
         if not extracted.any():
             return [False] * len(self)
@@ -188,12 +188,12 @@ class Pairs:
         return result
 
     def of_verdicts(self, name: str) -> Flags:
-        """Return the named flag of each pair's verdict."""
+        """Return an attribute of each pair's verdict as a mask, such as "denies"."""
         return np.array([getattr(verdict, name) for verdict in self.verdicts], dtype=np.bool_)
 
     @cached_property
     def on_line(self) -> Flags:
-        """Whether both give a value to the same single-valued property."""
+        """Whether both memories give a value to the same single-valued property."""
         _, unknown_value = self._known_same("value")
         same = self._known_same("subject"), self._known_same("predicate"), self._single_valued()
         flags = [values & ~unknown for values, unknown in same]
@@ -212,13 +212,13 @@ class Pairs:
 
     @cached_property
     def certainty(self) -> Floats:
-        """The certainty that the later memory ends or changes the earlier one."""
+        """The certainty that the later memory ends or changes the earlier memory."""
         certainties = np.array([verdict.certainty for verdict in self.verdicts], dtype=np.float64)
         return np.where(self.structured, 1.0, certainties)
 
     @cached_property
     def repeats(self) -> Flags:
-        """Whether the later memory adds nothing to the earlier one."""
+        """Whether the later memory adds nothing to the earlier memory."""
         new, old = self.new.readings[self.first], self.old.readings[self.second]
         same = self.new.speakers[self.first] == self.old.speakers[self.second]
         repeated = [
@@ -234,7 +234,7 @@ class Pairs:
 
     @cached_property
     def restates(self) -> Floats:
-        """The similarity of a statement that the later memory changes, 0 for none."""
+        """The similarity of a statement that the later memory changes; 0 if there is none."""
         language = str(self.new.pack.settings["language"])
         later = self.new.number("created")[self.first] >= self.old.number("created")[self.second]
         positions = np.flatnonzero(later & self.same("speaker", none=True))
@@ -249,13 +249,13 @@ class Pairs:
         return result
 
     def of_statements(self, ask: Callable[[Statement, Statement], float | bool]) -> Values:
-        """Apply a function to the two statements of each pair."""
+        """Return the value of a function for the two statements of each pair."""
         pairs = zip(self.new.statements[self.first], self.old.statements[self.second], strict=True)
         return np.array([ask(new, old) for new, old in pairs])
 
     @cached_property
     def same_numbers(self) -> Flags:
-        """Whether both texts contain the same numbers."""
+        """Whether both texts contain the same numbers, weekdays and months."""
         numbers: dict[frozenset[str], int] = {}
         new, old = (
             np.array(
@@ -271,10 +271,10 @@ class Pairs:
 
 
 def _restatement_likelihood(new: Statement, old: Statement, language: str) -> float:
-    """Return how likely a new text restates an old one with a change.
+    """Return how likely a new text restates a statement of an old text with a change.
 
-    Two texts of one statement each are compared only if one has all words of the other. A change in
-    numbers alone counts fully.
+    Two texts of one statement each are compared only if one has all words of the other. If only
+    their numbers differ, the result is 1.
     """
     if max(len(new.words), len(old.words)) <= _ONE_STATEMENT:
         new_words, old_words = new.content - new.numbers, old.content - old.numbers
@@ -288,9 +288,9 @@ def _restatement_likelihood(new: Statement, old: Statement, language: str) -> fl
 
 
 def _fold_fact_field(side: RowView, name: str) -> Values:
-    """Return the case-folded subject, predicate or value of facts.
+    """Return the subject, predicate or value of facts in lower case.
 
-    Objects count as values.
+    The object of a fact counts as its value.
     """
     words = side.word(name)
     if name == "value":
@@ -325,4 +325,4 @@ _COMPUTE: dict[str, Callable[[Pairs], Column]] = {
     "pair/days-apart": Pairs._days_apart,
     "pair/rank": lambda pairs: pairs.rank.astype(np.float64),
 }
-"""The computation of each ``pair/...`` input of a policy."""
+"""The function that computes each ``pair/...`` input of a policy."""

@@ -1,19 +1,21 @@
-"""Decisions of linking: the relation of new memories to old ones, and its effects.
+"""Decide how new memories relate to old memories, and what follows from it.
 
-The ``link`` policy is evaluated for all pairs of a block at once, and ``resolve`` for duplicates,
-updates and contradictions. Conflicts are then settled in the order of new rows and their
-similarity, because one decision may affect the next. A merged memory is replaced by its survivor in
-later conflicts, and a superseded memory is no longer compared.
+The ``link`` policy is evaluated for all pairs of a block at once, and the ``resolve`` policy for
+duplicates, updates and contradictions. Conflicts are then settled in the order of new rows and of
+their similarity, because one decision may affect the next. In later conflicts, a merged memory is
+replaced by its survivor, and a superseded memory is no longer compared.
 
-A memory replaces another only if both have the same reach: project, scope, branch, season and
-visibility, and the session or creator if they are bound to it. Otherwise both stay, joined by an
-edge, because a lesson of one branch does not end what the others know. Turns are not compared.
+A memory replaces another memory only if both have the same reach. The reach consists of project,
+scope, branch, season and visibility, and of the session or creator if the memories are bound to
+them. Otherwise both memories stay, joined by an edge, because a lesson of one branch does not end
+what other branches know. Turns are not compared.
 
-A new memory that is not stored yet and is merged or skipped is never stored. One that was stored
-before (linking "later") was acknowledged, so it stays in the lab, superseded by its replacement.
+A new memory that is not stored yet, and is merged or skipped, is never stored. A memory that was
+stored before (linking "later") was acknowledged, so it stays in the lab, superseded by its
+replacement.
 
-Of two memories the one with the later valid time is the new one of the pair, whichever was stored
-first. So a fact that is stored late is superseded by a newer one that is present already.
+Of two memories, the memory with the later valid time is the new one of the pair, whichever was
+stored first. So a fact that is stored late is superseded by a newer fact that is already present.
 Destructive decisions need near certainty: if ``pair/certainty`` is below the setting
 ``destroy-certainty``, both memories stay and an edge flags the conflict. Literal repetitions may
 merge, because nothing is lost.
@@ -40,10 +42,13 @@ __all__ = ["decide_links"]
 
 
 _BLOCK = 256
-"""New rows per block, so that pairs of a block fit into memory."""
+"""The number of new rows per block, so that the pairs of a block fit into memory."""
 
 _READ = 1500
-"""Characters that every embedder reads completely; longer texts may be near only by their beginning."""
+"""The characters that every embedder reads completely.
+
+The vectors of longer texts may be near only because the texts begin alike.
+"""
 
 LINK_EDGES = {
     "similar": "similar-to",
@@ -53,9 +58,9 @@ LINK_EDGES = {
     "contradicts": "contradicts",
     "duplicate": "similar-to",
 }
-"""The relation of the edge for each result of ``link`` between two memories that both stay."""
+"""The relation of the edge between two memories that both stay, by the result of ``link``."""
 
-# Results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and lists that a merge joins.
+# The results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and the lists that a merge unites.
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
 _UNITED = ("tags", "files", "agents")
@@ -77,9 +82,10 @@ def decide_links(
 ) -> Linked:
     """Decide the links of new rows by the pack's policies, without storing them.
 
-    `rows` ascend, and are all of ``joint.fresh`` or rows of its state. The `count` nearest memories
-    are compared, and a merge adds the strength `strength_gain`. A memory gets at most `max_edges`
-    edges of one relation (0: unlimited). Below `min_certainty` nothing is destroyed.
+    `rows` ascend. They are all rows of ``joint.fresh``, or rows of the state. Each row is compared
+    with its `count` nearest memories. A merge adds `strength_gain` to the survivor's strength. A
+    memory gets at most `max_edges` edges of one relation (0: unlimited). If the certainty is below
+    `min_certainty`, no memory is ended.
     """
     return _Decision(joint, rows, populate, closeness, count=count, bound=min_certainty).build(
         strength_gain=strength_gain, max_edges=max_edges
@@ -92,13 +98,14 @@ class _ComparedPairs:
     Attributes
     ----------
     new, old
-        The new row of each pair and the other one. In ``pairs`` the later valid one is the new one.
+        The new row and the other row of each pair. In ``pairs``, the memory with the later valid
+        time is the new one.
     late
         Whether the other row has the later valid time, so that the new row was stored late.
     rank
-        The rank of the other row among the neighbours of the new one.
+        The rank of the other row among the neighbours of the new row, from 1.
     relation, resolution, weight
-        The results of ``link`` and ``resolve``, and the weight of the resulting edge.
+        The results of ``link`` and ``resolve``, and the weight of the edge that may join the pair.
     """
 
     def __init__(
@@ -110,7 +117,7 @@ class _ComparedPairs:
         self.weight = np.clip(np.nan_to_num(pairs.closeness), 0.0, 1.0)
 
     def word(self, pair: int) -> str:
-        """Return the name of a pair's relation."""
+        """Return the relation that ``link`` gave to a pair."""
         return str(self.relation[pair])
 
     def texts(self, pair: int) -> tuple[str, str]:
@@ -119,32 +126,32 @@ class _ComparedPairs:
         return self.pairs.new.texts[first], self.pairs.old.texts[second]
 
     def write_reason(self, pair: int) -> str:
-        """Return the reason why the earlier memory of a pair ends."""
+        """Return the reason that is recorded when a pair's earlier memory ends."""
         later, earlier = self.texts(pair)
         return f"Updated: {difference(earlier, later)}"
 
     def describe(self, pair: int) -> str:
-        """Return the relation and closeness of a pair as text, for a reason field."""
+        """Return the relation and the closeness of a pair as the text of a reason."""
         return f"{self.word(pair)}, closeness {self.weight[pair]:.2f}"
 
     def keep_both(self, selected: Ints, relation: str) -> None:
-        """Keep both memories of the selected pairs, joined by a relation."""
+        """Keep both memories of the selected pairs, and set their relation."""
         self.resolution[selected] = "keep-both"
         self.relation[selected] = relation
 
     def find_resolved(self) -> Ints:
-        """Return the pairs whose resolution keeps only one memory."""
+        """Return the indices of the pairs of which only one memory stays."""
         return np.flatnonzero(self.resolution != "keep-both")
 
     def is_merging(self, selected: Ints) -> NDArray[np.bool_]:
-        """Return whether the selected pairs are duplicates that merge."""
+        """Return whether each selected pair is a pair of duplicates that merge."""
         return np.asarray(
             (self.resolution[selected] == "merge") & (self.relation[selected] == "duplicate")
         )
 
 
 class _Decision:
-    """The state of one decision: memories merged and superseded so far."""
+    """The decisions about new rows, with the memories merged and superseded so far."""
 
     def __init__(
         self,
@@ -173,10 +180,13 @@ class _Decision:
         """The combined text of each new row in ``combined``, which lists the old rows."""
         self.combined: dict[int, list[int]] = {}
         self.relied_on: set[int] = set()
-        """Survivors of other rows, which must stay themselves."""
+        """The survivors of other rows, which must not be replaced themselves."""
         self.edges: list[tuple[int, int, str, float]] = []
         self.flags: list[tuple[int, int, str, float, bool]] = []
-        """New row, old row, relation, weight, and whether the edge starts at the old row, if both stay."""
+        """Conflicts in which both memories stay: new row, old row, relation, weight and direction.
+
+        The direction is True if the edge starts at the old row.
+        """
         self.plain: list[tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]] = []
         scopes = Scopes(joint, rows) if len(rows) else None
         for start in range(0, len(rows), _BLOCK):
@@ -188,8 +198,8 @@ class _Decision:
     ) -> None:
         """Decide the links of one block of rows.
 
-        The order matters. Whether a new memory stays comes first, because its survivor supersedes
-        others.
+        Whether a new memory itself stays is decided first, because its survivor supersedes other
+        memories.
         """
         gone = self.gone if self.gone.any() else None
         found_pairs = find_candidates(self.joint, rows, scopes, populate, count=count, gone=gone)
@@ -212,12 +222,12 @@ class _Decision:
         settled &= np.array(
             [resolution is not None for resolution in compared.resolution.tolist()], dtype=np.bool_
         )
-        # merges come first: if the new row merges, its survivor supersedes the others
+        # merges come first: if the new row merges, its survivor supersedes the other memories
         supersedes = (compared.resolution == "keep-new") | (
             (compared.resolution == "merge") & (compared.relation != "duplicate")
         )
         order = np.lexsort((rank, supersedes, ~on_line, new))
-        # pairs that drop the new value or combine both are settled like other texts
+        # pairs that drop the new value or combine both values are settled like other texts
         separate = (
             on_line
             & np.isin(compared.resolution, ("merge", "keep-old"))
@@ -256,7 +266,7 @@ class _Decision:
         return _ComparedPairs(new, old, pairs, is_late, self.joint.pack)
 
     def _resolve(self, compared: _ComparedPairs, on_line: NDArray[np.bool_]) -> None:
-        """Evaluate ``resolve`` for conflicts, and keep memories that must be preserved."""
+        """Evaluate ``resolve`` for conflicts, and keep memories that must not end."""
         conflict = np.flatnonzero(
             np.isin(compared.relation, _CONFLICTS) | self._find_opposed(compared)
         )
@@ -273,7 +283,7 @@ class _Decision:
             _spare_stated(compared)
 
     def _pair_with_past(self, rows: Ints, new: Ints, old: Ints) -> list[tuple[int, int]]:
-        """Pair new facts with superseded facts of the same property."""
+        """Return pairs of new facts with superseded facts of the same property."""
         known_pairs = set(zip(new.tolist(), old.tolist(), strict=True))
         result = []
         for row in rows.tolist():
@@ -290,7 +300,7 @@ class _Decision:
         return result
 
     def _spare_uncertain(self, compared: _ComparedPairs) -> None:
-        """Keep both memories of uncertain conflicts, and record each conflict as an edge."""
+        """Keep both memories of each conflict that is too uncertain."""
         resolved = compared.find_resolved()
         if not self.bound or not len(resolved):
             return
@@ -306,9 +316,9 @@ class _Decision:
         compared.relation[spared[is_similar]] = "contradicts"
 
     def _insert_into_timeline(self, compared: _ComparedPairs, selected: Ints) -> None:
-        """Insert new facts into the timelines of their properties, in row order."""
+        """Insert new facts into the timelines of their properties, in the order of rows."""
         same_fact = compared.pairs.same_fact
-        # A value ends only when its killer changes here; earlier ends were recorded by earlier rows.
+        # The end of a value is recorded only if its killer changes here. Earlier rows recorded earlier ends.
         for row in np.unique(compared.new[selected]).tolist():
             if row in self.outcome or row in self.combined:
                 continue
@@ -346,13 +356,13 @@ class _Decision:
     def _end_value(
         self, compared: _ComparedPairs, pair: int, fresh: int, survivor: int, ended: int
     ) -> None:
-        """End the validity of one fact where another fact begins."""
+        """Record that one fact ends where another fact begins."""
         self.ended_by[ended] = survivor
         self._take_over(survivor, ended, compared.word(pair), float(compared.weight[pair]))
         self.superseded.append((fresh, survivor, ended, compared.write_reason(pair)))
 
     def _take_over(self, survivor: int, superseded: int, word: str, weight: float) -> None:
-        """Record that one memory supersedes another, and add the edges between them."""
+        """Record that one memory supersedes another, and the edges between them."""
         self.successor[superseded] = survivor
         self.gone[superseded] = True
         self.relied_on.add(survivor)
@@ -362,9 +372,10 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Set the weight of edges between a memory and its partial restatement.
+        """Weigh the edges between a memory and a later partial restatement.
 
-        Both memories stay.
+        Both memories stay. A restatement in another reach, or of a memory that is not valid, is
+        only "related".
         """
         restating = np.flatnonzero(compared.relation == "restates")
         if len(restating):
@@ -375,10 +386,10 @@ class _Decision:
             )
 
     def _find_opposed(self, compared: _ComparedPairs) -> NDArray[np.bool_]:
-        """Return similar pairs that contradict each other.
+        """Return whether each pair is similar and contradictory.
 
-        They are nearer than the setting ``conflict-closeness``, and one denies the other or gives
-        another value to its property.
+        The memories are nearer than the setting ``conflict-closeness``. One denies the other, or
+        gives another value to its property.
         """
         is_similar = np.isin(compared.relation, ("similar", "related"))
         is_near = is_similar & (
@@ -389,9 +400,9 @@ class _Decision:
     def _settle(self, compared: _ComparedPairs, pair: int, *, is_late: bool) -> None:
         """Settle one conflict; earlier rows and nearer neighbours are already settled.
 
-        `is_late` means that the old memory has the later valid time, so that the new one ends.
+        With `is_late`, the old memory has the later valid time, so that the new memory may end.
         """
-        # Checks come first, because an earlier decision may have settled the pair or made it circular.
+        # An earlier decision may have settled the pair, or made it circular, so that is checked first.
         fresh, other = int(compared.new[pair]), self._find_survivor(int(compared.old[pair]))
         if (
             self.outcome.get(fresh) == "skipped"
@@ -430,9 +441,9 @@ class _Decision:
     def _combine(
         self, fresh: int, other: int, word: str, weight: float, new: str, old: str
     ) -> None:
-        """Combine the texts of both memories in the new one, which replaces the old one.
+        """Combine both texts in the new memory, which supersedes the old memory.
 
-        A memory that is stored already keeps its text, and both stay.
+        If the new memory is already stored, or the combined text is too long, both memories stay.
         """
         text = both(old, self.texts.get(fresh, new))
         if self.stored or len(text) > _READ:
@@ -444,11 +455,11 @@ class _Decision:
             self.combined.setdefault(fresh, []).append(other)
 
     def _find_survivor(self, row: int) -> int:
-        """Return the memory that a row was merged into, or the row itself."""
+        """Return the memory into which a row was merged, or the row itself."""
         return self.root.get(row, row)
 
     def _replace_by(self, fresh: int, other: int, outcome: Outcome) -> bool:
-        """Replace a new row by another; return False if that would form a cycle."""
+        """Replace a new row by another row; return False if that would form a cycle."""
         if self._leads_to(other, fresh) or fresh in self.successor:
             return False
         self.root[fresh], self.outcome[fresh] = other, outcome
@@ -468,7 +479,7 @@ class _Decision:
     ) -> None:
         """Mark `other` as superseded by `fresh`, unless that would form a cycle.
 
-        `reported` is the new row, in case the new row ends.
+        `reported` is the new row if the new row is the one that ends.
         """
         survivor = self._find_survivor(fresh)
         if survivor == other or survivor in self.successor or self._leads_to(survivor, other):
@@ -493,11 +504,11 @@ class _Decision:
             row = int(successor) - 1
         return True
 
-    # The result as the fold reads it
+    # The result in the form that is stored
 
     def build(self, *, strength_gain: float, max_edges: int) -> Linked:
-        """Return the outcomes, changes and edges of the decision."""
-        # new turns are not compared, but stored as well
+        """Return the outcomes, changes and edges of all decisions."""
+        # new turns are not compared, but they are stored
         considered = self.rows if self.stored else np.arange(self.joint.size, self.joint.total)
         rows = considered.tolist()
         outcomes: tuple[Outcome, ...] = tuple(self.outcome.get(row, "added") for row in rows)
@@ -541,7 +552,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Return the new edges of settled conflicts and remaining pairs, without repeats."""
+        """Return the distinct new edges of conflicts and of pairs of which both stay."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root
@@ -595,7 +606,7 @@ class _Decision:
             weight[distinct],
             codes[distinct],
         )
-        # the survivor of a new memory may have the edge already
+        # the survivor of a new memory may already have the edge
         size = self.joint.size
         stored_pairs = np.flatnonzero((source < size) & (target < size))
         exists = np.zeros(len(source), dtype=np.bool_)
@@ -608,7 +619,7 @@ class _Decision:
         return source[~exists], target[~exists], relation[~exists], weight[~exists]
 
     def _collect_changes(self, ids: Ints, gain: float) -> Change:
-        """Return the changed values of superseded and surviving memories."""
+        """Return the changed values of superseded and of surviving memories."""
         now, parts = self.joint.now, []
         superseded = {
             other: (stays, why, self.ended_by[other])
@@ -621,7 +632,7 @@ class _Decision:
             old = np.array(sorted(superseded))
             valid_until = self._read_numbers("valid_until", old)
             ends = self._read_beginnings(np.array([superseded[row][2] for row in old.tolist()]))
-            # a superseded memory was valid until the other began
+            # a superseded memory was valid until its successor began
             ends = np.maximum(ends, self._read_beginnings(old))
             ends = self._timeline_ends(old, ends)
             parts.append(
@@ -664,12 +675,12 @@ class _Decision:
         return Change(set=parts)
 
     def _has_ended(self, row: int) -> bool:
-        """Return whether a memory's validity has ended, including its last interval."""
+        """Return whether the validity of a superseded memory has ended."""
         line = self.timeline.lines.get(row)
         return line is None or line.killer is not None
 
     def _timeline_ends(self, rows: Ints, default_ends: Ints) -> Ints:
-        """Return the ends of superseded memories, from their timeline if they have one."""
+        """Return the ends of superseded memories, from their timelines if they have one."""
         ends = default_ends.copy()
         for position, row in enumerate(rows.tolist()):
             line = self.timeline.lines.get(row)
@@ -682,7 +693,7 @@ class _Decision:
         return ends
 
     def _earlier_beginnings(self, ids: Ints) -> list[dict[str, Any]]:
-        """Return changes that move a fact's start back to its earliest statement."""
+        """Return changes that move the start of a fact back to its earliest statement."""
         parts = []
         for root, others in self.merges.items():
             began = int(self._read_beginnings(np.array([root]))[0])
@@ -692,7 +703,7 @@ class _Decision:
         return parts
 
     def _fact_times(self, ids: Ints) -> list[list[Any]]:
-        """Return the statement times and validity gaps of facts stated more than once."""
+        """Return the statement times and gaps of facts that were stated more than once."""
         result = []
         for row in self.timeline.touched:
             line = self.timeline.lines.get(row)
@@ -714,11 +725,11 @@ class _Decision:
         return parts
 
     def _join_lists(self, ids: Ints, merges: dict[int, list[int]]) -> list[dict[str, Any]]:
-        """Return the joint tags, files and agents of survivors and merged rows.
+        """Return changes that unite tags, files and agents of survivors and merged rows.
 
-        Confidence and source come from the most confident of them.
+        Confidence, source and provenance come from the most confident of these memories.
         """
-        # Only rows that change are written, so that an unchanged survivor has no event.
+        # Only rows that change are written, so that an unchanged survivor is part of no event.
         roots, parts = np.array(sorted(merges)), []
         most_confident = {
             row: max([row, *merges[row]], key=self._confidence) for row in roots.tolist()
@@ -760,27 +771,27 @@ class _Decision:
         return parts
 
     def _read_beginnings(self, rows: Ints) -> Ints:
-        """Return the time from which each row is valid."""
+        """Return the time from which each row is valid, by default its creation."""
         valid_from = self._read_numbers("valid_from", rows)
         return np.where(valid_from == NEVER, self._read_numbers("created", rows), valid_from)
 
     def _read_numbers(self, column: str, rows: Ints) -> NDArray[Any]:
-        """Return numeric values of rows that may repeat."""
+        """Return the numeric values of rows in a column; rows may repeat."""
         distinct, position = np.unique(rows, return_inverse=True)
         return np.asarray(self.joint.side(distinct).number(column)[position.reshape(-1)])
 
     def _confidence(self, row: int) -> float:
-        """Return the confidence of a row."""
+        """Return the confidence of a row, 0 to 1."""
         state, local_row = self.joint.home(row)
         return float(state.numbers["confidence"].values[local_row])
 
     def _read_name(self, column: str, row: int) -> str | None:
-        """Return a row's value in a text column, None for null."""
+        """Return the value of a row in a column of names; None for null."""
         state, local_row = self.joint.home(row)
         return state.names[column].value_at(local_row)
 
     def _read_list(self, column: str, row: int) -> tuple[str, ...]:
-        """Return a list of a row; the agents of a memory include its creator."""
+        """Return the list of a row in a column; the agents include the memory's creator."""
         state, local_row = self.joint.home(row)
         items = state.lists[column].value_at(local_row)
         creator = state.names["creator"].value_at(local_row)
@@ -795,17 +806,17 @@ class _Decision:
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs have the same scope and visibility and are both valid now."""
+    """Return whether each pair has the same reach and both memories are valid now."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
-        # a memory whose validity is over does not conflict with a valid one
+        # a memory whose validity is over does not conflict with a valid memory
         valid_until = side.number("valid_until")[positions]
         is_allowed &= (valid_until == NEVER) | (valid_until > now)
     return is_allowed
 
 
 def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return which pairs have the same scope and visibility and are both in effect."""
+    """Return whether each pair has the same reach and both memories are in effect."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         is_allowed &= pairs.same(column, none=True)
@@ -819,9 +830,9 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _spare_stated(compared: _ComparedPairs) -> None:
-    """Keep user statements that only staged hearsay contradicts, and link both.
+    """Keep user statements that only staged hearsay contradicts, and link the two.
 
-    Hearsay is staged and was inferred or observed, for example from a web page.
+    Hearsay is a staged memory that was inferred or observed, for example on a web page.
     """
     resolved, pairs = compared.find_resolved(), compared.pairs
     if not len(resolved):
@@ -834,9 +845,9 @@ def _spare_stated(compared: _ComparedPairs) -> None:
 
 
 def _spare_long(compared: _ComparedPairs) -> None:
-    """Keep both of two long texts that were called duplicates but differ.
+    """Keep both of two long texts that are called duplicates but differ.
 
-    No embedder reads all of a long text.
+    No embedder reads all of a long text, so its vector may miss the difference.
     """
     for pair in np.flatnonzero(
         (compared.relation == "duplicate") & (compared.resolution != "keep-both")

@@ -1,9 +1,9 @@
 """The values of one property over time, independent of the order of storing.
 
 Each fact is valid from its valid time to that of the next value that supersedes it. A fact that is
-stored late ends where the next one began, and ends the previous one. A fact that is stated again is
-the same fact; values between two statements leave a gap. ``tests/subjects/test_valid_times.py``
-shuffles histories to test that the order does not matter.
+stored late ends where the next value began, and ends the previous value. A fact that is stated
+again stays the same fact, and other values between the two statements leave a gap in its validity.
+``tests/subjects/test_valid_times.py`` shuffles histories to test that the order does not matter.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memlab.subjects.linking.candidates import PairedState
 __all__ = ["FOREVER", "Meeting", "Timeline", "find_past_rows"]
 
 
-# The end of an interval that is still open.
+# The end of an interval of validity that is still open.
 FOREVER = 2**63 - 1
 
 Ints = NDArray[np.int64]
@@ -29,12 +29,15 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class Line:
-    """The intervals in which a memory is valid, and the instants of its statements."""
+    """The intervals in which a fact is valid, and the times of its statements.
+
+    ``killer`` is the row of the fact that ended the last interval.
+    """
 
     segments: list[list[int]]
     stated: list[int]
     ends: bool
-    """Whether it was stored with an end of its own, which excludes it from merging."""
+    """Whether the fact was stored with an end of its own, which excludes it from merging."""
     killer: int | None = None
 
     @property
@@ -48,28 +51,28 @@ class Line:
 
 @dataclass(frozen=True)
 class Meeting:
-    """The decision about a new fact and another one of the same property.
+    """The decision about a new fact and another fact of the same property.
 
-    ``same`` means that both have the same value.
+    ``same`` is whether both have the same value, and ``merges`` whether they merge.
     """
 
     other: int
     same: bool
     merges: bool
     supersedes: bool
-    """The later of the two supersedes the earlier."""
+    """Whether the later of the two facts supersedes the earlier."""
 
 
 @dataclass
 class Timeline:
-    """The lines of the facts that one decision touches."""
+    """The lines of the facts that one decision reads or changes."""
 
     joint: PairedState
     lines: dict[int, Line] = field(default_factory=dict)
     touched: dict[int, None] = field(default_factory=dict)
 
     def line(self, row: int) -> Line:
-        """Return the line of a memory, read from the state on first use."""
+        """Return the line of a fact, which is read from the state on first use."""
         if row not in self.lines:
             self.lines[row] = _read_line(self.joint, row)
         return self.lines[row]
@@ -77,9 +80,9 @@ class Timeline:
     def insert(self, row: int, meetings: list[Meeting]) -> int | None:
         """Insert a new fact into the timeline of its property.
 
-        Return the memory into which it merges, None if it stays separate.
+        Returns the row of the fact into which it merges; None if it stays separate.
         """
-        # Later values limit the new one first, then the new one cuts earlier values, and only then may it merge.
+        # First, later values limit the new value. Then the new value cuts earlier values. Only then may it merge.
         line = self.line(row)
         began, ends = line.segments[0]
         for meeting in meetings:
@@ -104,7 +107,7 @@ class Timeline:
         return None
 
     def _cut(self, other: int, at: int, by: int) -> int | None:
-        """End another fact at a time; return the time it was next restated, or None."""
+        """End a fact at a time; return the next time at which it was restated, or None."""
         line = self.line(other)
         for position, (start, stop) in enumerate(line.segments):
             if start <= at < stop:
@@ -120,10 +123,10 @@ class Timeline:
         return None
 
     def _merge(self, other: int, began: int, ends: int) -> bool:
-        """Merge a statement into a validity interval of another fact, if one fits.
+        """Merge a statement into an interval of another fact; return whether one fits.
 
-        It belongs to a segment if it begins within the segment, or before it without a gap. Return
-        whether it was merged.
+        A statement belongs to an interval if it begins within the interval, or before the interval
+        without a gap.
         """
         line = self.line(other)
         if line.ends:
@@ -139,14 +142,14 @@ class Timeline:
         return False
 
     def _follow(self, row: int, root: int) -> None:
-        """Transfer the endings that a merged memory caused to its surviving memory."""
+        """Record the survivor of a merged fact as the end of the facts that it ended."""
         for line in self.lines.values():
             if line.killer == row:
                 line.killer = root
 
 
 def _read_line(joint: PairedState, row: int) -> Line:
-    """Build a memory's timeline from its stored interval and statements."""
+    """Return the line of a fact, from its stored validity and its statements."""
     state, local_row = joint.home(row)
     began, stop = (
         int(state.numbers[name].values[local_row]) for name in ("valid_from", "valid_until")
@@ -169,7 +172,7 @@ def _read_line(joint: PairedState, row: int) -> Line:
 
 
 def find_past_rows(joint: PairedState, row: int) -> list[int]:
-    """Return the superseded memories of the property of a new fact."""
+    """Return the rows of superseded memories that state the property of a new fact."""
     home, local_row = joint.home(row)
     subject, predicate = (home.names[name].value_at(local_row) for name in ("subject", "predicate"))
     state: State = joint.state

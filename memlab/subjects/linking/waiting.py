@@ -1,4 +1,4 @@
-"""The register of memories that wait to be linked."""
+"""The register of the memories that wait to be linked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Waiting"]
 
 
 class Waiting(Projection):
-    """Ascending, disjoint ranges of the ids of waiting memories.
+    """The ids of the waiting memories, as ascending and disjoint ranges.
 
-    A ``remember`` event with ``waits`` adds its memories; a ``link`` event removes all ids up to
-    ``upto``. The journal is the only record, so nothing is lost with a process.
+    A ``remember`` event with ``waits`` adds its memories. A ``link`` event removes all ids up to
+    ``upto``. The journal is the only record, so nothing is lost if a process ends.
     """
 
     name: ClassVar[str] = "waiting"
@@ -41,14 +41,14 @@ class Waiting(Projection):
         return [id for first, stop in self._runs for id in range(first, stop)]
 
     def first(self, limit: int) -> range:
-        """Return the first consecutive waiting ids, at most `limit`."""
+        """Return the ids of the first consecutive waiting memories, at most `limit`."""
         if not self._runs:
             return range(0)
         first, stop = self._runs[0]
         return range(first, min(stop, first + limit))
 
     def fold(self, event: Event) -> None:
-        """Apply an event to the register."""
+        """Apply an event to the register: add new waiting memories, or remove linked ones."""
         body = event.body
         if event.kind == "remember":
             if body.get("waits"):
@@ -68,9 +68,9 @@ class Waiting(Projection):
         return bool(self._runs) and self._runs[0][0] <= int(body["upto"])
 
     def dump(self) -> Any:
-        """Return the register as plain values for a snapshot."""
+        """Return the ranges as plain values, for a snapshot."""
         return self._runs
 
     def load(self, dumped: Any) -> None:
-        """Restore the register from the values of ``dump``."""
+        """Restore the ranges from the values of ``dump``."""
         self._runs = [list(run) for run in dumped]

@@ -1,1 +1,1 @@
-"""The subject modules: the parts of a code base, and how well a lab knows each."""
+"""Modules: the map of a code base, and how well a lab knows each of its modules."""

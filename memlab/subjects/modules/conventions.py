@@ -1,8 +1,8 @@
-"""Conventions that the files of a project state.
+"""Read the conventions that the files of a project state.
 
-The files are settings of formatters and linters, instructions for agents and READMEs. Nothing is
-run, and a setting that a file computes is not read. Texts are kept as written. They are shown to a
-user before anything is remembered.
+The files are settings of formatters and linters, instructions for agents, and READMEs. No code is
+run, and a setting that a file computes is not read. Texts are kept as written. A user reviews them
+before they are remembered.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = [
 ]
 
 _MAX_NAMED = 12
-"""The maximum number of settings in one convention: for more, a reader opens the file."""
+"""The maximum number of settings in one convention; for more, a reader opens the file."""
 _FOR_AGENTS = re.compile(
     r"(AGENTS?|CLAUDE(\.local)?|GEMINI|WARP)\.md|copilot-instructions\.md"
     r"|\.(cursorrules|windsurfrules|clinerules|roorules|goosehints|rules)"
 )
-"""Files for agents, at any depth: in capitals, as their tools look for them."""
-# Files for agents or people in the root or in .github, and folders of rules of coding assistants.
+"""A pattern of files for agents, at any depth; some are in capitals, as their tools look for them."""
+# Patterns of files for agents or people in the root or in .github, and of folders with rules for coding assistants.
 _AT_ROOT = re.compile(
     r"(agents?|claude|gemini|contributing|conventions?|style[ _-]?guide|guidelines|copilot-instructions)"
     r"(\.(md|mdx|txt|rst))?",
@@ -40,20 +40,26 @@ _FOLDERS = re.compile(
     r"(?:^|/)(\.cursor/rules|\.windsurf/rules|\.clinerules|\.roo/rules[\w-]*|\.continue/rules|\.amazonq/rules|"
     r"\.kiro/steering|\.junie|\.github/instructions)/(?:[^/]+/)*[^/]+\.(?:mdc?|txt)$"
 )
-# Files whose lists may be tables of contents, and headings that announce rules or the technology of a project.
+# Patterns of files whose lists may be tables of contents, and of headings that announce rules.
 _FOR_PEOPLE = re.compile(r"contributing|readme", re.IGNORECASE)
 _README = re.compile(r"readme(\.\w+)?", re.IGNORECASE)
 _OF_RULES = re.compile(r"style|convention|guideline|contribut|rules?\b|develop", re.IGNORECASE)
 _OF_STATED_RULES = re.compile(r"style|convention|guideline|rules?\b", re.IGNORECASE)
-"""Headings below which even a short entry is a rule; below "Contributing" or "Development" it may be a chapter."""
-# Headings of the technology, and an entry of a list.
+"""A pattern of headings below which even a short entry is a rule.
+
+Below "Contributing" or "Development", a short entry may be a chapter.
+"""
+# Patterns of headings that announce the technology of a project, and of an entry of a list.
 _OF_STACK = re.compile(r"\b(tech(nology|nologies)?|stack|built with|technologies)\b", re.IGNORECASE)
 _BULLET = re.compile(r"\s{0,3}(?:[-*+]|\d{1,2}[.)])\s+(\S.+)")
 _LONGEST = 240
-"""The maximum number of characters of a rule: more is a page of text."""
+"""The maximum number of characters of a rule; a longer text is more than a rule."""
 _LONG, _SHORT = 19, 6
-"""The minimum characters of a rule in a page for people, where shorter entries are contents, and in one for agents."""
-# A line that begins like an order, and Markdown marks around words.
+"""The minimum characters of a rule in a file for people, and in a file for agents.
+
+In files for people, shorter entries may be tables of contents.
+"""
+# Patterns of a line that begins like an order, and of Markdown marks around words.
 _IMPERATIVE = re.compile(
     r"(?:always|never|do not|don't|avoid|prefer|use|keep|write|run|add|follow|ensure|make sure|name|put|place|import|"
     r"handle|return|test|document|format|commit|ask|check|create|define|extract|favou?r|include|limit|only|respect|"
@@ -72,7 +78,7 @@ def is_instructions(path: str) -> bool:
 
 
 def states_rules(path: str) -> bool:
-    """Return whether ``rules_of`` can read a file."""
+    """Return whether ``rules_of`` can read the format of a file."""
     folder, _, name = path.rpartition("/")
     if is_instructions(path) or (_README.fullmatch(name) and folder in ("", ".github")):
         return True
@@ -80,9 +86,9 @@ def states_rules(path: str) -> bool:
 
 
 def rules_of(path: str, text: str) -> Iterable[str]:
-    """Return the rules that a file states, none for an unknown format.
+    """Return the rules that a file states; none if its format is unknown.
 
-    ValueError is raised for a broken file.
+    A broken file raises ValueError.
     """
     name = path.rsplit("/", 1)[-1]
     if is_instructions(path):
@@ -95,11 +101,11 @@ def rules_of(path: str, text: str) -> Iterable[str]:
     return ()
 
 
-# Rules in prose.
+# Rules in prose are list items and orders.
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the heading and text of each line outside code, front matter and comments."""
+    """Yield heading and text of each line outside code, front matter and comments."""
     # An entry of a list may continue on indented lines, so it is yielded when the next line begins something else.
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
@@ -129,7 +135,7 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _entry(line: str) -> str | None:
-    """Return the text of a list item, cut to the sentences that fit, or None."""
+    """Return the text of a list item, cut to whole sentences that fit, or None."""
     if not (bullet := _BULLET.match(line)):
         return None
     words = bullet[1].strip()
@@ -159,7 +165,7 @@ def _instructions(path: str, text: str) -> Iterator[str]:
 
 
 def _readme(text: str) -> Iterator[str]:
-    """Yield the rules of a README: list entries below a heading that announces rules."""
+    """Yield the rules of a README: list items below headings that announce rules."""
     for heading, line in _lines(text):
         entry = _entry(line)
         minimum = _SHORT if _OF_STATED_RULES.search(heading) else _LONG
@@ -185,7 +191,7 @@ def _is_sentence(text: str, minimum: int) -> bool:
 
 
 def _stack(text: str) -> Iterator[str]:
-    """Yield the technology stack of a project, from a list or a sentence."""
+    """Yield a rule that names the technology of a project, from a list or a sentence."""
     names: list[str] = []
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not _OF_RULES.search(heading) and (entry := _entry(line)):
@@ -204,18 +210,18 @@ def _stack(text: str) -> Iterator[str]:
 def _leading_name(text: str) -> str:
     """Return the name at the start of an entry, such as "Next.js 14".
 
-    The entry may be "**Next.js 14** - the framework".
+    An example of an entry is "**Next.js 14** - the framework".
     """
     text = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", text)
     text = _WORDS.sub("", text)
     return re.split(r"\s+[-\u2013\u2014]\s+|\s+\(|\.\s", text)[0].strip(" .")[:80]
 
 
-# Rules in settings: one reader for each tool.
+# Rules in settings are read by a function for each tool.
 
 
 def jsonc(text: str) -> Any:
-    """Read JSON with comments and trailing commas; ValueError for a broken text.
+    """Read JSON with comments and trailing commas; raise ValueError for a broken text.
 
     >>> jsonc('{"a": "http://x", /* why */ "b": [1, 2,], // end' + chr(10) + "}")
     {'a': 'http://x', 'b': [1, 2]}
@@ -229,7 +235,7 @@ def jsonc(text: str) -> Any:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return ``value`` if it is a dict, else an empty dict."""
+    """Return ``value`` if it is a dict, otherwise an empty dict."""
     return value if isinstance(value, dict) else {}
 
 
@@ -247,7 +253,7 @@ def _settings(values: Mapping[str, Any]) -> str:
 
 
 def _biome(text: str) -> Iterator[str]:
-    """Yield Biome rules: indentation, line width, formatting and linter errors."""
+    """Yield the rules of Biome: indentation, line width, formatting and linter errors."""
     config = _table(jsonc(text))
     formatter, script = (
         _table(config.get("formatter")),
@@ -274,16 +280,16 @@ def _biome(text: str) -> Iterator[str]:
         yield f"The linter biome refuses: {', '.join(map(str, strict[:_MAX_NAMED]))}."
 
 
-# A rule of ESLint with the level error, and its first option.
+# A pattern of an ESLint rule with the level error, and of the rule's first option.
 _ESLINT = re.compile(
     r"""["']?([@\w/-]+)["']?\s*:\s*(?:\[\s*(?:["']error["']|2)\s*(?:,\s*["']([\w.-]+)["'])?|["']error["']|2\b)"""
 )
 
 
 def _eslint(text: str) -> Iterator[str]:
-    """Yield ESLint's extended configurations and the rules that are errors.
+    """Yield the configurations that ESLint extends, and its rules that are errors.
 
-    The file may be JSON, YAML or code, so it is searched and not parsed.
+    The file may be JSON, YAML or code, so it is searched instead of parsed.
     """
     base = re.findall(r"""extends["']?\s*:\s*\[?\s*["']([@\w/:.-]+)["']""", text)
     base += re.findall(r"^extends:\s*(?:-\s*)?[\"']?([@\w/:.-]+)", text, re.M)
@@ -301,7 +307,7 @@ def _eslint(text: str) -> Iterator[str]:
 
 
 def _prettier(text: str) -> Iterator[str]:
-    """Yield Prettier's options, from JSON, code, YAML or TOML."""
+    """Yield the options of Prettier, from a file in JSON, code, YAML or TOML."""
     if text.lstrip().startswith("{"):
         options = _table(jsonc(text))
     elif re.search(r"export default|module\.exports", text):
@@ -314,12 +320,12 @@ def _prettier(text: str) -> Iterator[str]:
 
 
 def _of_prettier(options: Any) -> Iterator[str]:
-    """Yield Prettier's options as one rule."""
+    """Yield the options of Prettier as one rule."""
     if description := _settings(_table(options)):
         yield f"Code is formatted by prettier: {description}."
 
 
-# Options of TypeScript beyond strict mode that change how code must be written.
+# Options of TypeScript besides strict mode that change how code must be written.
 _STRICT = (
     "noUncheckedIndexedAccess",
     "noImplicitReturns",
@@ -329,7 +335,7 @@ _STRICT = (
 
 
 def _tsconfig(text: str) -> Iterator[str]:
-    """Yield the strictness settings of TypeScript."""
+    """Yield the options of TypeScript that make its checks stricter."""
     options = _table(_table(jsonc(text)).get("compilerOptions"))
     if options.get("strict") is True:
         yield "TypeScript is checked in strict mode."
@@ -338,7 +344,7 @@ def _tsconfig(text: str) -> Iterator[str]:
 
 
 def _editorconfig(text: str) -> Iterator[str]:
-    """Yield the indentation and the line length of each section."""
+    """Yield the indentation and the maximum line length of each section."""
     for section in re.split(r"^(?=\[)", text[:20_000], flags=re.M):
         if not (header := re.match(r"\[([^\]\n]{1,60})\]", section)):
             continue
@@ -351,7 +357,7 @@ def _editorconfig(text: str) -> Iterator[str]:
 
 
 def _rustfmt(text: str) -> Iterator[str]:
-    """Yield the options of rustfmt."""
+    """Yield the options of rustfmt as one rule."""
     if options := _settings(tomllib.loads(text)):
         yield f"Rust is formatted by rustfmt: {options}."
 
@@ -362,7 +368,7 @@ def _ruff(text: str) -> Iterator[str]:
 
 
 def _of_ruff(config: Any) -> Iterator[str]:
-    """Yield the line length, the lint rules and the format of ruff."""
+    """Yield ruff's line length, its lint rules and its format options."""
     config = _table(config)
     if isinstance(config.get("line-length"), int):
         yield f"Lines of Python have at most {config['line-length']} characters (ruff)."
@@ -374,7 +380,7 @@ def _of_ruff(config: Any) -> Iterator[str]:
 
 
 def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
-    """Return the rules of the tables below ``tool`` of a pyproject.toml."""
+    """Return the rules of the tables below ``tool`` in a pyproject.toml."""
     yield from _of_ruff(tool.get("ruff"))
     black = _table(tool.get("black"))
     if isinstance(black.get("line-length"), int):
@@ -396,7 +402,7 @@ def rules_of_pyproject(tool: Mapping[str, Any]) -> Iterator[str]:
 
 
 def rules_of_package(content: Mapping[str, Any]) -> Iterator[str]:
-    """Return the rules of a package.json: prettier, ESLint, Node.js and modules."""
+    """Return the rules of a package.json: Prettier, ESLint, Node.js and modules."""
     yield from _of_prettier(content.get("prettier"))
     if isinstance(content.get("eslintConfig"), dict):
         yield from _eslint(json.dumps(content["eslintConfig"]))
@@ -419,7 +425,7 @@ def _flake8(text: str) -> Iterator[str]:
 
 
 def _aider(text: str) -> Iterator[str]:
-    """Yield the commands and the documents in the settings of aider."""
+    """Yield the commands and the documents that the settings of aider name."""
     for name, what in (("lint-cmd", "Lint with"), ("test-cmd", "Test with")):
         for command in re.findall(rf"^{name}:\s*[\"']?([^\"'\n#]{{2,100}})", text, re.M):
             yield f"{what}: {command.strip()}"
@@ -428,25 +434,25 @@ def _aider(text: str) -> Iterator[str]:
 
 
 def _commitlint(text: str) -> Iterator[str]:
-    """Yield the required form of commit messages."""
+    """Yield the required form of commit messages, if it is conventional commits."""
     if "conventional" in text:
         yield "Commit messages follow the conventional commits (commitlint)."
 
 
 def _pre_commit(text: str) -> Iterator[str]:
-    """Yield the hooks that run before a commit."""
+    """Yield the hooks that pre-commit runs before a commit, as one rule."""
     hooks = list(dict.fromkeys(re.findall(r"^\s*-?\s*id:\s*([\w-]+)", text, re.M)))
     if hooks:
         yield f"Before a commit run: {', '.join(hooks[:_MAX_NAMED])} (pre-commit)."
 
 
 def _version(text: str, language: str) -> Iterator[str]:
-    """Yield the language version from a file that contains nothing else."""
+    """Yield the version of a language, from a file that contains nothing else."""
     if re.fullmatch(r"v?[\w./*-]{1,30}", text.strip()):
         yield f"{language} {text.strip().removeprefix('v')} is used."
 
 
-# The reader of each file, by a pattern of its name. The first match counts.
+# The reader of each file, by a pattern of the file's name. The first match counts.
 _READERS: tuple[tuple[str, Callable[[str], Iterable[str]]], ...] = (
     (r"biome\.jsonc?", _biome),
     (r"\.eslintrc(\.\w+)?|eslint\.config\.\w+", _eslint),

@@ -1,4 +1,4 @@
-"""What the subject modules adds to a lab: a projection, two hooks and an accessor."""
+"""The projection, the hooks and the accessor that modules add to a lab."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memlab.subjects.modules.module_map import ModuleMaps
 __all__ = ["DECLARED"]
 
 
-# Functions are named as strings, so that their modules are imported when they are first used.
+# Functions are named by strings, so that their modules are imported on first use.
 DECLARED = Declared(
     projections=(ModuleMaps,),
     hooks=(

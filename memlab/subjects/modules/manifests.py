@@ -1,4 +1,4 @@
-"""The files of a project, and what its manifests say of builds, tests and frameworks."""
+"""List the files of a project, and read its manifests: commands and frameworks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from memlab.subjects.reading.tags import code_words, file_language
 __all__ = ["Command", "Convention", "Manifests", "Tree", "read_manifests", "walk"]
 
 
-# The files of a folder that belong to a project: no links, no hidden, generated or ignored folders.
+# The files of a project are those below its folder, without links and hidden, generated or ignored folders.
 #
 # A folder is untrusted: it may be deep, large, or full of circular links, and its names may be anything. Files that are
 # left out are counted by reason.
 
-# The maximum number of entries and of files, ten times a large project, and of characters of a path.
+# The maximum number of entries and of files, which are ten times a large project, and the maximum length of a path.
 _MAX_ENTRIES = 200_000
 _MAX_FILES = 20_000
 _LONGEST = 500
@@ -47,14 +47,14 @@ _INSTRUCTIONS = frozenset(
         ".junie",
     )
 )
-"""Hidden folders with instructions, which alone are read in them."""
+"""Hidden folders that contain instructions; other hidden folders are not read."""
 
 
 class Tree:
     """The files of a project, as sorted paths below ``root`` with "/".
 
-    ``sources`` are files in a programming language, ``others`` the rest, such as settings and
-    instructions. ``left_out`` counts files that were left out, by reason.
+    ``sources`` are the files in a programming language, and ``others`` are other files, such as
+    settings and instructions. ``left_out`` counts the files that were left out, by reason.
     """
 
     def __init__(
@@ -77,8 +77,7 @@ class Tree:
 
 def walk(root: Path) -> Tree:
     """Return at most 20,000 files below a folder, from at most 200,000 entries."""
-    # Folders are visited in the order of their names, so that the same files are within the limits
-    # every time.
+    # Folders are visited in the order of their names, so that the limits always include the same files.
     ignored, left_out = Ignored(root), Counter[str]()
     files: list[str] = []
     folders, count = [""], 0
@@ -114,7 +113,7 @@ def walk(root: Path) -> Tree:
 
 
 def _reason(entry: os.DirEntry[str], path: str, ignored: Ignored) -> str:
-    """Return why a file or folder is excluded, or "" if it is included."""
+    """Return why a file or folder is left out; "" if it is included."""
     if not path.isprintable() or len(path) > _LONGEST:
         return "a name that cannot be stored"
     if entry.is_symlink():
@@ -133,7 +132,7 @@ _MAX_BYTES = 1 << 20
 _MAX_CONVENTIONS = 100
 _MAX_RULES = 200_000
 _DEEPEST = 3
-"""The maximum number of folders above a manifest: deeper ones belong to examples and copies."""
+"""The maximum number of folders above a manifest; deeper manifests belong to examples and copies."""
 _SCRIPTS = {
     "build": "build",
     "test": "test",
@@ -142,8 +141,8 @@ _SCRIPTS = {
     "typecheck": "check",
     "start": "run",
 }
-"""The purpose of the usual targets of a Makefile and scripts of a package.json."""
-# The package manager by its lock file.
+"""The purpose of common targets of a Makefile and of common scripts of a package.json."""
+# The package manager that writes each lock file.
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
 _LOCKS |= {
     "package-lock.json": "npm",
@@ -158,8 +157,8 @@ _LOCKS |= {
     "composer.lock": "composer",
 }
 _RUN = {"npm": "npx", "pnpm": "pnpm exec", "yarn": "yarn", "bun": "bunx"}
-"""The command with which each manager runs a tool of an installed package."""
-# Commands by a test framework among the dependencies, and by a file. The first match counts.
+"""The command by which each manager runs a tool of an installed package."""
+# The command of each test framework that a package.json may depend on. The first match counts.
 _JS_TESTS = {
     "vitest": "vitest run",
     "jest": "jest",
@@ -176,13 +175,16 @@ _COMMANDS = {
     "tox.ini": {"test": "tox"},
     "noxfile.py": {"test": "nox"},
 }
-"""Commands by the name of a file, whatever it contains."""
-# A target of a Makefile, but no assignment with ":=".
+"""The commands that the existence of a file implies, whatever it contains."""
+# A pattern of a target of a Makefile, but not of an assignment with ":=".
 _TARGET = re.compile(r"^([a-z][\w-]{0,30})\s*:(?!=)", re.M)
 
 
 class Command(NamedTuple):
-    """A command of the project and its file; ``what`` is build, test, check, lint or run."""
+    """A command of the project with its file.
+
+    ``what`` is build, test, check, lint or run.
+    """
 
     what: str
     command: str
@@ -190,16 +192,16 @@ class Command(NamedTuple):
 
 
 class Convention(NamedTuple):
-    """A rule of the project in its own words, and the file that states it."""
+    """A rule of the project in its own words, and the file that states the rule."""
 
     text: str
     file: str
 
 
 class Manifests(NamedTuple):
-    """The content of a project's manifests.
+    """What the manifests of a project state.
 
-    ``packages`` maps the names under which code imports packages to their folders.
+    ``packages`` maps the names under which code imports packages to the packages' folders.
     """
 
     commands: tuple[Command, ...]
@@ -212,10 +214,10 @@ class Manifests(NamedTuple):
 def read_manifests(tree: Tree) -> Manifests:
     """Read the manifests of a project.
 
-    A broken manifest is counted in ``tree.left_out``, and the others are read.
+    A broken manifest is counted in ``tree.left_out``, and the other manifests are read.
     """
     reader = _ManifestReader(tree)
-    # A manifest may contain anything, so any error of a reader means that it is broken.
+    # A manifest may contain anything, so any error of these kinds means that the manifest is broken.
     for path in (*tree.others, *tree.sources):
         name = PurePosixPath(path).name
         if path.count("/") > _DEEPEST and not is_instructions(path):
@@ -254,7 +256,7 @@ def read_manifests(tree: Tree) -> Manifests:
 
 
 class _ManifestReader:
-    """Readers of the kinds of manifests, which collect commands, frameworks and conventions."""
+    """Readers of manifests, which collect commands, frameworks and conventions."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -265,18 +267,18 @@ class _ManifestReader:
         self.packages: dict[str, str] = {}
 
     def command(self, what: str, command: str, file: str) -> None:
-        """Add a command, which runs in the folder of its file."""
+        """Add a command that runs in the folder of its file."""
         folder = str(PurePosixPath(file).parent)
         self.commands.append(
             Command(what, command if folder == "." else f"cd {folder} && {command}", file)
         )
 
     def rule(self, text: str, file: str) -> None:
-        """Add a convention of the project."""
+        """Add a convention and the file that states it."""
         self.conventions.append(Convention(text, file))
 
     def needs(self, names: Iterable[str]) -> set[str]:
-        """Return the plain names of dependencies, and record known frameworks."""
+        """Return the plain names of dependencies, and record the known frameworks."""
         plain = {
             re.split(r"[\s<>=!~;\[@^]", name.strip().lower().removeprefix("@").split("/")[-1])[0]
             for name in names
@@ -285,14 +287,14 @@ class _ManifestReader:
         return plain
 
     def entry(self, path: str, file: str) -> None:
-        """Add an entry point if it is a source file of the project."""
+        """Add an entry point if the path is a source file of the project."""
         whole = str(PurePosixPath(file).parent / path.removeprefix("./"))
         if whole in self.tree.sources:
             self.entry_points.append(whole)
 
     def pyproject(self, path: str) -> None:
-        """Read a pyproject.toml: dependencies of all groups, tools and scripts."""
-        # Dependencies are in five tables, by the standard and by poetry.
+        """Read a pyproject.toml: the dependencies of all groups, tools and scripts."""
+        # Dependencies are in five tables: three of the standard, and two of poetry.
         content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
         project, tool = content.get("project", {}), content.get("tool", {})
         poetry = tool.get("poetry", {})
@@ -339,7 +341,7 @@ class _ManifestReader:
 
     def package(self, path: str) -> None:
         """Read a package.json: its manager, scripts, dependencies and entry points."""
-        # The declared manager counts, else the one whose lock file is in the same folder, else npm.
+        # The manager is the declared one, else the one whose lock file is in the same folder, else npm.
         content = json.loads(self.tree.text(path, _MAX_BYTES))
         folder = str(PurePosixPath(path).parent)
         siblings = {
@@ -376,7 +378,7 @@ class _ManifestReader:
                 self.entry(entry, path)
 
     def cargo(self, path: str) -> None:
-        """Read a Cargo.toml; only the top-level Cargo.toml adds commands."""
+        """Read a Cargo.toml; only one in the project's root adds commands."""
         content = tomllib.loads(self.tree.text(path, _MAX_BYTES))
         self.needs(content.get("dependencies", {}))
         if "/" not in path:
@@ -387,7 +389,7 @@ class _ManifestReader:
             self.packages[str(name).replace("-", "_")] = "src" if folder == "." else f"{folder}/src"
 
     def go(self, path: str) -> None:
-        """Read a go.mod: requirements and the name of the module."""
+        """Read a go.mod: its requirements, and the name of the Go module."""
         text = self.tree.text(path, _MAX_BYTES)
         self.needs(re.findall(r"^\s*(?:require\s+)?([\w./-]+)\s+v\d", text, re.M))
         self.command("build", "go build ./...", path)
@@ -397,13 +399,13 @@ class _ManifestReader:
             self.packages[declaration[1]] = "" if folder == "." else folder
 
     def makefile(self, path: str) -> None:
-        """Read the targets of a Makefile."""
+        """Read a Makefile: each target with a common name adds a command."""
         for target in dict.fromkeys(_TARGET.findall(self.tree.text(path, _MAX_BYTES))):
             if target in _SCRIPTS:
                 self.command(_SCRIPTS[target], f"make {target}", path)
 
     def requirements(self, path: str) -> None:
-        """Read a requirements.txt."""
+        """Read a requirements.txt: its packages, and pytest as the test command."""
         lines = (
             line.split("#")[0].strip() for line in self.tree.text(path, _MAX_BYTES).splitlines()
         )
@@ -412,7 +414,7 @@ class _ManifestReader:
             self.tested("pytest", path)
 
     def gemfile(self, path: str) -> None:
-        """Read a Gemfile."""
+        """Read a Gemfile: its gems, and the test command of rspec or minitest."""
         needs = self.needs(
             re.findall(r"^\s*gem\s+[\"']([\w-]+)", self.tree.text(path, _MAX_BYTES), re.M)
         )
@@ -422,18 +424,18 @@ class _ManifestReader:
             self.command("test", "bundle exec rake test", path)
 
     def lock(self, path: str) -> None:
-        """Add the package manager that wrote a lock file."""
+        """Add the convention to use the package manager that wrote a lock file."""
         name = PurePosixPath(path).name
         self.manager(_LOCKS[name], path)
 
     def manager(self, name: str, file: str) -> None:
-        """Add the convention to install packages with one manager."""
+        """Add the convention that only one manager installs packages."""
         folder = str(PurePosixPath(file).parent)
         where = "" if folder == "." else f" of {folder}"
         self.rule(f"Packages{where} are installed by {name}, no other manager.", file)
 
     def tested(self, command: str, file: str) -> None:
-        """Add a test command, unless the folder of the file already has one."""
+        """Add a test command, unless a file of the same folder already has one."""
         folder = PurePosixPath(file).parent
         if not any(
             entry.what == "test" and PurePosixPath(entry.file).parent == folder
@@ -442,8 +444,8 @@ class _ManifestReader:
             self.command("test", command, file)
 
     def unconfigured(self) -> None:
-        """Add a test command inferred from test imports if no manifest has one."""
-        # Twenty tests are enough to find the framework, because a project seldom mixes them.
+        """Add a test command inferred from imports of tests, if no manifest has one."""
+        # Twenty tests are enough to find the framework, because projects seldom mix frameworks.
         tests = [
             path
             for path in self.tree.sources

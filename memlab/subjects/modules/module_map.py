@@ -1,8 +1,8 @@
-"""The map of a project's modules, and the files that memories and sessions touched.
+"""The map of a project's modules, with the files that memories and sessions touch.
 
-The confidence says how well a module is known. It is *shallow* by its files alone, and *partial* if
-a memory names one of them, a session touched one, or a user described the module. It is *mapped*
-after three sessions or more.
+The confidence of a module tells how well the lab knows it. It is *shallow* if only the files are
+known. It is *partial* if a memory names a file of the module, a session touched one, or a user
+described the module. It is *mapped* after three sessions or more.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ __all__ = [
 ]
 
 
-# The grouping of files by subject.
+# Files are grouped by subject.
 #
 # A project is laid out by subject (``src/auth/tokens.ts``) or by layer (``src/routes/auth.ts``,
-# ``stores/auth-store.ts``), and most are laid out by both. The *key* of a file is its subject without the layers: its
-# folders that are no layers, and for a file in a layer the words of its name without the layer's. The three paths have
-# the key ``auth``.
+# ``stores/auth-store.ts``), and most projects mix both. The *key* of a file is its subject without layers. It consists
+# of the file's folders that are no layers. For a file in a layer, the words of its name without layer words follow. The
+# three paths have the key ``auth``.
 
 
 Key = tuple[str, ...]
@@ -71,7 +71,7 @@ Key = tuple[str, ...]
 _SHORT = 3
 """The minimum number of letters of a subject."""
 _ONE_SUBJECT = 2 / 3
-"""The minimum share of a file's imports, in either direction, that lead to the module which the file joins."""
+"""The minimum share of a file's imports, in either direction, that lead to the module which it joins."""
 
 
 def is_layer(folder: str) -> bool:
@@ -83,13 +83,13 @@ def is_layer(folder: str) -> bool:
 def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """Regroup files by folder so that the files of one subject are in one group.
 
-    ``groups`` has files by folder; the result has the name of the subject's folder for each group.
-    Files in a layer move to the module of their subject. That is a module with a folder of its own,
-    or one of two files or more from two layers or more. Files without a subject stay with their
+    ``groups`` has files by folder. The result has files by the folder that names each group. Files
+    in a layer move to the module of their subject. That is a module with a folder of its own, or
+    one of at least two files from at least two layers. Files without a subject stay with their
     folder.
     """
-    # The largest folder of a subject gives the module its name. Then files of subfolders of layers
-    # move, because a folder is a safer sign of a subject than a file name; then single files.
+    # The largest folder of a subject gives the module its name. Then files in subfolders of layers move, because a
+    # folder is a safer sign of a subject than a file name. Single files move last.
     modules: dict[str, list[str]] = {}
     module_of_key: dict[Key, str] = {}
     for folder, paths in sorted(
@@ -127,12 +127,12 @@ def neighbours_join(
 ) -> dict[str, list[str]]:
     """Move files in layers to the modules that they import or that import them.
 
-    ``imported`` has the files and folders that each file imports, ``folders`` the modules of
-    folders. Imports count in both directions. A file joins a module that is no layer if two imports
-    or more lead to it, and two thirds of all. One import is enough if that module alone has a file
-    of the same subject. A file that whole layers use stays.
+    ``imported`` has the files and folders that each file imports, ``folders`` the module of each
+    folder. Imports count in both directions. A file joins a module that is no layer if at least two
+    imports, and two thirds of all, lead to that module. One import is enough if no other module has
+    a file of the same subject. A file that is used by whole layers stays.
     """
-    # Files of an entry point import many modules, so they never join one.
+    # Entry points import many modules, so they never join a module.
     owner = {path: name for name, paths in modules.items() for path in paths}
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for path, others in imported.items():
@@ -166,7 +166,7 @@ def neighbours_join(
 
 
 class Nearest:
-    """Finds the module of a file that no scan found, by its subject or by its folder."""
+    """Finds the module of a file that no scan found, by its subject or its folder."""
 
     def __init__(self, modules: Iterable[str]) -> None:
         self._modules = list(modules)
@@ -202,7 +202,7 @@ def _is_layer_word(word: str) -> bool:
 
 
 def _folder_key(folder: str) -> Key:
-    """Return the stems of a path's folders, without layers."""
+    """Return the stems of the folders of a path, without layers."""
     if folder == ".":
         return ()
     return tuple(
@@ -211,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return a layer file's subject key, and whether a subfolder determines it."""
+    """Return the key of a file in a layer, and whether a subfolder gave the key."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -220,7 +220,7 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
 
 
 def _folder_of(path: str, layer: str) -> str:
-    """Return the deepest folder of a file that is not a layer."""
+    """Return the path of a file's deepest folder that is not a layer."""
     parts = path.split("/")[:-1]
     start = 0 if layer == "." else layer.count("/") + 1
     last = next(
@@ -230,7 +230,7 @@ def _folder_of(path: str, layer: str) -> str:
 
 
 def _written(path: str) -> str:
-    """Return a file name as hyphenated words without layer words."""
+    """Return a file name as hyphenated words in lower case, without layer words."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
     words = [
         word
@@ -241,7 +241,7 @@ def _written(path: str) -> str:
 
 
 def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Map each subject in file names to its modules; modules of layers are skipped."""
+    """Return for each subject of file names its modules; layers are left out."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:
@@ -251,7 +251,7 @@ def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
 
 
 def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
-    """Return the module named by the first word of a compound name.
+    """Return the module that the first word of a compound name identifies, or None.
 
     AuthGuard belongs to the module auth.
     """
@@ -260,17 +260,17 @@ def _by_first_word(key: Key, module_of_key: Mapping[Key, str]) -> str | None:
 
 
 def _move(modules: dict[str, list[str]], entries: Sequence[tuple[str, str]], name: str) -> None:
-    """Move files, each with its folder, to the module ``name``."""
+    """Move files, each given with its present folder, to the module ``name``."""
     for folder, path in entries:
         if folder != name and path in modules.get(folder, ()):
             modules[folder].remove(path)
             modules.setdefault(name, []).append(path)
 
 
-# The search for the modules of a task.
+# Modules of a task are searched by words.
 #
-# A word counts by its rarity among the modules, ln(1 + N / n): threefold in a module's name, twofold in the name of a
-# file, once in its description. A path in the task counts as all of its words.
+# A word counts by its rarity among N modules of which n contain it, ln(1 + N / n). It counts threefold in the name of a
+# module, twofold in the name of a file, and once in a description. A path in the task counts as all of its words.
 
 
 # The fields of a module that a description extends.
@@ -280,7 +280,7 @@ _MAX_WORDS = 2_000
 
 
 class InTask(NamedTuple):
-    """A module of a task: its name, its score, the common words, and what the map knows of it."""
+    """A module that shares words with a task: its name, score, words and map entry."""
 
     module: str
     score: float
@@ -312,7 +312,7 @@ class ModuleWords:
         return matches[:limit]
 
     def rows(self, state: State, project: str, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the ascending rows of memories that name a file of given modules."""
+        """Return the ascending rows of memories that name a file of the given modules."""
         wanted, code = set(names), state.names["project"].code(project)
         projects = state.names["project"].codes
         matching = [
@@ -323,15 +323,15 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module of a path that a memory names."""
+        """Return the module of a path that a memory names; None if no module is near."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
 
 def described(stored: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the modules of a map by name, with their descriptions applied.
+    """Return the modules of a stored map by name, with users' descriptions applied.
 
-    A described text replaces the scanned one, and described lists are appended.
+    A described text replaces the scanned text, and described lists are appended.
     """
     modules = {module["name"]: module for module in stored["modules"]}
     descriptions = stored["described"]
@@ -342,7 +342,7 @@ def described(stored: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the module of each file that a scan found."""
+    """Return the module of each file and test, by path."""
     return {
         path: name
         for name, module in modules.items()
@@ -351,12 +351,12 @@ def owners(modules: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def plain_path(path: str) -> str:
-    """Return a path in normal form, with "/" and without "./"."""
+    """Return a path with "/" between folders and without a leading "./"."""
     return path.replace("\\", "/").removeprefix("./")
 
 
 def _merge(module: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a module with a description applied."""
+    """Return a module with a user's description applied."""
     lists = {
         name: list(dict.fromkeys([*module.get(name, ()), *change.get(name, ())])) for name in _LISTS
     }
@@ -364,7 +364,7 @@ def _merge(module: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, An
 
 
 def _weigh_words(name: str, module: Mapping[str, Any]) -> dict[str, float]:
-    """Return the words of a module, each with its greatest weight."""
+    """Return the words of a module, each with its largest weight."""
     weights: dict[str, float] = {}
     stems = [
         path.rsplit("/", 1)[-1].rsplit(".", 1)[0] for path in (*module["files"], *module["tests"])
@@ -376,16 +376,22 @@ def _weigh_words(name: str, module: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the word stems of a text; split compounds and drop common words."""
+    """Return the word stems of a text; compounds are split, common words left out."""
     return [stem for stem in name_stems(text) if stem not in code_words("common")]
 
 
 # The values of the confidence, ascending.
 _CONFIDENCES = ("shallow", "partial", "mapped")
 _MAX_TOUCHED = 20_000
-"""The maximum number of touched files that are stored for a project, the latest: as many as a map has files."""
+"""The maximum number of touched files that are stored for a project.
+
+Only the latest are kept, as many as a map has files.
+"""
 _SEVERAL = 3
-"""The number of sessions that make a module mapped: one may have passed by, three have worked on it."""
+"""The number of sessions from which a module is mapped.
+
+A single session may have touched the module in passing; three have worked on it.
+"""
 # The columns of ``ModuleMap.frame``.
 _SCHEMA: dict[str, Any] = {
     "module": pl.String,
@@ -403,30 +409,30 @@ _SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class ModuleMap(Displayed):
-    """The modules of a project.
+    """The map of a project: its modules, commands and conventions.
 
     Attributes
     ----------
     project
         The name of the project.
     version
-        The number of scans and descriptions so far.
+        The number of scans and descriptions of modules so far.
     frame
-        One row for each module:
+        A row for each module:
 
-        - ``module``: its folder
+        - ``module``: its folder, or the name that a user gave
         - ``description``, ``files``, ``tests``, ``entry_points`` and ``depends_on``
         - ``related``: modules that it imports or that import it
         - ``confidence``: "shallow", "partial" or "mapped"
-        - ``touched`` and ``sessions``: the numbers of touched files and of the sessions that
-          touched them
+        - ``touched`` and ``sessions``: the number of touched files, and of sessions that touched
+          them
     commands
-        The commands of the project: what, command, file.
+        The commands of the project, with the columns ``what``, ``command`` and ``file``.
     conventions
-        The conventions as ``lab.remember`` takes them: text, kind, project, files. None is
-        remembered before a user has reviewed it.
+        The conventions as rows for ``lab.remember``: ``text``, ``kind``, ``project`` and ``files``.
+        They are only remembered after a user has reviewed them.
     frameworks
-        The frameworks among the dependencies.
+        The known frameworks among the dependencies.
     languages
         The number of files by language.
     left_out
@@ -453,12 +459,12 @@ class ModuleMap(Displayed):
 
     @property
     def coverage(self) -> float:
-        """The share of mapped modules; NaN without modules."""
+        """The share of modules whose confidence is "mapped"; NaN without modules."""
         return float((self.frame["confidence"] == "mapped").mean()) if len(self) else math.nan  # type: ignore[arg-type]
 
     @property
     def text(self) -> str:
-        """One line for each module and command, as an agent needs them in a prompt."""
+        """A line for each module and each command, for the prompt of an agent."""
         lines = [
             f"{name}: {description}"
             for name, description in self.frame.select("module", "description").rows()
@@ -474,12 +480,12 @@ class ModuleMap(Displayed):
         Parameters
         ----------
         path
-            The file of the page; an existing file is replaced.
+            The file of the page. An existing file is replaced.
 
         Returns
         -------
         Path
-            The path of the page.
+            The path of the written page.
 
         Raises
         ------
@@ -549,10 +555,10 @@ class ModuleMap(Displayed):
         )
 
 
-# The fields of a scan and their roles. The name of a project is declared, so a purge of memories keeps it.
+# The fields of a scan with their roles. The name of a project is declared, so a purge of memories keeps it.
 _PROJECT = replace(PROJECT, held="declared")
 _LABEL, _COUNTS = Field("label", shared=True), mapping_field({"*": NUMBER})
-# "classified" is set by events of earlier versions, which may describe a module by a model.
+# "classified" was set by events of earlier versions, in which a model could describe a module.
 _MODULE = mapping_field(
     {
         **dict.fromkeys(
@@ -561,7 +567,7 @@ _MODULE = mapping_field(
         "classified": FLAG,
     }
 )
-# The fields that a scan and its dump share.
+# The fields that a scan event and a snapshot share.
 _SCANNED = {
     "modules": list_field(_MODULE),
     "commands": list_field(_LABEL, _LABEL, _LABEL),
@@ -573,7 +579,7 @@ _SCANNED = {
 
 
 class ModuleMaps(Projection):
-    """The latest map of each project with later descriptions; none of a deleted project."""
+    """The latest map of each project that is not deleted, with later descriptions."""
 
     name: ClassVar[str] = "modules"
     kinds: ClassVar[tuple[str, ...]] = ("scan", "describe-module", "touch-files", "delete")
@@ -611,7 +617,7 @@ class ModuleMaps(Projection):
         self._words: dict[str, ModuleWords] = {}
 
     def words(self, project: str) -> ModuleWords | None:
-        """Return the words of a project's modules, or None without a map.
+        """Return the words of a project's modules; None if the project has no map.
 
         The result is cached until the map changes, because each task of an agent asks for it.
         """
@@ -621,7 +627,7 @@ class ModuleMaps(Projection):
         return self._words.get(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
-        """Return the stored body of a project's map, or None."""
+        """Return the stored fields of a project's map; None without a map."""
         return self._maps.get(project)
 
     @property
@@ -654,8 +660,8 @@ class ModuleMaps(Projection):
         self._words.pop(body["project"], None)
 
     def dump(self) -> Any:
-        """Return the maps as a value that a snapshot stores."""
-        # Names are stored as values and not as keys, because a purge rewrites values.
+        """Return the maps as plain values for a snapshot."""
+        # Names are stored as values instead of keys, because a purge rewrites values.
         return [
             {**stored, "described": [list(pair) for pair in stored["described"].items()]}
             for stored in self._maps.values()
@@ -671,12 +677,12 @@ class ModuleMaps(Projection):
 
 
 def words_of_map(state: State, project: str) -> ModuleWords | None:
-    """Return the words of a project's modules; None without a map."""
+    """Return the words of a project's modules; None if the project has no map."""
     return state.projection(ModuleMaps).words(project)
 
 
 def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleMap:
-    """Return a project's map, with the files that active memories name."""
+    """Return a project's map, with the files that sessions and memories touched."""
     modules = described(stored)
     owner, nearest = owners(modules), Nearest(modules)
     touched, sessions = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
@@ -690,7 +696,7 @@ def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleM
         if path not in owner:
             owner[path] = name
             modules[name]["files"] = [*modules[name]["files"], path]
-    # A touched file that no scan found joins the module of its folder or subject.
+    # A touched file that no scan found has joined the module of its folder or subject.
     classified = {module["name"] for module in stored["modules"] if module.get("classified")}
     needed_by = defaultdict[str, list[str]](list)
     for name, module in modules.items():
@@ -745,7 +751,7 @@ def module_map(state: State, project: str, stored: Mapping[str, Any]) -> ModuleM
 
 
 def _touched(state: State, project: str) -> Iterator[tuple[str, str | None]]:
-    """Yield the files that a project's active memories name, with their sessions."""
+    """Yield the files that a project's active memories name, each with its session."""
     names, status = state.names, state.names["status"]
     code, live = names["project"].code(project), {status.code(word) for word in RECALLABLE}
     for row, paths in state.lists["files"].items():

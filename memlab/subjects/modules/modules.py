@@ -1,4 +1,4 @@
-"""``lab.agents.modules``: scans and maps of a project's modules."""
+"""``lab.agents.modules``: scan projects into maps of their modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KEYS = (
     "relative_workspace_path",
     "target_file",
 )
-"""The names of a file argument in the tools of coding assistants."""
+"""The names under which tools of coding assistants take a file as an argument."""
 _WITHIN = (
     "tool_input",
     "input",
@@ -43,8 +43,8 @@ _WITHIN = (
     "function",
     "parameters",
 )
-"""The keys under which messages, calls and reports of hooks keep a tool's arguments."""
-# Reports of hooks nest arguments four deep; twice as much ends hostile nesting.
+"""The keys under which messages, calls and reports of hooks hold the arguments of a tool."""
+# Reports of hooks nest arguments four levels deep. Twice that depth is the limit for hostile nesting.
 _DEEPEST = 8
 
 
@@ -77,10 +77,10 @@ def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def known_path(path: str, files: Iterable[str]) -> str | None:
-    """Return a path in the form of a map, relative to the project's folder.
+    """Return a path as a map has it, relative to the project's folder.
 
-    An absolute path is shortened to an end that is a file of the map or lies in one of its folders;
-    None without one.
+    An absolute path is shortened to an end that is a file of the map, or lies in a folder of the
+    map. The result is None if there is no such end.
     """
     plain = path.replace("\\", "/").removeprefix("./")
     known_files = set(files)
@@ -97,7 +97,7 @@ def known_path(path: str, files: Iterable[str]) -> str | None:
 
 _LONGEST = 500
 """The maximum number of characters of a path, as in a scan."""
-# The columns of ``find``.
+# The columns of the frame that ``find`` returns.
 _FOUND: dict[str, Any] = {"module": pl.String, "score": pl.Float64, "why": pl.List(pl.String)}
 
 
@@ -105,8 +105,8 @@ class LabModules:
     """``lab.agents.modules``: the map of each project's modules.
 
     A scan reads a folder and runs nothing. Files that memories name (``files=``) join the map
-    automatically. A module is shallow at first, then partial, and mapped once memories of three
-    sessions name its files.
+    automatically. The confidence of a module is shallow at first, then partial. It is mapped once
+    memories or touched files of three sessions belong to the module.
 
     Examples
     --------
@@ -123,34 +123,34 @@ class LabModules:
     ) -> ModuleMap:
         """Read a project's folder, and store its map as one event.
 
-        The map has modules, commands and conventions. A second scan replaces the first; descriptions
-        of modules stay. Links, hidden and generated
-        folders, sensitive files, and files excluded by .gitignore or .secretsignore are not read.
-        Conventions come from settings of formatters, instructions for agents, CONTRIBUTING and
-        README. They are returned for review and not remembered.
+        The map has modules, commands and conventions. A second scan replaces the first, and
+        descriptions of modules stay. Links, hidden and generated folders, sensitive files, and
+        files excluded by .gitignore or .secretsignore are not read. Conventions come from settings
+        of formatters, instructions for agents, CONTRIBUTING and README. They are returned for
+        review and not remembered.
 
-        Files of one subject form one module in whatever folders they are, by their names and
-        imports. Other files stay with their layer, such as ``src/utils``, and join a module by
-        ``describe``.
+        Files of one subject form one module, in whatever folders they are; their names and imports
+        show the subject. Other files stay with their layer, such as ``src/utils``, until
+        ``describe`` adds them to a module.
 
         Parameters
         ----------
         path
             The folder of the project.
         project
-            The name of the project; the folder's name by default.
+            The name of the project; by default that of the folder.
         progress
             Whether to show a progress bar for large projects.
 
         Returns
         -------
         ModuleMap
-            The map with modules, commands and conventions.
+            The map of the project.
 
         Raises
         ------
         InputError
-            If ``path`` is no folder.
+            If ``path`` is not a folder.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class LabModules:
         """
         root = Path(path).expanduser()
         if not root.is_dir():
-            raise InputError(f"{str(path)!r} is no folder. Check the path.")
+            raise InputError(f"{str(path)!r} is not a folder. Pass the folder of a project.")
         name = project if project is not None else root.resolve().name
         _check_project(name)
         read = scan(root, progress=progress)
@@ -193,7 +193,7 @@ class LabModules:
         Returns
         -------
         ModuleMap
-            The map.
+            The map of the project.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class LabModules:
         """Return the modules that share words with a task, best first.
 
         A word counts by its rarity among the modules: threefold in the name of a module, twofold in
-        the name of a file, once in the description.
+        the name of a file, and once in a description.
 
         Parameters
         ----------
@@ -232,8 +232,8 @@ class LabModules:
         Returns
         -------
         polars.DataFrame
-            One row for each module: module, score and why (the common words). Empty without common
-            words.
+            A row for each module, with ``module``, ``score`` and ``why`` (the common words). Empty
+            if no module shares a word with the task.
 
         Raises
         ------
@@ -281,25 +281,25 @@ class LabModules:
         project
             The name of the project.
         description
-            What the module does.
+            A text that tells what the module does.
         files, tests, entry_points
-            Paths to add to the module.
+            The paths to add to the module.
         depends_on
-            Modules that this one uses.
+            The modules that this module uses.
         new
-            Whether to accept a module that the map does not have.
+            Whether to accept a module that the map does not have yet.
 
         Returns
         -------
         ModuleMap
-            The map with the description.
+            The map of the project with the description.
 
         Raises
         ------
         UnknownName
             If the map has no such module and ``new`` is false, or the project has no map.
         InputError
-            If a path is a file of secrets.
+            If a path is that of a sensitive file, such as a file of secrets.
 
         Examples
         --------
@@ -319,7 +319,8 @@ class LabModules:
             allowed, sensitive = split_sensitive(lists[name])
             if sensitive:
                 raise InputError(
-                    f"describe({name}=...): {sensitive[0]!r} is a file of secrets and cannot be part of a map."
+                    f"describe({name}=...): {sensitive[0]!r} is a file of secrets, which a map cannot contain. Leave it "
+                    "out."
                 )
             lists[name] = allowed or ()
         store = self._core.store
@@ -357,24 +358,26 @@ class LabModules:
     ) -> ModuleMap:
         """Record the files that a session read or wrote, and return the map.
 
-        The files join their modules. A module is partial once a file of it was touched, and mapped
-        after three sessions. Known files of a session are not recorded again.
+        The files join their modules. A module is partial once one of its files was touched, and
+        mapped after three sessions. Files that were already recorded for a session are not recorded
+        again.
 
         Parameters
         ----------
         files
             Paths, or items that contain paths: calls of tools (Read, Edit, Write), messages with
             such calls, or the report of a coding agent to a hook. An absolute path is shortened to
-            an end that the map knows, and left out without one. Files of secrets are left out too.
+            an end that the map has, and left out if there is none. Sensitive files are left out
+            too.
         project
             The name of a project with a map.
         session
-            The session that touched the files. Without one, modules become at most partial.
+            The session that touched the files. Without a session, modules become at most partial.
 
         Returns
         -------
         ModuleMap
-            The map with the touched files.
+            The map of the project with the touched files.
 
         Raises
         ------
@@ -383,7 +386,7 @@ class LabModules:
         InputError
             If an item is neither a path nor a call of a tool.
         MemoryOff
-            While memory is off.
+            If memory is switched off for the project.
 
         Examples
         --------
@@ -406,7 +409,7 @@ class LabModules:
         with store.writing() as tx:
             check_on(store, store.state, [project])
             stored = self._stored_map(store.state.projection(ModuleMaps), project)
-            # The end of a path is matched with files and tests of the map, described ones included.
+            # The end of a path is matched with all files and tests of the map, described ones included.
             mapped = [
                 path
                 for module in described(stored).values()
@@ -443,7 +446,7 @@ class LabModules:
 
     @staticmethod
     def _stored_map(maps: ModuleMaps, project: str) -> dict[str, Any]:
-        """Return the stored body of a project's map; UnknownName without one."""
+        """Return the stored fields of a project's map; raise UnknownName without a map."""
         stored = maps.get(project)
         if stored is None:
             raise _unknown(maps, project)
@@ -451,12 +454,14 @@ class LabModules:
 
 
 def _unknown(maps: ModuleMaps, project: str) -> UnknownName:
-    """Return the error for a project without a map."""
+    """Return the error for a project without a map, which lists the other projects."""
     return UnknownName("project with a map (see lab.agents.modules.scan)", project, maps.projects)
 
 
 def _check_project(project: str) -> None:
-    """Raise an error for an empty name, or one that contains a secret."""
+    """Raise an error if the name of a project is empty or contains a secret."""
     if not project:
-        raise InputError("scan(project=...): the folder has no name. Give project=.")
+        raise InputError(
+            "scan(project=...): the folder has no name. Pass the name of the project as project=."
+        )
     refuse_secret_values({"project": [validate_text(project, where="project")]})

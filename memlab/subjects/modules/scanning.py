@@ -1,10 +1,10 @@
-"""The modules of a project, found from its folder alone.
+"""Find the modules of a project from the files in its folder.
 
 A module is a folder of source files, together with files of the same subject in folders of layers
 such as routes or stores. A folder of a layer is divided into its subfolders with two files or more.
-So is a folder with more than half of all files or more than 80. A test belongs to the module whose
-folder or file it is named after. Imports of Python, JavaScript, TypeScript, Rust and Go are found
-line by line: no code is parsed or run.
+So is a folder with more than half of all files, and a folder with more than 80 files. A test
+belongs to the module whose folder or file the test is named after. Imports of Python, JavaScript,
+TypeScript, Rust and Go are found line by line: no code is parsed or run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from memlab.subjects.reading.tags import file_language
 
 __all__ = ["Module", "Scan", "scan"]
 
-# The maximum number of files in an undivided module: more do not fit a person's view of one subject.
+# The maximum number of files in an undivided module: nobody could survey more files as one subject.
 _MAX_IN_ONE = 80
-# The bytes of a file that are read for imports, which are near its beginning; and the characters of a description.
+# The bytes of a file that are read for imports, which are near its beginning; the maximum length of a description.
 _READ = 65_536
 _MAX_TEXT = 200
-# Names of folders and files of tests, and of files where a program starts.
+# Names of folders and files of tests, and of files in which a program starts.
 _TEST_PARTS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs", "e2e"))
 _TEST_STEM = re.compile(r"(?:test|tests|spec)[_.-](.+)|(.+?)[_.-](?:test|tests|spec)|(.{2,})Tests?")
 _ENTRY = frozenset(("__main__", "main", "index", "cli", "app", "manage", "server", "mod", "lib"))
-# The imports of each language, one line each: the module and, for Python, the first imported name.
+# Patterns of an import statement in each language: the module and, for Python, the first imported name.
 _PYTHON = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+([\w]+)?|import[ \t]+([\w.]+))", re.M
 )
@@ -44,9 +44,9 @@ _GO = re.compile(r"""^\s*(?:import\s+)?(?:\w+\s+)?"([\w./-]{1,300})"\s*$""", re.
 
 @dataclass
 class Module:
-    """One module: its folder as ``name``, its files and tests, and the imported modules.
+    """A module: its folder as ``name``, its files, its tests and imported modules.
 
-    The name "." stands for the root.
+    The name "." stands for the root of the project.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Module:
 
 @dataclass(frozen=True)
 class Scan:
-    """The result of a scan; ``languages`` and ``left_out`` are numbers of files."""
+    """The result of a scan; ``languages`` and ``left_out`` count files."""
 
     modules: tuple[Module, ...]
     commands: tuple[Command, ...]
@@ -70,7 +70,7 @@ class Scan:
 
 
 def scan(root: Path, *, progress: bool) -> Scan:
-    """Scan a folder without running its code or reading outside it."""
+    """Scan the folder of a project, without running code or reading outside it."""
     tree = walk(root)
     manifests = read_manifests(tree)
     tests = [path for path in tree.sources if _is_test(path)]
@@ -81,7 +81,7 @@ def scan(root: Path, *, progress: bool) -> Scan:
         for path in files:
             imported[path] = list(resolver.imports(path, tree.text(path, _READ)))
             step(1)
-    # Files are grouped by folder, then by subject, then by imports, because each step needs the groups before.
+    # Files are grouped by folder, then by subject, then by imports, because each step builds on the previous groups.
     groups = by_subject(_group_by_folder(files))
     groups = neighbours_join(groups, imported, _folders(groups))
     modules = {name: Module(name, files=paths) for name, paths in groups.items()}
@@ -128,7 +128,7 @@ def _is_test(path: str) -> bool:
 
 
 def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
-    """Return the files of each module, by its folder."""
+    """Return the files of each module, grouped by folder only."""
     below = defaultdict[str, list[str]](list)
     for path in files:
         for folder in PurePosixPath(path).parents:
@@ -137,7 +137,7 @@ def _group_by_folder(files: Sequence[str]) -> dict[str, list[str]]:
 
     def group(folder: str, own: list[str]) -> None:
         """Add a folder as a module, or divide it into its subfolders with several files."""
-        # Subfolders with a single file stay with the folder, so that no module has only one file.
+        # Subfolders with a single file stay with their folder, so that dividing creates no module of one file.
         depth = 0 if folder == "." else folder.count("/") + 1
         beneath = defaultdict[str, list[str]](list)
         for path in own:
@@ -185,7 +185,7 @@ def _module_of_test(path: str, modules: Mapping[str, Module], owner: Mapping[str
 def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Return for each folder the module that an import of the folder refers to.
 
-    It is the folder's own module, else the one with most of the files below it.
+    This is the module of that folder, or else the module with most of the files below the folder.
     """
     below = defaultdict[str, Counter[str]](Counter)
     for name, paths in groups.items():
@@ -200,7 +200,7 @@ def _folders(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 class _ImportResolver:
-    """Finds the file or folder that an import leads to."""
+    """Finds the file or folder of the project that an import refers to."""
 
     def __init__(self, files: Sequence[str], packages: Mapping[str, str]) -> None:
         self._packages = packages
@@ -219,9 +219,9 @@ class _ImportResolver:
         } - {"."}
 
     def imports(self, path: str, text: str) -> Iterator[str]:
-        """Yield a file or folder for each import of a file."""
-        # Each language resolves names in its own way: from the file, from a root, or by the name of
-        # a package.
+        """Yield the file or folder that each import of a file refers to."""
+        # Each language resolves names in its own way: from the importing file, from a root, or by the name of a
+        # package.
         end = path.rsplit(".", 1)[-1].lower()
         here = str(PurePosixPath(path).parent)
         if end in ("py", "pyi", "hy"):
@@ -259,7 +259,7 @@ class _ImportResolver:
                 return
 
     def _longest(self, base: str, parts: Sequence[str], minimum: int = 0) -> Iterator[str]:
-        """Yield the file that the longest prefix of a dotted name refers to."""
+        """Yield the file or folder that the longest prefix of a dotted name refers to."""
         for count in range(len(parts), minimum - 1, -1):
             if targets := list(self._resolve(_join_path(base, "/".join(parts[:count])))):
                 yield from targets
@@ -274,7 +274,7 @@ class _ImportResolver:
 
 
 def _join_path(folder: str, path: str) -> str:
-    """Return the path below the root, or "" if it leads outside."""
+    """Return a path below a folder in normal form; "" if it leads outside the root."""
     parts: list[str] = []
     for part in (*folder.split("/"), *path.split("/")):
         if part == "..":
@@ -287,9 +287,9 @@ def _join_path(folder: str, path: str) -> str:
 
 
 def _description(module: Module, tree: Tree) -> str:
-    """Return the first sentence of a module's README, docstring or comment.
+    """Return the first sentence of a module's README, docstring or leading comment.
 
-    Without one, the description names the number of files and their main language.
+    If there is none, the description states the number of files and their main language.
     """
     prefix = "" if module.name == "." else module.name + "/"
     readmes = (path for path in tree.others if path.lower().startswith(f"{prefix.lower()}readme"))
@@ -307,7 +307,7 @@ def _description(module: Module, tree: Tree) -> str:
 
 
 def _sentence(text: str, path: str) -> str:
-    """Return the first sentence of a file's docstring, README paragraph or leading comment."""
+    """Return the first sentence of a docstring, a README's paragraph or a comment."""
     if path.endswith((".py", ".pyi")):
         match = re.match(
             r"""(?:\s*#[^\n]*\n)*\s*[rRuU]?(\"{3}|'{3})(.+?)(?:\1|\n\s*\n)""", text, re.S

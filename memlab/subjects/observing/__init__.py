@@ -1,1 +1,1 @@
-"""``lab.agents.observe`` and ``admit``: decide whether to remember an utterance."""
+"""``lab.agents.observe`` and ``admit``: decide whether to store an utterance."""

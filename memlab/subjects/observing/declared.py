@@ -1,4 +1,4 @@
-"""The hooks and components of observing."""
+"""The hooks and accessors that observing declares."""
 
 from __future__ import annotations
 

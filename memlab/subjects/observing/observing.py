@@ -1,4 +1,4 @@
-"""Admission of utterances by the policy ``admit``, and storing of admitted ones."""
+"""Decide by the policy ``admit`` which utterances to store, and store them."""
 
 from __future__ import annotations
 
@@ -44,28 +44,29 @@ __all__ = ["Admission", "Observation", "Observing"]
 
 @dataclass(frozen=True)
 class Admission(Displayed):
-    """The decision of the policy ``admit`` on an utterance.
+    """The decision of the policy ``admit`` on one utterance.
 
     Attributes
     ----------
     text
-        The utterance, without secrets.
+        The utterance, with its secrets redacted.
     role
-        The speaker: "user", "assistant", "system" or "tool".
+        The role of the speaker: "user", "assistant", "system" or "tool".
     worth
         The value of the policy, 0 to 1.
     admitted
-        Whether ``worth`` reaches ``threshold``.
+        Whether ``worth`` reaches ``threshold``, so that the utterance is stored.
     reasons
-        The detectors that fired, such as "tells-preference": inputs of the slot ``admit``.
+        The names of the detectors that fired, such as "tells-preference". They are inputs of the
+        slot ``admit``.
     confidence
         How clear the decision is, 0 to 1: ``worth`` if admitted, otherwise 1 minus ``worth``.
     threshold
         The pack's setting ``admit-threshold``.
     pack
-        The name of the pack that decided.
+        The name of the pack whose policy decided.
     pack_hash
-        The hash of that pack.
+        The hash of the pack whose policy decided.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class Admission(Displayed):
 
     @property
     def frame(self) -> pl.DataFrame:
-        """One row: role, worth, threshold, admitted, confidence, reasons, text."""
+        """A row with role, worth, threshold, admitted, confidence, reasons and text."""
         return pl.DataFrame(
             {
                 "role": [self.role],
@@ -111,14 +112,14 @@ class Admission(Displayed):
 
 @dataclass(frozen=True)
 class Observation(Displayed):
-    """The outcome of an observed utterance; true if it was stored.
+    """The outcome of observing an utterance; true if the utterance was stored.
 
     Attributes
     ----------
     admission
-        The decision whether to remember it.
+        The decision whether to store the utterance.
     memory
-        The memory that represents it, None if it was not stored.
+        The memory of the utterance; None if it was not stored.
 
     Examples
     --------
@@ -159,15 +160,15 @@ class Observing:
         Parameters
         ----------
         text, role, project
-            The utterance, its speaker and its project.
+            The utterance, the role of its speaker, and its project.
         viewer
-            The viewer whose memories it is compared with; None: all.
+            The viewer whose memories the utterance is compared with; None for all memories.
         asked
-            Whether it answers a question.
+            Whether the utterance answers a question.
         """
         screened = screen(validate_text(text), personal=self._core.personal()).text
         with self._core.reading() as state:
-            # While memory is off, nothing is compared and no embedder gets the text.
+            # While memory is off, the text is compared with nothing and sent to no embedder.
             off = explain_off(self._core.store, state, project) is not None
             near = None if off else get_comparer(self._core)
             return _decide_admission(
@@ -191,9 +192,8 @@ class Observing:
         fields: dict[str, Any],
         before: str | None = None,
     ) -> Observation:
-        """Remember an utterance if it is admitted; see ``LabAgents.observe``."""
-        # Fields are checked first, so that an invalid one is refused even if the utterance is not
-        # admitted.
+        """Store an utterance if it is admitted; see ``LabAgents.observe``."""
+        # Fields are checked first, so that an invalid field is refused even if the utterance is not admitted.
         check_linking(linking)
         columns = validate_columns(
             {"text": [text], **{name: [value] for name, value in fields.items()}},
@@ -229,7 +229,7 @@ class Observing:
 
     def _question_before(self, fields: Mapping[str, Any]) -> str | None:
         """Return the question that another speaker asked in the last turn, or None."""
-        # Only the very last message counts: an answer follows its question directly.
+        # Only the very last message counts, because an answer follows its question directly.
         session = fields.get("session")
         if session is None:
             return None
@@ -252,7 +252,7 @@ class Observing:
     def _find_audience(self, creator: str | None, visibility: str | None) -> str:
         """Return the viewer whose memories an utterance is compared with.
 
-        Private memories of its creator are included if it will be private.
+        If the utterance will be private, its creator's private memories are compared too.
         """
         effective = visibility or default_visibility(creator, self._core.pack)
         return creator if creator is not None and effective == "private" else EVERYONE
@@ -267,7 +267,7 @@ def _decide_admission(
     project: str | None,
     viewer: str | None,
 ) -> Admission:
-    """Return the decision of the policy ``admit`` for an utterance."""
+    """Evaluate a pack's policy ``admit`` for a parsed utterance."""
     if role not in ROLES:
         raise UnknownName("role", role, ROLES)
     policy, threshold = pack.policies["admit"], pack.number("admit-threshold")

@@ -172,7 +172,7 @@ def ttl(name: str, form: Form, source: Text) -> float | None:
 
 
 def slot(name: str, form: Form, source: Text) -> str:
-    """Read the name of a slot."""
+    """Read the name of a policy slot."""
     from memlab.kernel.policies import SLOTS
 
     if form.kind not in _NAMES:

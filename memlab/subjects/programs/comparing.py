@@ -39,7 +39,7 @@ def ranking_notice(core: Core, pack: Pack, limit: int) -> str | None:
     pack
         The pack that is about to be activated.
     limit
-        The maximum number of queries; 0 for no comparison.
+        The maximum number of queries to compare. With 0, nothing is compared.
 
     Returns
     -------

@@ -56,7 +56,7 @@ class Fuel:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation that was run.
+    """One operation that was run, with its result.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Step:
     source
         The text of the operation.
     result
-        The result in one line.
+        The result of the operation in one line.
     touched
         The number of memories that the operation touched.
     rows
@@ -167,7 +167,7 @@ class Ran(Sequence[Step], Displayed):
         )
 
     def json(self) -> str:
-        """Return the run as JSON.
+        """Return the run as JSON text.
 
         Returns
         -------
@@ -299,7 +299,7 @@ def run_program(
         last = program.calls[fuel.operations]
         raise last.error(
             PolicyLimitError,
-            f"There are {len(program)} operations, and the fuel allows {fuel.operations}.",
+            f"There are {len(program)} operations, and the fuel allows {fuel.operations}. Pass a larger Fuel.",
         )
     event = record()
     steps: list[Step] = []
@@ -314,8 +314,8 @@ def run_program(
         if touched + needs > fuel.memories:
             raise call.error(
                 PolicyLimitError,
-                f"It may touch {needs:,} memories, and {fuel.memories - touched:,} of the allowed "
-                f"{fuel.memories:,} are left. {before}",
+                f"The operation may touch {needs:,} memories, and the fuel has {fuel.memories - touched:,} of "
+                f"{fuel.memories:,} left. {before} Pass a larger Fuel.",
             )
         try:
             outcome = call.operation.verb(lab, {**call.arguments, "consent": consent})

@@ -202,7 +202,7 @@ def _activate(lab: OperableLab, a: Arguments) -> Outcome:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one short line."""
+    """Return a text on one line of at most 60 characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN else f"{flat[: _SHOWN - 1]}…"
 
@@ -441,10 +441,16 @@ def read_program(
     text = Text(source, None, file or "operations")
     forms = read_forms(text, characters=characters, forms=_FORMS)
     if not forms:
-        raise text.error(PolicySyntaxError, "There is no operation in the text.", None)
+        raise text.error(
+            PolicySyntaxError,
+            'There is no operation in the text. Write one, such as (recall "tabs?").',
+            None,
+        )
     if len(forms) > limit:
         raise text.error(
-            PolicyLimitError, f"There are more than {limit:,} operations.", forms[limit]
+            PolicyLimitError,
+            f"There are more than {limit:,} operations. Split the text.",
+            forms[limit],
         )
     calls = tuple(_read_call(form, text) for form in forms)
     return Program(calls, source, hashlib.sha256(source.encode()).hexdigest())
@@ -557,5 +563,7 @@ def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
         ) from None
     if declared_slot not in ("", slot):
         raise text.error(
-            PolicyNameError, f"This is a policy of {declared_slot}, not of {slot}.", form
+            PolicyNameError,
+            f"This is a policy of {declared_slot}, not of {slot}. Change one of the two names.",
+            form,
         )

@@ -14,7 +14,7 @@ from memlab.errors import MemlabError
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.hooks import list_hooks
-from memlab.kernel.journal import Journal, Scrub
+from memlab.kernel.journal import Journal, Scrub, data_file
 from memlab.kernel.schema import MEMORY
 from memlab.kernel.state import Change, State
 from memlab.kernel.storage.backup_folders import list_backup_folders, list_backups
@@ -218,7 +218,7 @@ def build_receipt(
     The caller holds the lock on derived files, after the purge is complete in the lab's own files.
     """
     receipt = Receipt()
-    journal = "journal.db" if store.folder is not None else "memory"
+    journal = "memory" if store.folder is None else data_file(store.folder).name
     for what, count in (
         ("memories", len(gone.ids)),
         ("events", len(scrub.bodies)),
@@ -281,6 +281,8 @@ def _report_search(
     """Add the search's extent and traces and the removed exports to the receipt."""
     # With remove_exports an export is removed at its first trace, and its other traces are then no longer reported.
     opaque = f"; {report.opaque:,} only as bytes" if report.opaque else ""
+    if report.decrypted:
+        opaque += f"; {report.decrypted:,} encrypted, of which the decrypted rows were searched"
     short = f"; {terms.short:,} texts or names too short to search for" if terms.short else ""
     count = len(terms.patterns) + len(terms.values)
     receipt.rows.append(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import re
-import sqlite3
 import subprocess
 import zipfile
 from collections import Counter
@@ -25,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import MemlabError
-from memlab.kernel.journal import FILE
+from memlab.kernel.journal import FILE, open_database, sql_errors, unlock
 from memlab.kernel.slates import decode, is_sealed, question_of
 
 __all__ = ["SearchReport", "SearchTerms", "Trace", "search_files", "search_terms"]
@@ -106,12 +105,14 @@ class Trace:
 class SearchReport:
     """The extent of a search for purged content, and its traces.
 
-    ``opaque`` counts files that could not be decoded and were searched as bytes only.
+    ``opaque`` counts files that could not be decoded and were searched as bytes only. ``decrypted`` counts encrypted
+    databases, of which the rows were searched: bytes outside rows have no meaning without the key.
     """
 
     files: int = 0
     bytes: int = 0
     opaque: int = 0
+    decrypted: int = 0
     traces: list[Trace] = field(default_factory=list)
 
 
@@ -197,6 +198,7 @@ def search_files(roots: Iterable[Path], terms: SearchTerms) -> SearchReport:
             raw = _count_raw(file, terms)
             report.bytes += file.stat().st_size
             report.files += 1
+            report.decrypted += file.suffix == ".enc"
             report.traces += _find_traces(file, raw, terms, report)
         except OSError as error:
             report.traces.append(Trace(file, "not searched", error.strerror or str(error)))
@@ -209,6 +211,14 @@ def _find_traces(
     """Yield the traces in a file's decoded parts and in its remaining bytes."""
     live: Counter[bytes] = Counter()
     traces: dict[tuple[str, str], list[str]] = {}
+    unreadable: tuple[type[Exception], ...] = (
+        MemlabError,
+        msgspec.MsgspecError,
+        *sql_errors(),
+        pl.exceptions.PolarsError,
+        zipfile.BadZipFile,
+        ValueError,
+    )
     try:
         for parts in _batched(_READERS.get(file.suffix, _contents)(file)):
             for (part_name, blob), hits in zip(
@@ -221,14 +231,7 @@ def _find_traces(
                     ):
                         kind, _, number = part_name.partition(" ")
                         traces.setdefault((terms.source_of(pattern), kind), []).append(number)
-    except (
-        MemlabError,
-        msgspec.MsgspecError,
-        sqlite3.Error,
-        pl.exceptions.PolarsError,
-        zipfile.BadZipFile,
-        ValueError,
-    ):
+    except unreadable:
         report.opaque += 1
     for (what, kind), numbers in traces.items():
         several = list(dict.fromkeys(numbers))
@@ -285,7 +288,7 @@ def _bytes_of(file: Path) -> Iterator[IO[bytes]]:
     Closing a database file drops every POSIX lock that SQLite holds on it in this process. The next
     process to open the lab would then take the write-ahead log for an abandoned one.
     """
-    if not file.name.startswith(FILE):
+    if not file.name.startswith((FILE, "journal.enc")):
         with file.open("rb") as stream:
             yield stream
         return
@@ -313,8 +316,9 @@ def _database(file: Path) -> FileParts:
     """Yield the schemas and the text and binary cells of an SQLite database."""
     # A database without a log, such as a backup, is opened as immutable, so that SQLite creates no files next to it.
     closed = not file.with_name(f"{file.name}-wal").exists()
-    uri = f"{file.absolute().as_uri()}?mode=ro{'&immutable=1' if closed else ''}"
-    with closing(sqlite3.connect(uri, uri=True)) as connection:
+    vault = unlock(file.parent) if file.suffix == ".enc" else None
+    option = f"mode=ro{'&immutable=1' if closed else ''}"
+    with closing(open_database(file.absolute(), option, 5.0, vault)) as connection:
         for name, sql in connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"
         ):
@@ -360,7 +364,13 @@ def _listed(words: Iterable[str]) -> bytes:
 
 
 # The decoder for each suffix; a file with another suffix is a single part.
-_READERS = {".db": _database, ".parquet": _table, ".npz": _archive, ".zip": _archive}
+_READERS = {
+    ".db": _database,
+    ".enc": _database,
+    ".parquet": _table,
+    ".npz": _archive,
+    ".zip": _archive,
+}
 
 
 def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:

@@ -244,7 +244,7 @@ def _days(at: pl.Series, future: Forecast) -> Floats:
 
 
 def _legend_label(name: str) -> str:
-    """Return a label for the legend, which omits labels with a leading underscore."""
+    """Return a name as a legend label; matplotlib omits labels that begin with "_"."""
     return f" {name}" if name.startswith("_") else name
 
 
@@ -357,7 +357,7 @@ class _Values:
     label: NDArray[np.int64]
 
     def at(self, positions: NDArray[Any]) -> _Values:
-        """Return the values of selected memories."""
+        """Return the status and label codes of the memories at `positions`."""
         return _Values(self.rows[positions], self.status[positions], self.label[positions])
 
     def where(self, mask: NDArray[np.bool_], other: _Values) -> _Values:
@@ -439,7 +439,7 @@ class _Walk:
 def _walk_pack(
     state: State, pack: Pack, name: str, rows: Rows, instants: Sequence[Micros]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the frame and the transitions of one pack."""
+    """Return the forecast frame and the transitions under one pack."""
     walk, count = _Walk(state, pack), len(rows)
     values, before = walk.begun(rows), instants[0] - 1
     numbers: list[tuple[NDArray[Any], NDArray[Any], _Values]] = []

@@ -246,7 +246,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
 
 def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """Return the degree of one end of each edge, among edges visible to its viewers."""
+    """Return the degree of each end node, counting only edges the edge's viewers see."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:
@@ -433,7 +433,7 @@ def run_upkeep(
     progress: bool = False,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Upkeep:
-    """Make one pass as of `now`, block by block.
+    """Make one pass of upkeep as of `now`, one block of memories at a time.
 
     Each block is decided and written under the writer's lock. `is_stopped` is called between
     blocks. The blocks that a killed pass has written stay, and another pass continues.
@@ -499,7 +499,7 @@ class _Pass:
             step(len(rows))
 
     def _memories(self, rows: Ints) -> None:
-        """Evaluate one block of memories and write its transitions."""
+        """Evaluate one block of memories and write their transitions."""
 
         def decide() -> tuple[Transitions, Change]:
             """Return the transitions of the block."""

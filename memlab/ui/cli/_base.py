@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import os
 import shutil
 import sys
 import tempfile
@@ -608,13 +609,35 @@ def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:
 
 @click.group(cls=_Sections, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(memlab.__version__, prog_name="memlab")
-def main() -> None:
+@click.option(
+    "--key-file",
+    type=LocalPath(),
+    help="File with the key of encrypted and new labs. Default: the variable MEMLAB_KEY.",
+)
+def main(key_file: Path | None) -> None:
     """Run a laboratory for the long-term memory of AI agents.
 
     A lab is a directory; most commands take its path first. `memlab COMMAND --help` describes a command.
 
     Example: memlab recall my.memlab "Where does Ada live?"
     """
+    if key_file is not None:
+        os.environ["MEMLAB_KEY"] = read_key(key_file)
+
+
+def read_key(path: Path) -> str:
+    """Return the key in a file, which only its owner may read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            readable = os.fstat(file.fileno()).st_mode & 0o077
+            key = file.read(_MAX_TEXT_BYTES).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The key file {path} cannot be read: {error}") from None
+    if readable:
+        raise InputError(f"Other users may read the key file {path}. Run: chmod 600 {path}")
+    if not key:
+        raise InputError(f"The key file {path} is empty. Write a long passphrase into it.")
+    return key
 
 
 @main.group()

@@ -21,6 +21,7 @@ from memlab.ui.cli._base import (
     keep,
     print_report,
     read,
+    read_key,
     say,
     upkeep,
     write,
@@ -171,6 +172,43 @@ def check(lab: Path, no_repair: bool) -> Report:
     ]
     restoring = "damaged: restore a backup with `memlab upkeep restore`"
     return report, [*lines, "sound" if done.sound else restoring], int(not done.sound)
+
+
+@command(upkeep)
+@LAB
+@click.argument("key_file", type=LocalPath())
+def encrypt(lab: Path, key_file: Path) -> Report:
+    """Encrypt LAB and its backups with the key in KEY_FILE.
+
+    Exports and mirrors stay plain. Without the key, nobody can read LAB again.
+
+    Example: memlab upkeep encrypt my.memlab key.txt
+    """
+    plain = [str(path) for path in memlab.encrypt(lab, read_key(key_file))]
+    return {"plain": plain}, ["encrypted", *(f"stays plain: {path}" for path in plain)]
+
+
+@command(upkeep)
+@LAB
+def decrypt(lab: Path) -> Report:
+    """Write LAB and its backups without encryption.
+
+    Example: memlab --key-file key.txt upkeep decrypt my.memlab
+    """
+    memlab.decrypt(lab)
+    return {"encrypted": False}, "not encrypted any more"
+
+
+@command(upkeep)
+@LAB
+@click.argument("key_file", type=LocalPath())
+def rekey(lab: Path, key_file: Path) -> Report:
+    """Replace the key of LAB and of its backups by the key in KEY_FILE.
+
+    Example: memlab --key-file key.txt upkeep rekey my.memlab new-key.txt
+    """
+    memlab.rekey(lab, read_key(key_file))
+    return {"encrypted": True}, "key replaced"
 
 
 @command(upkeep)

@@ -189,7 +189,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def answer_challenge(
         self, policy: str, design: ChallengeDesign, extra: int, rate: float, reason: str
     ) -> None:
-        """Challenge the active pack with another from the next recall on."""
+        """Compare the policy with the active pack until lab.policies.end_challenge."""
         if self.lab is None:
             raise InputError(
                 "A log without a lab cannot be challenged. Open the lab that the log came from."
@@ -333,7 +333,7 @@ def name_of(policy: str | Pack) -> str:
 
 
 def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
-    """Return the top five of one of two policies, each with its rank under the other."""
+    """Return the top five memories of one policy, with their ranks under the other."""
     own = sorted(
         (
             (rank, item)

@@ -83,13 +83,13 @@ def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
             "column to filter", column, ("conflict", *(item for item in COLUMNS if item != "text"))
         )
     if not isinstance(wanted, list | tuple) or not wanted:
-        raise InputError(f"The filter of {column} is a list, not {wanted!r}.")
+        raise InputError(f"The filter of {column} must be a list, not {wanted!r}.")
     storage = "num" if column == "id" else MEMORY[column].storage
     if storage in ("word", "name"):
         words = [encodable(item) for item in wanted if isinstance(item, str)]
         if len(words) + (None in wanted) < len(set(map(repr, wanted))):
             raise InputError(
-                f"The filter of {column} is a list of words, and None for those without, not {wanted!r}."
+                f"The filter of {column} must be a list of words, where None selects memories without one, not {wanted!r}."
             )
         matches = pl.col(column).is_in(words)
         return matches | pl.col(column).is_null() if None in wanted else matches
@@ -97,7 +97,7 @@ def condition(column: str, wanted: Any, conflicts: Sequence[int]) -> pl.Expr:
         return pl.col(column).is_in([bool(item) for item in wanted])
     if len(wanted) != 2:
         raise InputError(
-            f"The filter of {column} is [low, high], where None is no bound, not {wanted!r}."
+            f"The filter of {column} must be [low, high], where None means no bound, not {wanted!r}."
         )
     low, high = (_bound(column, item, storage) for item in wanted)
     expression = pl.col(column).is_not_null()
@@ -121,7 +121,7 @@ def _bound(column: str, value: Any, storage: str) -> Any:
         or not isinstance(value, int | float)
         or not -_FARTHEST < value < _FARTHEST
     ):
-        raise InputError(f"A bound of {column} is a number, not {describe_value(value)}.")
+        raise InputError(f"A bound of {column} must be a number, not {describe_value(value)}.")
     return float(value)
 
 

@@ -189,7 +189,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_words(self) -> dict[str, Any]:
-        """Return the features, forms and helpers of this slot, as ``name, kind, shape, doc``."""
+        """Return name, kind, shape and text of each word that the slot may use."""
         signature = get_slot(self.slot).signature
         features = [
             [feature.name, f"{feature.type} feature", feature.name, feature.doc]
@@ -207,7 +207,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_text(self, of: Literal["live", "sliders"]) -> None:
-        """Load the active policy, or the draft with its numbers as parameters, into the editor."""
+        """Load the active policy, or the draft with parameters, into the editor."""
         if of == "live":
             self.source = text_of(self.lab.policies[self.slot])
         else:
@@ -216,7 +216,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_install(self, reason: str) -> None:
-        """Install the draft."""
+        """Make the draft the policy of this slot from the next recall on."""
         self._refuse_broken()
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
@@ -225,7 +225,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_rollback(self, reason: str) -> None:
-        """Restore the slot's previous policy."""
+        """Restore the policy that this slot had before."""
         follows = self.policy == self.lab.policies[self.slot]
         version = self.lab.policies.rollback(self.slot, reason=reason)
         if follows:
@@ -234,7 +234,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_challenge(self, reason: str) -> None:
-        """Challenge the active pack with the draft from the next recall on."""
+        """Compare the draft with the active pack: recalls return one extra memory."""
         self._refuse_broken()
         pack = draft_pack(
             self.lab.policies.pack, self.slot, self.policy, f"studio-{self.policy.hash[:8]}"
@@ -246,7 +246,7 @@ class PolicyStudio(Widget, bundle="studio"):
 
     @checked
     def answer_save(self, name: str) -> None:
-        """Save the draft in the notebook's folder, under a name without folders."""
+        """Save the text in the notebook's folder."""
         if not _NAME.fullmatch(name):
             raise InputError(
                 "A file name contains letters, digits, - and _, and no folder. Elsewhere, use studio.save(path)."
@@ -271,7 +271,7 @@ class PolicyStudio(Widget, bundle="studio"):
             self._check()
 
     def _check(self) -> None:
-        """Compile the draft and rank with it, keeping the last ranks on an error."""
+        """Compile the draft and rank the queries with it; keep the last ranks on an error."""
         self._followed = self.slot, self.source, self.questions
         draft = read_draft(self.source, self.slot)
         self.policy = draft.policy or self.policy

@@ -122,7 +122,9 @@ class MemoryTable(Widget, bundle="table"):
         >>> table.link(memlab.widgets.MemoryMap(lab))                                      # doctest: +SKIP
         """
         if "ids" not in other.traits():
-            raise InputError(f"A {type(other).__name__} has no ids to share.")
+            raise InputError(
+                f"A {type(other).__name__} has no ids, so it cannot be linked. Pass a widget such as MemoryMap."
+            )
 
         def follow(change: Any) -> None:
             if change["new"] != self.ids:  # The change did not come from this table.
@@ -216,7 +218,7 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_edit(self, memory: int, text: str) -> dict[str, Any]:
-        """Replace the text by a new memory that supersedes this one."""
+        """Store the text as a new memory that supersedes this one."""
 
         def change() -> dict[str, Any]:
             edited = self.lab.edit(memory, text=text)
@@ -226,22 +228,22 @@ class MemoryTable(Widget, bundle="table"):
 
     @checked
     def answer_pin(self, memory: int, pinned: bool) -> dict[str, Any]:
-        """Pin or unpin a memory."""
+        """Exempt this memory from decay, or end its exemption."""
         return self._changed(lambda: {"memory": self.lab.edit(memory, pinned=pinned).id})
 
     @checked
     def answer_forget(self, memories: int | list[int]) -> dict[str, Any]:
-        """Exclude memories from recalls."""
+        """Exclude from recalls until it is restored."""
         return self._changed(lambda: {"ids": list(self.lab.forget(memories).ids)})
 
     @checked
     def answer_restore(self, memories: int | list[int]) -> dict[str, Any]:
-        """Restore memories."""
+        """Restore with the earlier status."""
         return self._changed(lambda: {"ids": list(self.lab.restore(memories).ids)})
 
     @checked
     def answer_wrong(self, memories: int | list[int], reason: str) -> dict[str, Any]:
-        """Deprecate memories as wrong, for a reason."""
+        """Mark as wrong, with a reason, so that it leaves recall."""
         return self._changed(
             lambda: {"ids": list(self.lab.forget(memories, how="deprecate", reason=reason).ids)}
         )

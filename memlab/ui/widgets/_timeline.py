@@ -120,7 +120,7 @@ class VersionTimeline(Widget, bundle="timeline"):
 
     @checked
     def answer_rollback(self, version: int, reason: str) -> None:
-        """Restore a version of the slot."""
+        """Restore this version from the next recall on."""
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
         restored = self.lab.policies.rollback(self.slot, to=version, reason=reason)

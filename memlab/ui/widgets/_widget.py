@@ -13,6 +13,7 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar
@@ -62,8 +63,21 @@ def synced(default: Any, **limits: Any) -> Any:
     return _TRAITS[type(default)](default, **limits).tag(sync=True)
 
 
+# Read once per class: a summary never changes.
+@cache
+def _read_hints(cls: type) -> dict[str, str]:
+    """Return the summary of each method ``answer_<verb>`` of a widget, without its period."""
+    return {
+        name.removeprefix("answer_"): (inspect.getdoc(getattr(cls, name)) or "")
+        .partition("\n")[0]
+        .rstrip(".")
+        for name in dir(cls)
+        if name.startswith("answer_")
+    }
+
+
 class Widget(anywidget.AnyWidget):
-    """The base class of widgets.
+    """The base class of all widgets of memlab.
 
     A subclass names its bundle: ``class Counter(Widget, bundle="counter")``.
     A widget of an extension has its own script, a text or the path of a file:
@@ -84,6 +98,8 @@ class Widget(anywidget.AnyWidget):
         The last error as a sentence; empty if there is none.
     read_only
         The reason why the lab cannot be written; empty if it can.
+    hints
+        The tooltip of each button, by verb: the summary of the method ``answer_<verb>``.
     """
 
     bundle: ClassVar[str]
@@ -92,6 +108,7 @@ class Widget(anywidget.AnyWidget):
 
     fault = synced("")
     read_only = synced("")
+    hints = synced({})
 
     def __init_subclass__(
         cls, *, bundle: str | None = None, esm: str | Path | None = None, **more: Any
@@ -104,7 +121,9 @@ class Widget(anywidget.AnyWidget):
     def __init__(self, lab: Lab | None, **state: Any) -> None:
         self.lab = lab  # type: ignore[assignment]  # Widgets of a log have no lab.
         read_only = lab is not None and lab.io.store.journal.read_only
-        super().__init__(read_only=_READ_ONLY if read_only else "", **state)
+        super().__init__(
+            read_only=_READ_ONLY if read_only else "", hints=_read_hints(type(self)), **state
+        )
         self.on_msg(self._receive)
 
     @property

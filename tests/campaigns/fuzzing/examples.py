@@ -513,6 +513,9 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabReview.release": lambda d: (d.lab.upkeep.review.release, {"quarantine": d.quarantined}),
     "check": lambda d: (memlab.check, {"path": d.on_disk}),
     "restore": lambda d: (memlab.restore, {"path": d.on_disk}),
+    "decrypt": lambda d: (memlab.decrypt, {"path": d.on_disk}),
+    "encrypt": lambda d: (memlab.encrypt, {"path": d.on_disk, "key": "a"}),
+    "rekey": lambda d: (memlab.rekey, {"path": d.on_disk, "new_key": "b"}),
     "LabIO.backup": lambda d: (d.lab.io.backup, {"folder": d.folder / "copies"}),
     "LabIO.preview": lambda d: (d.lab.io.preview, {"exclude": ["api"]}),
     "LabIO.move_to": lambda d: (

@@ -310,10 +310,10 @@ def renamed(
     called
         Name of the owner in examples, such as ``lab``.
     name
-        The former name.
+        The former name of the attribute.
     table
-        Replacement by former name. It is the path of an attribute, or a pair of the call to write and a function that
-        returns a callable for the owner.
+        Replacement by former name. A replacement is the path of an attribute, or a pair of the call
+        to write and a function that returns a callable for the owner.
 
     Returns
     -------

@@ -40,7 +40,7 @@ __all__ = [
 def describe_value(value: object, limit: int = 60) -> str:
     """Return a short representation of a value for an error message.
 
-    It has at most `limit` characters, even if ``__repr__`` raises.
+    The text has at most `limit` characters. A text is returned even if ``__repr__`` raises.
     """
     try:
         text = repr(value[:limit]) if isinstance(value, str | bytes) else _REPR.repr(value)
@@ -80,7 +80,7 @@ class Called:
     Parameters
     ----------
     function
-        The function.
+        The caller's function.
     where
         Description of the function in messages.
 
@@ -136,7 +136,7 @@ class Within:
     Parameters
     ----------
     lower, upper
-        The limits.
+        The lower and the upper limit.
     above
         True if the number must be above the lower limit.
     """
@@ -151,7 +151,7 @@ class Within:
         Parameters
         ----------
         value
-            The number.
+            The number to check.
 
         Returns
         -------

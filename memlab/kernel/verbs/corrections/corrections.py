@@ -115,8 +115,8 @@ class Corrections:
     ) -> Edited:
         """Return the corrected memory; see ``Lab.edit``.
 
-        ``permit`` raises for a row that the caller may not change. It is called for the latest
-        version of ``memory``, because an edit changes this version.
+        ``permit`` raises for a row that the caller may not change. ``permit`` is called for the
+        latest version of ``memory``, because an edit changes this version.
         """
         if text is None and not fields:
             raise InputError("edit needs a text or a field of memlab.FIELDS to change.")
@@ -139,7 +139,8 @@ class Corrections:
         """Edit the memories that a frame changes, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = _find_changed_fields(self._core.store.state.memories(), frame)
-            # All edits are checked first: after one is applied, the store must not be read.
+            # All edits are checked first, because the store must not be read once an edit is
+            # applied.
             edits = [
                 (id, self._check_edit(fields.pop("text", None), fields)) for id, fields in changes
             ]
@@ -181,7 +182,7 @@ class Corrections:
     def _check_own(self, memory: MemoryLike, row: int) -> None:
         """Raise InputError for a memory of another lab, recognised by its different text.
 
-        A purged memory has no text to compare; the edit refuses it by its status.
+        A purged memory has no text to compare, so the edit refuses it by its status.
         """
         state = self._core.store.state
         text = (
@@ -210,8 +211,8 @@ class Corrections:
     def forget(self, memory: Memories, *, permit: Permit | None = None) -> Corrected:
         """Forget memories; see ``Lab.forget``.
 
-        ``permit`` raises for a row that the caller may not change. It is called for corrections
-        too.
+        ``permit`` raises for a row that the caller may not change. ``permit`` is called for
+        corrections too.
         """
 
         def rows(state: State) -> list[int]:
@@ -265,7 +266,8 @@ class Corrections:
         summaries_by_sort: list[tuple[Dependents, list[int]]] = []
 
         def rows(state: State) -> list[int]:
-            # A project brings back its deleted memories only; named memories come back from any status.
+            # With a project, only its deleted memories are restored. Named memories are restored
+            # from any status.
             chosen = self._select_rows(state, memory, project)
             if memory is None:
                 return [row for row in chosen if state.names["status"].value_at(row) == "deleted"]
@@ -439,7 +441,7 @@ def _versions_of_status(state: State, row: int) -> list[int]:
 # -- frames that are written back -------------------------------------------------------------------------------------
 
 
-# A status is changed by its own verbs, which write other events.
+# A status is not editable here, because other verbs change it and write other events.
 _EDITABLE = frozenset(FIELDS) - {"status"}
 
 

@@ -59,8 +59,8 @@ def find_latest_version(state: State, row: int) -> int:
 def list_versions(state: State, row: int) -> list[int]:
     """Return the rows of a memory and of the edits that replaced it, oldest first.
 
-    The chain ends at the first active version. It continues past versions that are out of use, so
-    that a memory that was forgotten with its corrections stays connected to them.
+    The chain ends at the first active version. The chain continues past versions that are out of
+    use. So a memory that was forgotten with its corrections stays connected to them.
     """
     versions = [row]
     statuses, by = state.names["status"], state.numbers["superseded_by"].values
@@ -243,9 +243,9 @@ def restore_statuses(
 ) -> Change:
     """Return the change that gives rows their earlier statuses, listed in ``before``.
 
-    Active memories stay unchanged. Restoring counts as a use. It clears an expired time to live,
-    because the next upkeep would expire the memory again. A superseded memory becomes valid again.
-    The reason of a deprecation or retraction is removed.
+    Active memories stay unchanged. Restoring counts as a use. Restoring also clears an expired time
+    to live, because the next upkeep would expire the memory again. A superseded memory becomes
+    valid again. The reason of a deprecation or retraction is removed.
 
     Raises InputError for purged memories and for those superseded by an active one.
     """
@@ -412,7 +412,7 @@ def due_for_purge(state: State, pack: Pack, now: Micros) -> pl.DataFrame:
     """Return the memories deleted at least ``grace-days`` ago: id, deleted, due."""
     rows = np.flatnonzero(state.names["status"].is_in(["deleted"]))
     since = state.numbers["changed"].values[rows]
-    # Memories that were imported as deleted have no time of change: their creation counts.
+    # Memories that were imported as deleted have no time of change, so their creation counts.
     since = np.where(since == NEVER, state.numbers["created"].values[rows], since)
     grace = pack.number("grace-days") * DAY
     over = float(now) - since.astype(np.float64) >= grace

@@ -195,8 +195,8 @@ class Editor:
 
         The caller has validated ``text`` and ``columns`` and removed secrets.
         """
-        # A fact's text follows its fields; a new text or a fixed field makes a new memory, other
-        # fields change in place.
+        # The text of a fact follows its fields. A new text or a new value of a fixed field makes a
+        # new memory. Other fields change in place.
         state = self._store.state
         latest = find_latest_version(state, row)
         outcome = EditOutcome(latest + 1)
@@ -204,7 +204,7 @@ class Editor:
             outcome.notes.append(
                 f"Memory {row + 1} was edited before: this edit changed memory {latest + 1}."
             )
-        # raises for deleted or purged memories
+        # This call raises for deleted or purged memories.
         take_out_of_use(state, [latest], "superseded", self.now)
         if self._permit is not None:
             self._permit(state, latest)

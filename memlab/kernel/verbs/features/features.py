@@ -34,9 +34,10 @@ A feature that is added again under its name replaces the former one.
 class LabFeatures:
     """User-defined features, next to those in ``memlab.FEATURES``.
 
-    Any policy can read an added feature. The feature is checked, hashed, logged and explained like a built-in feature.
-    It exists in this process, for all of its labs. Functions are never stored. A lab whose pack reads a missing feature
-    opens, and its error names the feature.
+    Any policy can read an added feature. The feature is checked, hashed, logged and explained like
+    a built-in feature. The feature exists in this process, for all labs of the process. Functions
+    are never stored. A lab whose pack reads a missing feature opens, and its error names the
+    feature.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class LabFeatures:
         Returns
         -------
         Feature
-            The registered feature.
+            The feature as policies read it.
 
         Raises
         ------

@@ -50,7 +50,7 @@ class LabPolicies(Displayed):
     """The policies of one lab.
 
     Every change is an event with hashes and takes effect at the next recall. The accessor may be
-    stored and called from any thread; each call sees the changes of other threads and processes.
+    stored and called from any thread. Each call sees the changes of other threads and processes.
     ``lab.policies["recall-score"]`` is the active policy of a slot.
 
     Examples
@@ -165,7 +165,7 @@ class LabPolicies(Displayed):
         pack
             A pack, or its name, path or text.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
         compare
             The number of queries of the lab, 0 to 100, on which the new and the active pack are
             compared. A ``RankingWarning`` reports if a published design ranks a lab of chats very
@@ -241,7 +241,7 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the slot for which the policy is checked.
         source
             The policy, as for ``install``.
         helpers
@@ -252,7 +252,7 @@ class LabPolicies(Displayed):
         Returns
         -------
         Policy
-            The compiled policy.
+            The compiled policy, which is not installed.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the slot, such as "recall-score".
         source
             The policy: a text, a form of Hy's reader, or a compiled policy with its helpers and
             parameters.
@@ -306,7 +306,7 @@ class LabPolicies(Displayed):
         params
             Values of the policy's parameters, by name.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Returns
         -------
@@ -356,23 +356,23 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         pack
-            The challenger.
+            The pack that challenges the active one.
         design
             "extra" shows all results of the active pack, and in addition, at a random rank,
             ``extra`` items that only a challenger would show. "lot" shows the results that all
-            packs share, and draws the rest, so that no recall is longer. "ab" shows all results of
-            one pack.
+            packs share, and draws the other positions, so that no recall is longer. "ab" shows all
+            results of one pack.
         extra
             The number of added items per recall, 1 to 20.
         rate
             The share of recalls that take part, 0.01 to 1.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Returns
         -------
         Challenge
-            The challenge.
+            The challenge that has begun.
 
         Raises
         ------
@@ -382,8 +382,8 @@ class LabPolicies(Displayed):
 
         Notes
         -----
-        "ab" needs the most recalls. It is the only valid design if items make one another redundant
-        or if positions matter. In a challenged recall, challengers replace the pack's own
+        "ab" needs the most recalls. "ab" is the only valid design if items make one another
+        redundant or if positions matter. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
         do not appear.
 
@@ -443,7 +443,7 @@ class LabPolicies(Displayed):
         name
             The name of the challenger.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Raises
         ------
@@ -499,13 +499,13 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot. Default: the whole pack.
+            The name of the slot. Default: the whole pack.
         to
             Of a slot, the number of a version or the start of its hash; default: the version before
             the active one. Of the pack, an event of ``history`` or the start of the hash of an
             earlier pack; default: the pack before the last ``use``.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Returns
         -------
@@ -562,16 +562,16 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the slot to pin.
         to
             The number of a version or the start of its hash. Default: the active version.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Returns
         -------
         Version
-            The pinned version.
+            The version to which the slot is pinned.
 
         Raises
         ------
@@ -595,14 +595,14 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the pinned slot.
         reason
-            The reason, which is stored.
+            The reason for the change, which the history stores.
 
         Returns
         -------
         Version
-            The active version.
+            The active version of the slot.
 
         Raises
         ------
@@ -674,7 +674,7 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot. Default: all slots.
+            The name of the slot. Default: all slots.
 
         Returns
         -------
@@ -714,7 +714,7 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the slot whose versions are compared.
         before
             The number of a version or the start of its hash. Default: the previous version.
         after
@@ -785,7 +785,7 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         slot
-            The slot.
+            The name of the slot whose versions are compared.
 
         Returns
         -------

@@ -45,14 +45,14 @@ from memlab.kernel.verbs.reinforcement import reinforce, strengthen_coactivated
 __all__ = ["NewToSession", "Past", "Questions", "Use", "find_slate", "read_hits", "read_slate"]
 
 
-# A recall without the memories that its agent has received in the session.
+# A recall that leaves out memories that its agent has received in the session.
 
 
 class NewToSession:
     """Purpose of a recall that shows only memories that are new to the session.
 
-    It implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would have been among the results
-    but that the session has received already, best first.
+    The class implements ``Use`` and ``Selection``. ``left_out`` has the ids of memories that would
+    have been among the results but that the session has received already, best first.
     """
 
     abstains = True
@@ -311,7 +311,8 @@ class Questions:
             )
             filters, off = apply_switches(store, state, project, filters)
             screening = screen(query, personal=personal_kinds(deciding_pack.settings))
-            # A remote embedder does not get a query that is not answered.
+            # The vector is zero while memory is off, so that a remote embedder does not get the
+            # query.
             vector = None if off is None else np.zeros(store.embedder.dim, dtype=np.int8)
             question = Question(
                 screening.text,

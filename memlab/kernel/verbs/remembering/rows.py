@@ -164,7 +164,8 @@ class Rows:
     def check_sessions(self, state: State, pack: Pack) -> None:
         """Refuse more memories by agents in a session than ``session-writes`` allows.
 
-        New memories and stored ones of the session count; memories without a session do not.
+        New and stored memories of the session are counted. Memories without a session are not
+        limited.
         """
         maximum = int(pack.settings["session-writes"])
         if not maximum:

@@ -1,7 +1,7 @@
 /** The planner: how long each design takes to detect a difference from the baseline, by rate and traffic. */
 import { useState } from "preact/hooks";
 import { num, plural, visible } from "../shared/text";
-import { useAsk, useReadOnly, useTrait } from "../shared/widget";
+import { useAsk, useHint, useReadOnly, useTrait } from "../shared/widget";
 import type { About, Design, Plan } from "./types";
 
 // Days of a year; the axis ends after two.
@@ -15,6 +15,7 @@ type Kind = keyof typeof DESIGNS;
 
 export function Planner({ about }: { about: About }) {
   const ask = useAsk();
+  const hint = useHint();
   const readOnly = useReadOnly();
   const [plan] = useTrait<Plan>("_plan");
   const [kind, setKind] = useState<Kind>("extra");
@@ -207,7 +208,7 @@ export function Planner({ about }: { about: About }) {
             type="submit"
             class="primary"
             disabled={!!readOnly || about.challengers.includes(policy)}
-            title={readOnly || "Starts a challenge; lab.policies.end_challenge ends it"}
+            title={readOnly || hint("challenge")}
           >
             {about.challengers.includes(policy)
               ? "Challenge is running"

@@ -163,6 +163,12 @@ export function useReadOnly(): string {
   return model.offline || (model.get("read_only") as string) || "";
 }
 
+/** Return a function from a verb to its tooltip, the summary of `answer_<verb>` of the Python half. */
+export function useHint(): (verb: string) => string {
+  const hints = (useContext(Context).model.get("hints") ?? {}) as Record<string, string>;
+  return (verb) => hints[verb] ?? "";
+}
+
 /** Return the value of a synced trait, and a function that sets it. */
 export function useTrait<T>(name: string): [T, (value: T) => void] {
   const { model } = useContext(Context);

@@ -5,7 +5,15 @@ import explained from "../explorer/explained.css";
 import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
 import { visible } from "../shared/text";
-import { useAsk, useLatest, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
+import {
+  useAsk,
+  useHint,
+  useLatest,
+  useOfflineReason,
+  useRows,
+  useTrait,
+  widget,
+} from "../shared/widget";
 import { Editor, type Param, type Problem, type Word, type Writer } from "./editor";
 import { Sliders } from "./sliders";
 import css from "./studio.css";
@@ -258,6 +266,7 @@ function Actions({
   note: string;
 }) {
   const ask = useAsk();
+  const hint = useHint();
   const [reason, setReason] = useState("");
   const [file, setFile] = useState("");
   const blocked =
@@ -288,7 +297,7 @@ function Actions({
         type="button"
         class="primary"
         disabled={!!(blocked || draft || missing)}
-        title={blocked || draft || missing || "Active from the next recall on"}
+        title={blocked || draft || missing || hint("install")}
         onClick={() => act("install")}
       >
         Install
@@ -309,7 +318,7 @@ function Actions({
       <button
         type="button"
         disabled={!!(offline || draft) || !about.writable || !about.ranks}
-        title={offline || draft || "Compare with the active pack: recalls return one extra memory"}
+        title={offline || draft || hint("challenge")}
         onClick={() => act("challenge")}
       >
         Challenge
@@ -327,7 +336,7 @@ function Actions({
       <button
         type="button"
         disabled={!!offline}
-        title="Save the text next to the notebook"
+        title={hint("save")}
         onClick={() => ask("save", { name: file.trim() || `${slot}.hy` })}
       >
         Save

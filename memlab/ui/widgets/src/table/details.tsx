@@ -2,7 +2,7 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
 import { num, UserText, visible } from "../shared/text";
-import { useAsk, useOfflineReason } from "../shared/widget";
+import { useAsk, useHint, useOfflineReason } from "../shared/widget";
 
 type MemoryDetails = {
   text: string;
@@ -32,6 +32,7 @@ export function Details({
   like: (memory: number) => void;
 }) {
   const ask = useAsk();
+  const hint = useHint();
   const offline = useOfflineReason();
   const id = useId();
   const [details, setDetails] = useState<MemoryDetails | null>(null);
@@ -117,7 +118,7 @@ export function Details({
           type="button"
           aria-pressed={details.pinned}
           disabled={!!blocked || !used}
-          title={blocked || "Exempt this memory from decay"}
+          title={blocked || hint("pin")}
           onClick={() =>
             change(
               "pin",
@@ -132,7 +133,7 @@ export function Details({
           <button
             type="button"
             disabled={!!blocked}
-            title={blocked || "Exclude from recalls until restored"}
+            title={blocked || hint("forget")}
             onClick={() => change("forget", { memories: memory }, "Forgotten. Restore undoes this")}
           >
             Forget
@@ -143,7 +144,7 @@ export function Details({
             type="button"
             aria-expanded={reason !== null}
             disabled={!!blocked}
-            title={blocked || "Flag as wrong, with a reason"}
+            title={blocked || hint("wrong")}
             onClick={() => setReason(reason === null ? "" : null)}
           >
             Flag as wrong …
@@ -153,7 +154,7 @@ export function Details({
           <button
             type="button"
             disabled={!!blocked}
-            title={blocked || "Restore with its earlier status"}
+            title={blocked || hint("restore")}
             onClick={() => change("restore", { memories: memory }, "Restored")}
           >
             Restore

@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { HEAD, Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
 import { plural, UserText, visible } from "../shared/text";
-import { useAsk, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
+import { useAsk, useHint, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
 import { Axis, type Bin, createScale, type Event, formatTime, isCrowded, type Span } from "./axis";
 import { Diff, type Line } from "./diff";
 import css from "./timeline.css";
@@ -199,6 +199,7 @@ function Versions({
   times,
 }: VersionsProps) {
   const ask = useAsk();
+  const hint = useHint();
   const [reason, setReason] = useState("");
   const pin = about.pins?.[slot];
   const blocked =
@@ -269,7 +270,9 @@ function Versions({
                     <button
                       type="button"
                       disabled={!!blocked || !reason.trim()}
-                      title={blocked || (reason.trim() ? "" : "Type a reason below first")}
+                      title={
+                        blocked || (reason.trim() ? hint("rollback") : "Type a reason below first")
+                      }
                       aria-label={`Restore version ${number}`}
                       onClick={() =>
                         ask("rollback", { version: number, reason }).then(

@@ -1,0 +1,452 @@
+"""A lab encrypted at rest: nothing of it can be read in its files, and everything else is as in a plain lab."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import memlab
+from memlab.errors import MissingExtra, NewerLab, WrongKey
+from memlab.kernel.journal import Journal, unlock
+from tests.embedders import letters
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("sqlcipher3") is None
+    or importlib.util.find_spec("cryptography") is None,
+    reason="the extra secure is not installed",
+)
+
+KEY = hashlib.sha256(b"a test").digest()
+SECRETS = ["zebrafish", "Plaskett", "hetzner-7", "Quentin", "marmalade", "recall-score", "billing"]
+
+
+def open_lab(path: Path, key: object = KEY, **options: object) -> memlab.Lab:
+    return memlab.open(path, key=key, embedder=letters, **options)
+
+
+def use(lab: memlab.Lab) -> None:
+    """Let every kind of content reach the disk."""
+    lab.remember("The zebrafish project runs on hetzner-7", subject="Quentin", project="billing")
+    lab.remember(
+        [{"text": f"Plaskett said {number}", "tags": ["marmalade"]} for number in range(60)]
+    )
+    for number in range(5):
+        hits = lab.recall(f"what did Plaskett say about marmalade {number}?", project=None)
+        lab.feedback(hits[0], "success")
+    lab.policies.install("recall-score", "(fn [similarity] similarity)")
+    lab.io.snapshot()
+    lab.io.backup()
+
+
+def plaintext(folder: Path, words: list[str] = SECRETS) -> set[str]:
+    """Return the words that a byte search finds in any file, whatever its case, also as UTF-16."""
+    found = set()
+    for file in folder.rglob("*"):
+        if file.is_file():
+            content = file.read_bytes().lower()
+            for word in words:
+                if any(word.lower().encode(code) in content for code in ("utf-8", "utf-16-le")):
+                    found.add(f"{word} in {file.relative_to(folder)}")
+    return found
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with open_lab(tmp_path / "lab") as opened:
+        use(opened)
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def no_other_key(monkeypatch):
+    monkeypatch.delenv("MEMLAB_KEY", raising=False)
+    monkeypatch.setattr("memlab.kernel.journal._vault._from_key_ring", lambda id: None)
+
+
+def test_no_file_holds_a_word(lab, tmp_path):
+    folder = tmp_path / "lab"
+    assert {"head", "journal.enc", "journal.enc-wal", "snapshots"} <= {
+        p.name for p in folder.iterdir()
+    }
+    assert not plaintext(folder)
+    lab.close()
+    assert not plaintext(folder)
+    with memlab.open(tmp_path / "plain", embedder=letters) as plain:
+        use(plain)
+        plain.close()
+    words = {line.partition(" in ")[0] for line in plaintext(tmp_path / "plain")}
+    assert words == set(SECRETS)  # so the search finds what is there
+
+
+def test_no_file_holds_a_vector(lab, tmp_path):
+    rows = lab.io.store.state.vectors.take(np.arange(20))
+    lab.close()
+    files = [file.read_bytes() for file in (tmp_path / "lab").rglob("*") if file.is_file()]
+    assert not any(row.tobytes() in content for row in rows for content in files)
+
+
+def test_a_killed_process_leaves_no_word(tmp_path):
+    code = (
+        "import memlab, os, sys, signal\n"
+        "from tests.test_encryption import open_lab, use\n"
+        "from pathlib import Path\n"
+        "lab = open_lab(Path(sys.argv[1])); use(lab); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not plaintext(tmp_path / "lab")
+    with open_lab(tmp_path / "lab") as lab:
+        assert len(lab) == 61
+        assert lab.io.check().sound
+
+
+def test_it_recalls_as_a_plain_lab_does(lab, tmp_path):
+    with memlab.open(tmp_path / "plain", embedder=letters) as plain:
+        use(plain)
+        for query in ("zebrafish", "what did Plaskett say?"):
+            hits, others = lab.recall(query, log=False), plain.recall(query, log=False)
+            assert [(hit.id, hit.score) for hit in hits] == [(hit.id, hit.score) for hit in others]
+
+
+@pytest.mark.parametrize("key", ["wrong", b"short", b"x" * 40, "", lambda: "wrong", lambda: 7])
+def test_a_wrong_key_is_one_sentence_and_changes_nothing(lab, tmp_path, key):
+    lab.close()
+    before = contents(tmp_path / "lab")
+    for read_only in (True, False):
+        with pytest.raises(WrongKey) as refused:
+            open_lab(tmp_path / "lab", key, read_only=read_only)
+        assert str(refused.value).count("\n") == 0
+    assert contents(tmp_path / "lab") == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_missing_key_is_told_with_the_ways_to_give_it(lab, tmp_path):
+    lab.close()
+    for call in (
+        lambda: open_lab(tmp_path / "lab", None),
+        lambda: memlab.check(tmp_path / "lab"),
+        lambda: memlab.restore(tmp_path / "lab"),
+        lambda: memlab.load(tmp_path / "lab"),
+        lambda: memlab.decrypt(tmp_path / "lab"),
+        lambda: memlab.rekey(tmp_path / "lab", "new"),
+    ):
+        with pytest.raises(
+            WrongKey, match=r"key=\.\.\..*--key-file.*MEMLAB_KEY.*keyring set memlab"
+        ):
+            call()
+
+
+def test_the_environment_a_function_and_the_key_ring_give_the_key(lab, tmp_path, monkeypatch):
+    lab.close()
+    memlab.rekey(tmp_path / "lab", "pass phrase", key=KEY)
+    open_lab(tmp_path / "lab", lambda: "pass phrase").close()
+    with monkeypatch.context() as patch:
+        patch.setenv("MEMLAB_KEY", "pass phrase")
+        open_lab(tmp_path / "lab", None, read_only=True).close()
+    asked = []
+    monkeypatch.setattr(
+        "memlab.kernel.journal._vault._from_key_ring", lambda id: asked.append(id) or "pass phrase"
+    )
+    open_lab(tmp_path / "lab", None).close()
+    assert len(asked) == 1
+
+
+def test_with_the_variable_set_new_labs_are_encrypted(tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMLAB_KEY", "pass phrase")
+    memlab.open(tmp_path / "lab", embedder=letters).close()
+    assert (tmp_path / "lab" / "journal.enc").exists()
+
+
+def test_a_key_for_a_plain_lab_or_a_lab_in_memory_is_refused(tmp_path):
+    memlab.open(tmp_path / "lab", embedder=letters).close()
+    with pytest.raises(memlab.InputError, match="is not encrypted"):
+        open_lab(tmp_path / "lab")
+    with pytest.raises(memlab.InputError, match="in memory"):
+        open_lab(None)
+    for call in (memlab.decrypt, lambda path: memlab.rekey(path, "new")):
+        with pytest.raises(memlab.InputError, match="is not encrypted"):
+            call(tmp_path / "lab")
+
+
+def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path):
+    folder, elsewhere = tmp_path / "lab", tmp_path / "elsewhere"
+    with memlab.open(folder, embedder=letters) as lab:
+        use(lab)
+        lab.io.backup(elsewhere)
+        lab.io.export(tmp_path / "lab.jsonl")
+        before, events = lab.memories, [event.body for event in lab.io.store.journal.events()]
+        ranks = [hit.id for hit in lab.recall("Plaskett", log=False)]
+    assert memlab.encrypt(folder, KEY) == [tmp_path / "lab.jsonl"]
+    assert not plaintext(folder)
+    assert not plaintext(elsewhere)
+    with pytest.raises(memlab.InputError, match="encrypted already"):
+        memlab.encrypt(folder, KEY)
+    with open_lab(folder) as lab:
+        assert lab.memories.equals(before)
+        assert [event.body for event in lab.io.store.journal.events()] == events
+        assert [hit.id for hit in lab.recall("Plaskett", log=False)] == ranks
+        assert lab.io.check().sound
+    memlab.decrypt(folder, key=KEY)
+    assert {file.name for file in folder.iterdir()} == {
+        "backups", "derived.lock", "head", "journal.db", "lock"
+    }  # fmt: skip
+    with memlab.open(folder, embedder=letters) as lab:
+        assert lab.memories.equals(before)
+        assert lab.io.check().sound
+
+
+@pytest.mark.parametrize("step", range(12))
+@pytest.mark.parametrize("verb", ["encrypt", "decrypt", "rekey"])
+def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, monkeypatch, verb, step):
+    """The change ends at its first, second, ... rename, removal or sync; the lab opens as before or as afterwards."""
+    folder = tmp_path / "lab"
+    with memlab.open(folder, embedder=letters, key=None if verb == "encrypt" else KEY) as lab:
+        use(lab)
+        count = len(lab)
+    left = [step]
+
+    def interrupted(call):
+        def calling(*args, **options):
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return call(*args, **options)
+
+        return calling
+
+    with monkeypatch.context() as patch:
+        for owner, name in ((Path, "rename"), (Path, "unlink"), (os, "fsync"), (shutil, "rmtree")):
+            patch.setattr(owner, name, interrupted(getattr(owner, name)))
+        try:
+            if verb == "encrypt":
+                memlab.encrypt(folder, KEY)
+            elif verb == "decrypt":
+                memlab.decrypt(folder, key=KEY)
+            else:
+                memlab.rekey(folder, "new", key=KEY)
+        except KeyboardInterrupt:
+            pass
+    opened = []
+    for key in (None, KEY, "new"):
+        try:
+            with open_lab(folder, key) as lab:
+                assert len(lab) == count
+                assert lab.io.check().sound
+                opened.append(key)
+        except (WrongKey, memlab.InputError):
+            continue
+    assert len(opened) == 1
+    assert opened == [None] or not plaintext(folder)
+
+
+def test_a_changed_key_replaces_one_file_and_reaches_the_backups(lab, tmp_path):
+    folder = tmp_path / "lab"
+    before = contents(folder)
+    memlab.rekey(folder, "new", key=KEY)
+    changed = {
+        Path(name).name for name, content in contents(folder).items() if before.get(name) != content
+    }
+    assert changed <= {"journal.db", "lock", "derived.lock"}
+    lab.remember("written by the process that had it open")
+    lab.close()
+    with pytest.raises(WrongKey):
+        open_lab(folder)
+    (backup,) = (folder / "backups").iterdir()
+    for path in (folder, backup):
+        open_lab(path, "new", read_only=True).close()
+
+
+def test_a_backup_restores_an_encrypted_lab_even_without_its_record(lab, tmp_path):
+    folder = tmp_path / "lab"
+    lab.close()
+    for name in ("journal.db", "journal.enc"):
+        file = folder / name
+        file.write_bytes(b"\0" * 4096 + file.read_bytes()[4096:])
+        with pytest.raises(memlab.errors.DamagedLab):
+            open_lab(folder)
+        with pytest.raises(WrongKey):
+            memlab.restore(folder, key="wrong")
+        restored = memlab.restore(folder, key=KEY)
+        assert restored.backup is not None
+        assert not plaintext(folder)
+        with open_lab(folder) as again:
+            assert len(again) == 61
+            again.io.backup()
+
+
+def test_plain_and_encrypted_copies_are_not_exchanged(lab, tmp_path):
+    lab.close()
+    (backup,) = (tmp_path / "lab" / "backups").iterdir()
+    shutil.copytree(backup, tmp_path / "kept")
+    memlab.decrypt(tmp_path / "lab", key=KEY)
+    with pytest.raises(memlab.InputError, match="Only one of"):
+        memlab.restore(tmp_path / "lab", tmp_path / "kept", key=KEY)
+    open_lab(tmp_path / "lab", None).close()
+
+
+def test_a_purge_reaches_everything_and_says_what_it_searched(lab, tmp_path):
+    receipt = lab.purge(subject="Quentin")
+    assert "encrypted, of which the decrypted rows were searched" in str(receipt)
+    assert receipt.found.is_empty()
+    folder = tmp_path / "lab"
+    shutil.copytree(folder, tmp_path / "copy")
+    memlab.decrypt(tmp_path / "copy", key=KEY)
+    assert not plaintext(tmp_path / "copy", ["zebrafish", "hetzner-7", "Quentin"])
+
+
+def test_the_search_of_a_purge_reads_what_is_encrypted(lab):
+    from memlab.subjects.purge.traces import search_files, search_terms
+
+    nothing = pl.DataFrame(schema={"id": pl.Int64, "text": pl.String})
+    terms = search_terms({1: "The zebrafish project runs on hetzner-7"}, [], nothing, [])
+    report = search_files([lab.io.store.folder], terms)
+    assert {trace.file.name for trace in report.traces} == {"journal.enc"}
+
+
+def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom tests.test_encryption import open_lab\n"
+        "with open_lab(Path(sys.argv[1])) as lab: lab.remember('from another process')\n"
+    )
+    with open_lab(tmp_path / "lab", read_only=True) as reader:
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab")], check=True)
+        assert len(reader) == len(lab) == 62
+        assert reader.recall("from another process", log=False)[0].id == 62
+    lab.remember("and from this one")
+    assert lab.io.check().sound
+
+
+def test_any_prefix_folds_to_the_same_state(lab):
+    last = lab.io.store.journal.head
+    for head in range(5, last, 3):
+        assert len(lab.at(head).memories) <= len(lab)
+    assert len(lab.at(last).memories) == len(lab)
+
+
+def test_a_snapshot_of_another_place_is_not_used(lab, tmp_path):
+    (snapshot,) = (tmp_path / "lab" / "snapshots").iterdir()
+    lab.close()
+    snapshot.rename(snapshot.with_name("snapshot-000000000099"))
+    with pytest.warns(memlab.DamageWarning, match="was changed since it was encrypted"):
+        open_lab(tmp_path / "lab").close()
+
+
+def test_a_memlab_without_encryption_refuses_it_and_changes_nothing(lab, tmp_path):
+    """Earlier versions look at ``journal.db`` alone: it says a format that they do not know, and who wrote it."""
+    lab.close()
+    with sqlite3.connect(f"file:{tmp_path / 'lab' / 'journal.db'}?mode=ro", uri=True) as record:
+        assert record.execute("SELECT count(*) FROM sqlite_master").fetchone() == (1,)
+        assert record.execute("PRAGMA user_version").fetchone() == (100,)
+        by = record.execute("SELECT value FROM meta WHERE key = 'format-by'").fetchone()[0]
+    record.close()
+    assert by == f"{memlab.__version__}, encrypted"
+    assert "Upgrade memlab" in str(NewerLab.of_format("lab", 100, 4, written_by=by))
+    (tmp_path / "lab" / "journal.enc").unlink()
+    with pytest.raises(memlab.errors.DamagedLab, match=r"journal\.enc is missing"):
+        open_lab(tmp_path / "lab", None)
+
+
+@pytest.mark.parametrize("package", ["sqlcipher3", "cryptography"])
+def test_a_half_installed_extra_is_one_line_that_installs_it(tmp_path, lab, monkeypatch, package):
+    lab.close()
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    for path in (tmp_path / "lab", tmp_path / "new"):
+        with pytest.raises(MissingExtra, match=r"pip install .*'memlab-core\[secure\]'"):
+            open_lab(path)
+    assert not (tmp_path / "new" / "journal.db").exists()
+
+
+def test_a_plain_lab_imports_nothing_of_it(tmp_path):
+    code = (
+        "import memlab, sys\nwith memlab.open(sys.argv[1]) as lab: lab.remember('a'); lab.recall('a'); lab.io.backup()\n"
+        "assert not {'sqlcipher3', 'cryptography', 'keyring'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab")], check=True)
+
+
+def test_a_closed_lab_needs_its_key_again_and_an_open_one_does_not(lab, tmp_path):
+    with Journal.open(tmp_path / "lab", read_only=True) as journal:
+        assert journal.vault is unlock(tmp_path / "lab")
+    lab.close()
+    with pytest.raises(WrongKey):
+        unlock(tmp_path / "lab")
+
+
+def test_a_dropped_lab_forgets_its_key(tmp_path):
+    import gc
+
+    lab = open_lab(tmp_path / "lab")
+    lab.remember("a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        del lab
+        gc.collect()
+    with pytest.raises(WrongKey):
+        open_lab(tmp_path / "lab", None)
+
+
+def test_the_index_of_many_vectors_is_in_memory_alone(tmp_path, monkeypatch):
+    from memlab.kernel.index import _neighbours
+
+    with open_lab(tmp_path / "lab") as lab:
+        lab.remember([f"memory {number}" for number in range(5000)])
+        lab.io.store.state.vectors.exact_up_to = 100
+        neighbours = lab.io.store.neighbours
+        if _neighbours._MEMORY.is_dir() and importlib.util.find_spec("annoy"):
+            assert neighbours.rebuild()
+            folder = neighbours._folder
+            assert folder.parent == _neighbours._MEMORY
+            assert folder.stat().st_mode & 0o077 == 0
+            lab.close()
+            assert not folder.exists()
+        assert not (tmp_path / "lab" / "neighbours").exists()
+    monkeypatch.setattr(_neighbours, "_MEMORY", tmp_path / "absent")
+    with open_lab(tmp_path / "lab") as lab:
+        lab.io.store.state.vectors.exact_up_to = 100
+        assert lab.recall("memory 7", log=False)
+        assert not lab.io.store.neighbours.writable
+
+
+def test_the_command_line_takes_a_key_file(tmp_path):
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "memlab", *map(str, words)], capture_output=True, text=True, check=False
+        )  # fmt: skip
+
+    key, new, lab = tmp_path / "key", tmp_path / "new", tmp_path / "lab"
+    key.write_text("pass phrase\n")
+    new.write_text("another\n")
+    refused = run("--key-file", key, "remember", lab, "zebrafish")
+    assert refused.returncode == 1
+    assert refused.stderr.strip().endswith(f"Run: chmod 600 {key}")
+    key.chmod(0o600)
+    new.chmod(0o600)
+    assert run("remember", lab, "The zebrafish swims").returncode == 0
+    assert run("upkeep", "encrypt", lab, key).returncode == 0
+    assert not plaintext(lab)
+    refused = run("recall", lab, "zebrafish")
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+    assert "--key-file" in refused.stderr
+    assert "zebrafish" in run("--key-file", key, "recall", lab, "what swims?").stdout
+    assert run("--key-file", key, "upkeep", "rekey", lab, new).returncode == 0
+    assert run("--key-file", key, "upkeep", "check", lab).returncode == 1
+    assert run("--key-file", new, "upkeep", "check", lab).returncode == 0
+    assert run("--key-file", new, "upkeep", "decrypt", lab).returncode == 0
+    assert "zebrafish" in run("recall", lab, "what swims?").stdout
