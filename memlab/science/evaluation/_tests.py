@@ -389,7 +389,7 @@ def share(value: float) -> str:
 
 
 def format_signed(value: float, digits: int = 2) -> str:
-    """Format a difference with its sign; zero is written "+0".
+    """Format a difference with its sign; zero has a plus.
 
     >>> format_signed(0.214), format_signed(-0.0001)
     ('+0.21', '+0.00')
