@@ -585,8 +585,13 @@ def write_edges(
         file.write(bytes(_end(header) - file.seek(0, os.SEEK_END)))
 
 
-def _read_sparse(path: Path) -> NDArray[np.uint8]:
-    """Return the bytes of a file without touching the memory of its holes, which are room for more edges."""
+def _map_file(path: Path) -> NDArray[np.uint8]:
+    """Map a large file copy-on-write, or read a small one.
+
+    The holes of a file, which are room for more edges, take no memory.
+    """
+    if path.stat().st_size >= MAPPED_BYTES:
+        return np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)
     with path.open("rb", buffering=0) as file:
         size, at = os.fstat(file.fileno()).st_size, 0
         content = np.zeros(size, dtype=np.uint8)
@@ -609,10 +614,8 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     """
     path = source if isinstance(source, str | Path) else "the snapshot"
     try:
-        if isinstance(source, str | Path) and Path(source).stat().st_size < MAPPED_BYTES:
-            mapped = _read_sparse(Path(source))
-        elif isinstance(source, str | Path):
-            mapped = np.memmap(source, dtype=np.uint8, mode="c").view(np.ndarray)
+        if isinstance(source, str | Path):
+            mapped = _map_file(Path(source))
         else:
             mapped = np.frombuffer(bytearray(source.read()), dtype=np.uint8)
         sum_, described = mapped[:8].tobytes(), mapped[8:_HEADER].tobytes()
