@@ -460,7 +460,7 @@ class Adjacency:
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the edges of each node as sorted keys, read from its range in ``met``.
+    """Collect each node's edges as sorted keys, from its range in the edge index.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """

@@ -197,7 +197,7 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
 def _per_row(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
-    """Copy the aggregate and the null flag of each slate to the rows of the slate."""
+    """Copy the aggregate and null flag of each group (slate) of rows to its rows."""
     result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None

@@ -767,7 +767,7 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _of_extension(declared: Slot | Setting) -> str:
-    """Return the extension that owns a slot or setting, as a suffix for hashed text."""
+    """Return " of OWNER" for an extension's slot or setting: a suffix of hashed text."""
     return f" of {declared.owner}" if declared.owner else ""
 
 

@@ -219,7 +219,7 @@ def _plain(view: View) -> View:
 
 
 def _replaced(view: View, text: str) -> View:
-    """Return a view with a new text of equal length; original positions stay."""
+    """Return a text variant with a new text of equal length and unchanged positions."""
     same = view.edited(())
     same.text = text
     return same

@@ -641,7 +641,7 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
 
 
 def _replaced() -> dict[str, str]:
-    """Return the extension that replaced each recall stage, to be logged with slates."""
+    """Return the extension that replaced each recall stage, to log with each recall."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 

@@ -362,11 +362,11 @@ class VisibleBody:
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter an object of an event's body; None if its own memory is hidden."""
+        """Filter an object in an event for a viewer; None if about a hidden memory."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter a tuple of an event's body; None if its own memory is hidden."""
+        """Filter a tuple in an event for a viewer; None if about a hidden memory."""
         parts = list(enumerate(value))
         return self._scope(
             field,
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``; None if its own memory is hidden."""
+        """Filter an object or tuple by ``visible``; None if about a hidden memory."""
         unseen = self.unseen
         own = [
             part
@@ -480,7 +480,7 @@ class VisibleBody:
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
     def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the projection dumps of an import, or {} if any memory is hidden.
+        """Return an import's dumps of state tables, or {} if any memory is hidden.
 
         The dumps do not say which memories their values describe.
         """
@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Remove strings not declared ``shared`` from a value of an event's body.
+    """Remove strings that some viewers may not see from a value of an event's body.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -531,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return rows of an event's body with strings not declared ``shared`` emptied."""
+    """Empty the strings that some viewers may not see in rows of an event's body."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)

@@ -370,7 +370,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
 
 
 def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the bundle's projection dumps that differ from an empty projection's."""
+    """Return the bundle's dumps of state tables (projections) that are not empty."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()
