@@ -5,6 +5,7 @@ The high bits of a node's code are its kind, and the low bits its number within 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.disk import replacing
+from memlab.kernel.base.disk import MAPPED_BYTES, replacing
 from memlab.kernel.graph._sparse import sort_by_number
 
 __all__ = [
@@ -584,6 +585,28 @@ def write_edges(
         file.write(bytes(_end(header) - file.seek(0, os.SEEK_END)))
 
 
+def _map_file(path: Path) -> NDArray[np.uint8]:
+    """Map a large file copy-on-write, or read a small one.
+
+    The holes of a file, which are room for more edges, take no memory.
+    """
+    if path.stat().st_size >= MAPPED_BYTES:
+        return np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)
+    with path.open("rb", buffering=0) as file:
+        size, at = os.fstat(file.fileno()).st_size, 0
+        content = np.zeros(size, dtype=np.uint8)
+        try:
+            while at < size:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+                at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+                file.seek(start)
+                file.readinto(content[start:at].data)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # there is no data after the position
+                raise
+    return content
+
+
 def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     """Memory-map an edge file copy-on-write, or read an open one.
 
@@ -592,7 +615,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     path = source if isinstance(source, str | Path) else "the snapshot"
     try:
         if isinstance(source, str | Path):
-            mapped = np.memmap(source, dtype=np.uint8, mode="c").view(np.ndarray)
+            mapped = _map_file(Path(source))
         else:
             mapped = np.frombuffer(bytearray(source.read()), dtype=np.uint8)
         sum_, described = mapped[:8].tobytes(), mapped[8:_HEADER].tobytes()
