@@ -154,7 +154,7 @@ def _check_declared(tx: Transaction) -> None:
 
 
 def _digest(journal: Journal, upto: int) -> str:
-    """Compute the digest of the sealed segment that ends at the recall ``upto``."""
+    """Hash the stored segment of recall logs that ends at the recall ``upto``."""
     return digest_parts(journal.segment_parts(upto).items())
 
 
@@ -332,7 +332,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state as unreliable if a reader was interrupted."""
+        """Mark the state for a rebuild if the last reader was interrupted (say by Ctrl-C)."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
@@ -364,7 +364,7 @@ class Store:
             self._follow()
 
     def _follow(self) -> None:
-        """Fold new events; if the state is unreliable, fold again from a sound state."""
+        """Apply new events to the state; rebuild it first if it may be inconsistent."""
         rewritten = (
             isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         )
@@ -705,7 +705,7 @@ class Store:
         return True
 
     def _unsealed(self) -> int:
-        """Return the number of slates that are not yet sealed."""
+        """Return the number of recall logs that are not yet packed into a segment."""
         return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
 
     def seal_if_due(self) -> None:
