@@ -28,6 +28,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.clock import Clock
+from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
@@ -683,18 +684,25 @@ class Store:
         exactly one slate at every moment. A lab in memory seals nothing.
         """
         every, count = _SEAL_EVERY if every is None else every, 0
-        while self.folder is not None and not self.journal.read_only:
-            with self.writing() as tx:
-                after = max(self.journal.segments(), default=0)
-                slates = list(islice(read_slates(self.journal, after), every))
-                if len(slates) < every:
-                    break
-                sealed = seal(slates, after=after)
-                tx.segment(sealed.upto, sealed.parts, sealed.questions)
-                tx.event("seal", sealed.body, at=self.clock())
-                count += len(slates)
+        if self.folder is not None and not self.journal.read_only:
+            while self._seal_segment(every):
+                count += every
         self._waiting = None
+        if count:
+            return_memory()
         return count
+
+    def _seal_segment(self, every: int) -> bool:
+        """Seal the oldest ``every`` unsealed slates; return False if there are fewer."""
+        with self.writing() as tx:
+            after = max(self.journal.segments(), default=0)
+            slates = list(islice(read_slates(self.journal, after), every))
+            if len(slates) < every:
+                return False
+            sealed = seal(slates, after=after)
+            tx.segment(sealed.upto, sealed.parts, sealed.questions)
+            tx.event("seal", sealed.body, at=self.clock())
+        return True
 
     def _unsealed(self) -> int:
         """Return the number of recall logs that are not yet packed into a segment."""
