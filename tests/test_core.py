@@ -148,6 +148,7 @@ CALLS = {
     "mcp-client": "from memlab.io.serving import connect; connect('http://127.0.0.1:1', token='x' * 16)",
     "models": "memlab.open(embedder='minishlab/potion-base-8M')",
     "models-folder": "memlab.open(embedder='.')",
+    "plots-demo": "from memlab.ui.demo import run_demo; run_demo()",
     "plots": "from memlab.subjects.drawing import draw_figure; draw_figure(print, width=1, height=1)",
     "science": "lab.graph.clusters.find()",
     "science-tune": "tune()",

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
+from memlab.io.formats.archives import is_archive
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.chats import read_beam
 from memlab.io.formats.columns import TARGETS
@@ -39,6 +40,7 @@ from memlab.io.formats.text_formats import (
     write_markdown,
     write_sexp,
 )
+from memlab.io.formats.whatsapp import is_whatsapp, parse_whatsapp
 from memlab.kernel.registry import Registry
 
 __all__ = [
@@ -170,6 +172,8 @@ class Reader:
     _write: Callable[[Bundle, BinaryIO], None] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
+    _is_folder: bool = field(default=False, compare=False, repr=False, kw_only=True)
+    """Whether a folder of files is one source of rows."""
 
     @property
     def _keeps_ids(self) -> bool:
@@ -278,6 +282,25 @@ def _read_notes(file: File, options: Options) -> Source:
     lines = Lines(file.path, file.notes)
     rows = parse_notes(lines, session=options.session, project=options.project)
     return Source(file.notes, rows, lines.size, lines.count_done)
+
+
+def _read_chat(
+    name: str, parse: Callable[[Path, Notes], Rows], kind: str = "turn"
+) -> Callable[[File, Options], Source]:
+    """Return the reader of a format whose parser yields complete rows."""
+
+    def read(file: File, options: Options) -> Source:
+        """Read the messages of a file, in the caller's session and project if there are any."""
+        file.notes.guessed["reader"] = name
+        chosen = {"session": options.session, "project": options.project}
+        common = {field: value for field, value in chosen.items() if value is not None}
+        rows = (
+            (location, {"kind": kind, **row, **common})
+            for location, row in parse(file.path, file.notes)
+        )
+        return Source(file.notes, rows, 0)
+
+    return read
 
 
 def _read_log(file: File, options: Options) -> Source:
@@ -426,7 +449,19 @@ READERS: Registry[Reader] = Registry(
             matches=_is_locomo,
             _rows=_read_locomo,
         ),
-        Reader("beam", "chats of the BEAM benchmark", matches=is_beam, _rows=read_beam_folder),
+        Reader(
+            "beam",
+            "chats of the BEAM benchmark",
+            matches=is_beam,
+            _rows=read_beam_folder,
+            _is_folder=True,
+        ),
+        Reader(
+            "whatsapp",
+            "chats that WhatsApp exports as text",
+            matches=is_whatsapp,
+            _rows=_read_chat("whatsapp", parse_whatsapp),
+        ),
         Reader(
             "csv",
             "a table with a header, separated by commas, semicolons or tabs",
@@ -499,8 +534,9 @@ def find_reader(
 
 
 def read_start_of_path(path: Path) -> str:
-    """Return the beginning of a file as text; empty for folders and Parquet."""
-    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else read_start(path)
+    """Return the beginning of a file as text; empty for folders, archives and Parquet."""
+    is_binary = path.is_dir() or path.suffix.lower() in (".parquet", ".eval") or is_archive(path)
+    return "" if is_binary else read_start(path)
 
 
 def list_suffixes() -> tuple[str, ...]:
