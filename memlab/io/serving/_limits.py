@@ -96,7 +96,7 @@ class GuardedServer(uvicorn.Server):
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Return whether a record of the SDK is logged: not if a client ended its connection, which is counted."""
+        """Count and drop (False) the log record of a client disconnect; keep others."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken
