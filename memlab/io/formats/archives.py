@@ -98,7 +98,9 @@ def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Itera
                 _unpack(archive, member, root / name, path.name)
             except (DatasetError, OSError) as problem:
                 notes.skip(number, "file not read", str(problem))
-        yield root
+        entries = list(root.iterdir())
+        # many archives contain one folder with everything
+        yield entries[0] if len(entries) == 1 and entries[0].is_dir() else root
 
 
 def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, source: str) -> None:

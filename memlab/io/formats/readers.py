@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,6 +13,14 @@ import msgspec
 from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
 from memlab.io.formats.archives import is_archive
 from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.chat_services import (
+    is_discord,
+    is_slack,
+    is_telegram,
+    parse_discord,
+    parse_slack,
+    parse_telegram,
+)
 from memlab.io.formats.chats import read_beam
 from memlab.io.formats.columns import TARGETS
 from memlab.io.formats.entries import (
@@ -355,7 +364,10 @@ def is_beam(folder: Path, start: str) -> bool:
     """Return whether a folder contains BEAM chats."""
     if not folder.is_dir():
         return False
-    return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
+    chats = chain((folder / "chat.json",), folder.glob("*/chat.json"))
+    first = next(filter(Path.is_file, chats), None)
+    # other programs name their files chat.json, too
+    return first is not None and '"turns"' in read_start(first)
 
 
 def _is_notes(path: Path, start: str) -> bool:
@@ -461,6 +473,25 @@ READERS: Registry[Reader] = Registry(
             "chats that WhatsApp exports as text",
             matches=is_whatsapp,
             _rows=_read_chat("whatsapp", parse_whatsapp),
+        ),
+        Reader(
+            "slack",
+            "the folder of a Slack export, or one channel of it",
+            matches=is_slack,
+            _rows=_read_chat("slack", parse_slack),
+            _is_folder=True,
+        ),
+        Reader(
+            "discord",
+            "a Discord channel as DiscordChatExporter writes it in JSON",
+            matches=is_discord,
+            _rows=_read_chat("discord", parse_discord),
+        ),
+        Reader(
+            "telegram",
+            "chats that Telegram's desktop app exports in JSON",
+            matches=is_telegram,
+            _rows=_read_chat("telegram", parse_telegram),
         ),
         Reader(
             "csv",

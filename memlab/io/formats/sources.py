@@ -17,6 +17,7 @@ import polars as pl
 from memlab.errors import DatasetError, InputError, UnknownName
 from memlab.io.formats.archives import unpack_archive
 from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.chat_services import is_telegram
 from memlab.io.formats.entries import (
     Entries,
     is_pandas,
@@ -146,9 +147,16 @@ _MESSAGES = re.compile(r"conversations(?:-\d+)?\.json|_chat\.txt|.*whatsapp.*\.t
 def _omit_side_files(paths: Iterable[Path], notes: Notes) -> list[Path]:
     """Return paths without the files next to or below the messages of an export; count these."""
     paths = list(paths)
-    kept = {path for path in paths if _MESSAGES.fullmatch(path.name)}
-    folders = {path.parent for path in kept}
-    others = {path for path in paths if path not in kept and not folders.isdisjoint(path.parents)}
+    messages = {
+        path
+        for path in paths
+        if _MESSAGES.fullmatch(path.name)
+        or (path.name == "result.json" and is_telegram(path, read_start_of_path(path)))
+    }
+    folders = {path.parent for path in messages}
+    others = {
+        path for path in paths if path not in messages and not folders.isdisjoint(path.parents)
+    }
     if others:
         notes.left_out["side file of an export"] += len(others)
     return [path for path in paths if path not in others]

@@ -191,8 +191,8 @@ def _remove_generated(text: str, notes: Notes) -> str:
 def _find_date_order(path: Path) -> tuple[bool, str]:
     """Return whether dates begin with the day, and the reason.
 
-    A number above 12 decides. Without one, messages in an export are in temporal order, so the order with fewer steps
-    back decides, then the separator: only the United States write 1/2/26 with AM or PM.
+    A number above 12 decides. Messages in an export are in temporal order, so the order with fewer steps back decides
+    next. The last hint is the separator: only the United States write 1/2/26 with AM or PM.
     """
     above = [0, 0]
     steps_back = [0, 0]
