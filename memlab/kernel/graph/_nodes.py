@@ -228,7 +228,7 @@ class Layout:
 
     @cached_property
     def _shift(self) -> Ints:
-        """The difference between position and code for each kind."""
+        """The number to add to a node's code for its array position, for each node kind."""
         return np.asarray(
             np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
         )
@@ -453,14 +453,14 @@ class Adjacency:
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the start and stop of each node's entries in the base."""
+        """Return where each node's edges start and stop in the compressed edge index."""
         base = self._base
         places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the incident edges of each node as sorted keys, from index ranges.
+    """Return the edges of each node as sorted keys, read from its range in ``met``.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """
@@ -487,7 +487,7 @@ def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
 
 
 def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
-    """Return the run extended by the edges up to ``stop``."""
+    """Return ``run``, the sorted index of recent edges, extended to edge ``stop - 1``."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
     fresh |= np.arange(2 * run.stop, 2 * stop)
@@ -499,7 +499,7 @@ def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
 
 
 def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
-    """Return the base of all edges."""
+    """Build the compressed index of all live edges: the incident edges of each node."""
     size = ends.shape[1]
     positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)
     met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)

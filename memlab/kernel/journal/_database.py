@@ -573,7 +573,7 @@ def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: RepairEvent | None) -> None:
-    """Copy the events with corrected bodies and the chain."""
+    """Copy the journal's events, with corrected bodies and a recomputed hash chain."""
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
     digests = connection.execute(
         "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)

@@ -662,5 +662,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return ``upto``, or the last event of the view if that is smaller."""
+        """Return ``upto``, limited to the last event that this view of the past shows."""
         return self.head if upto is None else min(upto, self.head)
