@@ -1360,7 +1360,7 @@ class Lab(Displayed):
         InputError
             If there is no accepted question, or a question or policy is invalid.
         UnknownName
-            If there is no such pack, feature, metric or wanted memory.
+            If there is no such pack, feature or metric.
         PolicyError
             If the text of a policy is invalid.
 

@@ -69,9 +69,7 @@ def propose_rows(state: State, limit: int, known: Collection[Any]) -> list[Row]:
     for row in _rows_of_facts(state):
         answers.setdefault(question_key(row).query.casefold(), []).append(row)
     asked = {key.query.casefold() for key in known}
-    single = [
-        rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in asked
-    ]
+    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in asked]
     if len(single) <= limit:
         return single
     return [single[index] for index in np.linspace(0, len(single) - 1, limit).astype(int).tolist()]

@@ -41,6 +41,10 @@ _SUCCESS = 0.5
 """The minimum mean reward of a memory that counts as an answer, as in ``memlab.failures``."""
 
 
+Ids = int | pl.DataFrame | Iterable[int]
+"""Numbers of questions, or a frame with a column ``id``."""
+
+
 class LabQuestions(Displayed):
     """The labelled questions of a lab: queries with the memories that answer them.
 
@@ -115,10 +119,9 @@ class LabQuestions(Displayed):
         Raises
         ------
         InputError
-            If a row is invalid, wants a purged memory, or contradicts another question: the same
-            query with other wanted memories. No question is added then.
-        UnknownName
-            If a wanted memory is not in the lab, or is hidden from the viewer.
+            If a row is invalid, or contradicts another question: the same query with other wanted
+            memories. If a wanted memory is not in the lab, was purged, or is hidden from the viewer.
+            No question is added then.
         PrivacyError
             If a name of a question holds a secret. Secrets in queries are redacted.
 
@@ -205,7 +208,7 @@ class LabQuestions(Displayed):
         return self._add(rows, "rule", lenient=True)
 
     @checked
-    def accept(self, ids: Annotated[Any, AsGiven]) -> pl.DataFrame:
+    def accept(self, ids: Ids) -> pl.DataFrame:
         """Accept proposed questions, so that scores use them.
 
         Parameters
@@ -234,7 +237,7 @@ class LabQuestions(Displayed):
         return self.frame.filter(pl.col("id").is_in(self._change("accept-question", ids)))
 
     @checked
-    def remove(self, ids: Annotated[Any, AsGiven]) -> int:
+    def remove(self, ids: Ids) -> int:
         """Remove questions. The lab's past keeps them.
 
         Parameters
@@ -262,6 +265,7 @@ class LabQuestions(Displayed):
         """
         return len(self._change("remove-question", ids))
 
+    @checked
     def wanted(self) -> tuple[WantedMemories, ...]:
         """Return the accepted questions as ``memlab.ingest.read_questions`` returns a file's.
 
@@ -290,6 +294,7 @@ class LabQuestions(Displayed):
             for row in self.frame.filter("accepted").iter_rows(named=True)
         )
 
+    @checked
     def label_recalls(self, slates: Slates) -> pl.DataFrame:
         """Return the labels of a log's recalls whose query is one of the questions.
 
@@ -385,7 +390,7 @@ class LabQuestions(Displayed):
                     added.setdefault(row.get("viewer"), []).append(row)
                 numbers.append(row["question"])
             for questions in added.values():
-                tx.event("question", {"added": questions}, at=now)
+                tx.event("question", {"added": questions, "last": last}, at=now)
             if accepted:
                 tx.event("accept-question", {"questions": accepted}, at=now)
         return self.frame.filter(pl.col("id").is_in(numbers))
@@ -401,7 +406,9 @@ class LabQuestions(Displayed):
             labels = self._core.store.state.projection(Labels)
             for number in numbers:
                 if isinstance(number, bool) or number not in labels:
-                    raise UnknownName("question", number, [str(own["question"]) for own in labels.all])
+                    raise UnknownName(
+                        "question", number, [str(own["question"]) for own in labels.all]
+                    )
             if numbers:
                 tx.event(kind, {"questions": numbers}, at=self._core.instant(None))
         return numbers

@@ -51,7 +51,10 @@ class Labels(Projection):
     # A replay has other ids of memories, so it leaves the questions out.
     events: ClassVar[tuple[EventType, ...]] = (
         EventType(
-            "question", "Labelled questions were added.", {"added": _QUESTIONS}, replay="left-out"
+            "question",
+            "Labelled questions were added.",
+            {"added": _QUESTIONS, "last": NUMBER},
+            replay="left-out",
         ),
         EventType(
             "accept-question", "Proposed questions were accepted.", _NUMBERS, replay="left-out"
@@ -75,8 +78,9 @@ class Labels(Projection):
 
     def fold(self, event: Event) -> None:
         """Add, accept or remove the questions of an event."""
+        # A purge removes questions from the event, and their numbers must not be used again.
+        self.last = event.body.get("last", self.last)
         for row in event.body.get("added", ()):
-            self.last = max(self.last, row["question"])
             # A viewer's event has an empty query in place of a question that wants a hidden memory.
             if row["query"]:
                 self._rows[row["question"]] = dict(row)

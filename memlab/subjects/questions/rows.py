@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from difflib import get_close_matches
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from memlab.errors import InputError, MemlabError, UnknownName, did_you_mean
+from memlab.errors import InputError, MemlabError, did_you_mean
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.state import State, hidden_rows
@@ -130,7 +131,9 @@ def _read_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 if line.strip():
                     record = json.loads(line)
                     if not isinstance(record, dict):
-                        raise InputError(f"Line {number} of {path} is not a JSON object. Write one.")
+                        raise InputError(
+                            f"Line {number} of {path} is not a JSON object. Write one."
+                        )
                     yield f"Line {number} of {path.name}", record
             return
         # Values stay strings, because a column of wanted memories may mix ids and texts.
@@ -181,10 +184,8 @@ def _read_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[
 def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
     """Return the names of wanted memories: ids, refs or texts, of which there is at least one."""
     if isinstance(wants, str) and wants.lstrip().startswith("["):
-        try:
+        with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
-        except json.JSONDecodeError:
-            pass  # a text or a ref that begins with a bracket
     listed = list(wants) if isinstance(wants, list | tuple | set | range) else [wants]
     names = [getattr(item, "id", item) for item in listed if item is not None]
     if not names:
@@ -204,15 +205,16 @@ class Wanted:
         self._state = state
 
     def ids(self, row: Row) -> list[int]:
-        """Return the ids that a row wants, ascending; raise UnknownName if one is missing."""
+        """Return the ids that a row wants, ascending; raise InputError if one is missing."""
         hidden = None if row.viewer is None else hidden_rows(self._state, row.viewer)
         wanted: set[int] = set()
         for name in row.wants:
             ids = self._by_name(name, row.project)
             ids = [id for id in ids if hidden is None or not hidden[id - 1]]
             if not ids:
-                raise UnknownName(
-                    "memory of that id, ref or text", name, self._near(name), where=f"{row.where}: "
+                raise InputError(
+                    f'{row.where} wants "{str(name)[:80]}", which is no id, ref or text of a memory'
+                    f"{f' in project {row.project}' if row.project else ''}. {self._near(name)}"
                 )
             if self._state.names["status"].value_at(ids[0] - 1) == "purged":
                 raise InputError(
@@ -223,7 +225,7 @@ class Wanted:
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
         """Return the ids that an id, a ref or a text names, in a project or in none."""
-        id = int(name) if isinstance(name, int) or name.isdecimal() and len(name) < 19 else 0
+        id = int(name) if isinstance(name, int) or (name.isdecimal() and len(name) < 19) else 0
         if 1 <= id <= self._state.rows:
             return [id]
         for table in self._tables if isinstance(name, str) else ():
@@ -248,9 +250,10 @@ class Wanted:
                     table.setdefault(name.strip(), []).append((id, project))
         return refs, texts
 
-    def _near(self, name: int | str) -> Iterable[str]:
-        """Return the names from which a message suggests the nearest."""
-        if isinstance(name, int):
-            return (f"1 to {self._state.rows}",) if self._state.rows else ()
-        known = [name for table in self._tables for name in table][:_COMPARED]
-        return get_close_matches(name, known, n=3)
+    def _near(self, name: int | str) -> str:
+        """Return a sentence with the names that are similar to an unknown one."""
+        known = [str(own) for table in self._tables for own in table][:_COMPARED]
+        near = get_close_matches(str(name), known, n=3)
+        if near:
+            return f"Did you mean {' or '.join(text[:80] for text in near)}?"
+        return f"The ids are 1 to {self._state.rows}." if self._state.rows else "The lab is empty."

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import describe_value
+from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Report, Table
@@ -85,6 +85,7 @@ class Scores(Report):
         """The names of the policies that are compared with the active pack."""
         return tuple(name for name in self.frame["policy"].unique(maintain_order=True))[1:]
 
+    @checked
     def gained(self, policy: str) -> pl.DataFrame:
         """Return the questions that a policy answers and the active pack does not.
 
@@ -115,6 +116,7 @@ class Scores(Report):
         """
         return self._changed(policy).filter(~pl.col("answered") & pl.col("answers")).drop(_FLAGS)
 
+    @checked
     def lost(self, policy: str) -> pl.DataFrame:
         """Return the questions that the active pack answers and a policy does not.
 
@@ -174,6 +176,7 @@ class Scores(Report):
         )
         return self.sentence, table, note
 
+    @checked
     def to_dict(self) -> dict[str, Any]:
         """Return the scores as values that JSON can encode.
 
@@ -255,7 +258,8 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
     projects = {row.get("project") for row in asked}
     by_project = len(projects) > 1
     clusters = [
-        (row.get("project") or "") if by_project else str(number) for number, row in enumerate(asked)
+        (row.get("project") or "") if by_project else str(number)
+        for number, row in enumerate(asked)
     ]
     ranks = {name: _best_ranks(rankings[name], evidence) for name in packs}
     cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
@@ -390,9 +394,7 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
             packs[name] = pack
     taken = {ACTIVE, "id", "query", "wants", "project", "at", "category"} & packs.keys()
     if taken:
-        raise InputError(
-            f'"{min(taken)}" is a name of these scores. Give the policy another name.'
-        )
+        raise InputError(f'"{min(taken)}" is a name of these scores. Give the policy another name.')
     return packs
 
 
