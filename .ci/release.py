@@ -34,11 +34,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 HASHES = "constraints-hashes.txt"
 EXTRAS = ("annoy", "mcp", "test", "workbench")  # what the tests of a release import
-BUILDERS = (
-    "hatchling",
-    "setuptools",
-    "wheel",
-)  # build back ends of memlab and of packages that ship as source
+# Build back ends of memlab and of packages that ship as source; Annoy asks for nose.
+BUILDERS = ("hatchling", "nose", "setuptools", "wheel")
 OLDEST = 11  # minor version of the oldest Python that memlab runs on
 
 # The answer of a fresh memlab-core: what a memory says, why it was recalled, and no package of the workbench.

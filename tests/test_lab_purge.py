@@ -438,7 +438,7 @@ def test_a_snapshot_from_before_is_not_believed(disk, folder, tmp_path):
     shutil.rmtree(folder / "snapshots", ignore_errors=True)
     shutil.copytree(tmp_path / "old", folder / "snapshots")
     with (
-        pytest.warns(memlab.DamageWarning, match="of another history"),
+        pytest.warns(memlab.DamageWarning, match="belongs to another history"),
         disk(read_only=True) as lab,
     ):
         assert lab[1].text == ""

@@ -5,15 +5,31 @@ from __future__ import annotations
 import errno
 import hmac
 import ipaddress
+import resource
 import secrets
 import socket
 
 from memlab.errors import InputError
 
-__all__ = ["HOST", "is_loopback", "is_same_token", "new_token", "open_socket", "own_host_names"]
+__all__ = [
+    "HOST",
+    "REQUEST_SECONDS",
+    "is_loopback",
+    "is_same_token",
+    "max_connections",
+    "new_token",
+    "open_socket",
+    "own_host_names",
+]
 
 HOST = "127.0.0.1"
 """The address of this machine that no other machine can reach."""
+
+REQUEST_SECONDS = 10.0
+"""Seconds until a request must have arrived completely; one of 4 MB takes milliseconds on one machine."""
+
+# Bounds of the connections of a server, and the part of the limit of open files that they may take: labs need the rest.
+_FEWEST, _MOST, _FILES_FOR_EACH = 16, 256, 8
 
 
 def is_loopback(host: str) -> bool:
@@ -28,6 +44,12 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def max_connections() -> int:
+    """Return the number of connections that the limit of open files permits."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(_FEWEST, min(_MOST, files // _FILES_FOR_EACH))
 
 
 def open_socket(port: int, host: str = HOST) -> socket.socket:

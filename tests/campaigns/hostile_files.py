@@ -180,7 +180,7 @@ def _splice(data: bytearray, other: bytes, dice: random.Random) -> bytearray:
 def _double(data: bytearray, _other: bytes, dice: random.Random) -> bytearray:
     start = dice.randrange(len(data))
     part = data[start : start + dice.choice((1, 8, 200))]
-    return data[:start] + part * dice.choice((2, 100, 5_000)) + data[start:]
+    return data[:start] + part * dice.choice((2, 100, 500)) + data[start:]
 
 
 def _number(data: bytearray, _other: bytes, dice: random.Random) -> bytearray:

@@ -17,6 +17,8 @@ from memlab.kernel.index import (
     search_k,
 )
 
+pytest.importorskip("annoy")
+
 ROWS, DIM = 8_192, 64
 
 

@@ -7,6 +7,8 @@ from memlab.errors import InputError
 from memlab.kernel.index import BLOCK, Neighbours, Vectors, report, wilson
 from tests.displays import html_of
 
+pytest.importorskip("annoy")
+
 DIM = 64
 
 

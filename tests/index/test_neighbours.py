@@ -20,6 +20,8 @@ from memlab.kernel.base.disk import read_sealed, write_sealed
 from memlab.kernel.index import BLOCK, Neighbours, Vectors
 from memlab.kernel.index import build_from_spool as build_here
 
+pytest.importorskip("annoy")
+
 DIM = 16
 
 

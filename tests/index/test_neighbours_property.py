@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from memlab.kernel.index import BLOCK, Neighbours, Vectors
 from memlab.kernel.index import build_from_spool as build_here
 
+pytest.importorskip("annoy")
+
 DIM = 8
 LIMIT = 500
 

@@ -22,8 +22,16 @@ __all__ = ["UNREADABLE", "scan_parquet"]
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
 
-# Errors of a footer with other types, or with an end before that of its values.
-_MALFORMED = (IndexError, KeyError, TypeError, AttributeError, RecursionError, MemoryError)
+# Errors of a footer with fields of other types, without a field, or with an end before that of its values.
+_MALFORMED = (
+    IndexError,
+    KeyError,
+    UnicodeDecodeError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
 # Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
 # Polars takes a second for each 4,000 columns.
@@ -109,7 +117,7 @@ def _count_values(file: BinaryIO, size: int) -> int:
     for group in footer.get(_ROW_GROUPS, ()):
         for column in group.get(_COLUMNS, ()):
             metadata = column[_METADATA]
-            start = min(metadata[name] for name in _OFFSETS if name in metadata)
+            start = min((metadata[name] for name in _OFFSETS if name in metadata), default=-1)
             # Polars panics, with a backtrace on stderr
             if not 0 <= start <= start + metadata[_COMPRESSED] <= size:
                 raise DatasetError(f"{file.name} is damaged: a column lies beyond its end.")

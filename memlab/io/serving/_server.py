@@ -11,12 +11,11 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO, cast
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
-import uvicorn
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.apps import EXTENSION_ID
 from mcp.server.context import ServerRequestContext
@@ -40,6 +39,7 @@ from memlab.errors import (
     did_you_mean,
 )
 from memlab.io.serving._connection import NOTE, Client, Connection, describe_error
+from memlab.io.serving._limits import MAX_LINE, GuardedServer, Lines, configure
 from memlab.io.serving._resources import FIXED, NAMED, read_resource
 from memlab.io.serving.audit import list_ids
 from memlab.io.serving.forms import LONGEST_REQUEST, build_schema, describe_faults
@@ -258,7 +258,8 @@ def run_stdio(server: Server[Any]) -> None:
 
 async def _serve_stdio(server: Server[Any]) -> None:
     """Answer the messages of standard input on standard output."""
-    async with stdio_server() as (read, write), _relay_messages(read, write) as messages:
+    lines = anyio.wrap_file(cast("TextIO", Lines()))
+    async with stdio_server(lines) as (read, write), _relay_messages(read, write) as messages:
         await server.run(messages, write, server.create_initialization_options())
 
 
@@ -295,7 +296,10 @@ def _refuse_message(fault: Exception) -> types.JSONRPCError:
     code, message = (
         (types.PARSE_ERROR, "This line is not JSON. It was ignored.")
         if invalid_json
-        else (types.INVALID_REQUEST, "This line is not a JSON-RPC 2.0 message. It was ignored.")
+        else (
+            types.INVALID_REQUEST,
+            f"This line is not a JSON-RPC 2.0 message of at most {MAX_LINE:,} bytes. It was ignored.",
+        )
     )
     return types.JSONRPCError(
         jsonrpc="2.0", id=None, error=types.ErrorData(code=code, message=message)
@@ -352,12 +356,10 @@ def run_http(door: Door, *, host: str, port: int, tell: Callable[[str], object])
             yield
 
     outer = Starlette(routes=[Mount("/", _TokenGuard(door, apps))], lifespan=run_apps)
-    config = uvicorn.Config(
-        outer, log_level="warning", access_log=False, timeout_graceful_shutdown=_SHUTDOWN_SECONDS
-    )
+    server = GuardedServer(configure(outer, _SHUTDOWN_SECONDS))
     url_host = f"[{host}]" if ":" in host else host
     tell(f"http://{url_host}:{bound.getsockname()[1]}/mcp")
-    uvicorn.Server(config).run(sockets=[bound])
+    server.run(sockets=[bound])
 
 
 # The key under which the scope of a request contains its connection.

@@ -102,9 +102,9 @@ _remember = functools.partial(
 
 
 class _Form(BaseModel):
-    """Arguments of a tool; unknown ones are refused, so that none is ignored."""
+    """Arguments of a tool; unknown ones and those of another type, such as "9" for 9, are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class RememberForm(_Form):

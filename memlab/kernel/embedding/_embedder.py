@@ -47,11 +47,6 @@ __all__ = [
 _BATCH = 1024
 # Texts whose token vectors the shipped model gathers at once: at most 32 MB, for 512 tokens of 256 bytes.
 _TEXTS = 256
-_SHORT = 4096
-"""Maximum total characters of texts that are encoded one by one.
-
-A batch waits for other threads, up to 2 ms under load.
-"""
 
 
 class Model:
@@ -98,12 +93,9 @@ class Model:
         """
         # model2vec sets the tokeniser's length limit at every call, so no other thread may use it meanwhile.
         with self._lock:
-            static = self._load()
-            if len(texts) <= _BATCH and static.token_mapping is None and static.weights is None:
-                return _of_few(static, texts).astype(np.float32, copy=False)
             # The caller scales the vectors. Without a normalisation here, one fewer rounding can
             # differ.
-            vectors: NDArray[Any] = static.encode(
+            vectors: NDArray[Any] = self._load().encode(
                 texts, normalize=False, batch_size=_BATCH, use_multiprocessing=False
             )
         return vectors.astype(np.float32, copy=False)
@@ -177,47 +169,6 @@ class ShippedModel(Model):
             self.folder / _WEIGHTS, dtype=np.int8, count=math.prod(shape), offset=offset
         )
         return WordPiece(self.folder / "tokenizer.json", config["max_length"]), table.reshape(shape)
-
-
-def _of_few(static: Any, texts: list[str]) -> NDArray[Any]:
-    """Encode a few texts with the same result as ``static.encode(texts)``, but faster.
-
-    The function saves 50 to 150 microseconds of preparation.
-    """
-    table = static.embedding
-    characters = (
-        None if static.max_length is None else static.max_length * static.median_token_length
-    )
-    tokens = _tokens(static, [text[:characters] for text in texts])
-    vectors = np.zeros(
-        (len(texts), table.shape[1]), dtype=np.float32 if table.dtype == np.int8 else table.dtype
-    )
-    of_length: dict[int, list[int]] = {}
-    for position, own in enumerate(tokens):
-        if own:
-            of_length.setdefault(len(own), []).append(position)
-    for positions in of_length.values():
-        # The values are summed in the same order and rounded to the same type as by the model.
-        vectors[positions] = table[
-            np.array([tokens[position] for position in positions], dtype=np.int64)
-        ].mean(axis=1)
-    return vectors
-
-
-def _tokens(static: Any, texts: list[str]) -> list[list[int]]:
-    """Return the tokens that ``static.tokenize(texts)`` would return."""
-    padding = static.tokenizer.padding
-    # With padding, the tokens of a text depend on the longest text.
-    if sum(map(len, texts)) > _SHORT or (padding is not None and padding["length"] is None):
-        batch: list[list[int]] = static.tokenize(texts)
-        return batch
-    unknown = static.unk_token_id
-    own = [static.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
-    return (
-        own
-        if unknown is None
-        else [[token for token in tokens if token != unknown] for tokens in own]
-    )
 
 
 def _files(folder: Path) -> list[Path]:

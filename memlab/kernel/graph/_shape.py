@@ -9,7 +9,6 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +18,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.printable import printable
 from memlab.kernel.graph._edges import Edges
 from memlab.kernel.graph._nodes import node_kinds, to_integers
+from memlab.kernel.graph._sparse import SparseMatrix, build_matrix
 
 __all__ = [
     "Clustering",
@@ -42,12 +42,12 @@ Ints = NDArray[np.int64]
 class SimpleGraph:
     """A graph without directions, relations and parallel edges, as a sparse matrix.
 
-    ``nodes`` i64[n] are the nodes with an edge, ascending. ``matrix`` is a symmetric CSR matrix,
-    f64[n, n]. An entry is the sum of the weights of all edges between two nodes.
+    ``nodes`` i64[n] are the nodes with an edge, ascending. ``matrix`` is a symmetric matrix (n, n).
+    An entry is the sum of the weights of all edges between two nodes.
     """
 
     nodes: Ints
-    matrix: Any
+    matrix: SparseMatrix
 
     def places(self, rows: Ints) -> Ints:
         """Return the index of each node in ``nodes``, -1 for nodes without an edge."""
@@ -62,15 +62,13 @@ def simple_graph(edges: Edges, keep: NDArray[np.bool_] | None = None) -> SimpleG
 
     ``keep`` is the mask of edges to use.
     """
-    from scipy.sparse import csr_matrix
-
     numbers = np.flatnonzero(edges.alive if keep is None else keep)
     source, target = edges.ends(numbers)
     nodes = np.unique(np.concatenate((source, target)))
     left, right = np.searchsorted(nodes, source), np.searchsorted(nodes, target)
-    ends = (np.concatenate((left, right)), np.concatenate((right, left)))
+    rows, columns = np.concatenate((left, right)), np.concatenate((right, left))
     weight = np.tile(edges.weight[numbers].astype(np.float64), 2)
-    return SimpleGraph(nodes, csr_matrix((weight, ends), shape=(len(nodes), len(nodes))))
+    return SimpleGraph(nodes, build_matrix(rows, columns, weight, len(nodes)))
 
 
 # These functions measure density, clustering and the edges between communities on a simple graph.
@@ -104,7 +102,7 @@ def density(edges: Edges, *, nodes: int) -> float:
     >>> round(density(edges, nodes=4), 3)
     0.333
     """
-    return simple_graph(edges).matrix.nnz / (nodes * (nodes - 1)) if nodes > 1 else 0.0
+    return len(simple_graph(edges).matrix.data) / (nodes * (nodes - 1)) if nodes > 1 else 0.0
 
 
 def clustering(
@@ -125,13 +123,13 @@ def clustering(
     coefficient = np.zeros(len(wanted))
     for index, position in enumerate(graph.places(wanted)):
         neighbours = (
-            matrix.indices[matrix.indptr[position] : matrix.indptr[position + 1]]
+            matrix.columns[matrix.starts[position] : matrix.starts[position + 1]]
             if position >= 0
-            else []
+            else np.empty(0, dtype=np.int64)
         )
         if len(neighbours) > 1:
             marked[neighbours] = True
-            coefficient[index] = marked[matrix[neighbours].indices].sum() / (
+            coefficient[index] = marked[matrix.columns_of(neighbours)].sum() / (
                 len(neighbours) * (len(neighbours) - 1)
             )
             marked[neighbours] = False
@@ -263,7 +261,7 @@ def communities(
     if not len(graph.nodes):
         return Communities(graph.nodes, graph.nodes, 0.0)
     best, labels = -np.inf, np.arange(len(graph.nodes))
-    starts = _STARTS if graph.matrix.nnz <= 2 * _LARGE else _STARTS_OF_LARGE
+    starts = _STARTS if len(graph.matrix.data) <= 2 * _LARGE else _STARTS_OF_LARGE
     for start in np.random.SeedSequence(seed).generate_state(starts):
         groups = _find_groups(graph.matrix, resolution, np.random.default_rng(start))
         modularity = _modularity(graph.matrix, groups, resolution)
@@ -272,32 +270,27 @@ def communities(
     return Communities(graph.nodes, _by_size(labels), best)
 
 
-def _find_groups(matrix: Any, resolution: float, rng: np.random.Generator) -> Ints:
+def _find_groups(matrix: SparseMatrix, resolution: float, rng: np.random.Generator) -> Ints:
     """Run the Louvain method: move nodes, merge groups, and repeat."""
-    from scipy.sparse import csr_matrix
-
-    labels = np.arange(matrix.shape[0])
+    labels = np.arange(matrix.size)
     while True:
-        groups = _move_nodes(matrix, resolution, rng.permutation(matrix.shape[0]))
+        groups = _move_nodes(matrix, resolution, rng.permutation(matrix.size))
         count = int(groups.max()) + 1
         labels = groups[labels]
-        if count == matrix.shape[0]:
+        if count == matrix.size:
             return labels
-        pairs = matrix.tocoo()
-        matrix = csr_matrix(
-            (pairs.data, (groups[pairs.row], groups[pairs.col])), shape=(count, count)
-        )
+        matrix = build_matrix(groups[matrix.rows()], groups[matrix.columns], matrix.data, count)
 
 
-def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
+def _move_nodes(matrix: SparseMatrix, resolution: float, order: Ints) -> Ints:
     """Move each node to the neighbouring group with the greatest gain.
 
     Neighbours of moved nodes are visited again.
     """
-    starts, targets, weights = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+    starts, targets, weights = matrix.starts.tolist(), matrix.columns.tolist(), matrix.data.tolist()
     # The loop reads single numbers, which Python takes from a list five times as fast as from an
     # array.
-    strengths = np.asarray(matrix.sum(axis=1)).ravel()
+    strengths = matrix.sums()
     total = float(strengths.sum())
     strength, volume = strengths.tolist(), strengths.tolist()
     label, waiting = list(range(len(volume))), [True] * len(volume)
@@ -328,11 +321,12 @@ def _move_nodes(matrix: Any, resolution: float, order: Ints) -> Ints:
     return np.unique(label, return_inverse=True)[1]
 
 
-def _modularity(matrix: Any, labels: Ints, resolution: float) -> float:
+def _modularity(matrix: SparseMatrix, labels: Ints, resolution: float) -> float:
     """Return the weighted modularity of a partition."""
-    pairs, total = matrix.tocoo(), float(matrix.sum())
-    inside = pairs.data[labels[pairs.row] == labels[pairs.col]].sum() / total
-    volume = np.bincount(labels, np.asarray(matrix.sum(axis=1)).ravel()) / total
+    strengths = matrix.sums()
+    total = float(strengths.sum())
+    inside = matrix.data[labels[matrix.rows()] == labels[matrix.columns]].sum() / total
+    volume = np.bincount(labels, strengths) / total
     return float(inside - resolution * (volume**2).sum())
 
 

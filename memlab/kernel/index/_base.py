@@ -84,7 +84,8 @@ class Kind:
     name
         The name of the kind, which ``memlab.open(index=...)`` takes.
     settings
-        A function that returns the settings of an index file for a number of rows.
+        A function that returns the settings of an index file for a number of rows. It raises MissingExtra if a package
+        of the kind is missing; searches are then exact.
     build
         A function (points, dimensions, rows, settings, path) that writes the file. Equal input must give equal bytes.
     open
@@ -182,10 +183,16 @@ class Forest:
 
 def _new_index(dim: int) -> Any:
     """Return an empty index of Annoy."""
-    with require_extra("annoy", "The index of more than 100,000 vectors"):
+    with require_extra("annoy", "An index for faster searches of more than 100,000 memories"):
         from annoy import AnnoyIndex
 
     return AnnoyIndex(dim, "angular")
+
+
+def _read_settings(rows: int) -> Mapping[str, int]:
+    """Return the settings of Annoy for any number of rows; raise MissingExtra without Annoy."""
+    _new_index(1)
+    return {"trees": _TREES, "seed": _SEED}
 
 
 def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], path: Path) -> None:
@@ -205,7 +212,7 @@ def _build(points: Points, dim: int, rows: int, settings: Mapping[str, int], pat
 # The kind that a lab uses by default.
 ANNOY = Kind(
     "annoy",
-    lambda rows: {"trees": _TREES, "seed": _SEED},
+    _read_settings,
     _build,
     lambda path, dim, rows, settings: Forest(path, dim, rows),
 )

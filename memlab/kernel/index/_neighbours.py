@@ -23,7 +23,14 @@ import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
-from memlab.errors import DamagedLab, InputError, LabBusy, MemlabError, UnknownName
+from memlab.errors import (
+    DamagedLab,
+    InputError,
+    LabBusy,
+    MemlabError,
+    MissingExtra,
+    UnknownName,
+)
 from memlab.kernel.base.disk import checksum_of
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.extension import load_installed
@@ -434,6 +441,9 @@ class Neighbours:
         except (DamagedLab, OSError) as error:
             self._refuse(path, f"The index {path.name} cannot be opened: {error}")
             return
+        except MissingExtra as error:  # The file stays, for processes that have the package.
+            self.failure = str(error)
+            return
         self._vectors.attach(base)
         self._base, self.failure = base, None
 
@@ -511,10 +521,15 @@ class Neighbours:
 
     def _start(self) -> None:
         """Start a build of an index over all whole blocks of rows."""
+        rows = len(self._vectors) // BLOCK * BLOCK
+        try:
+            self.kind.settings(rows)
+        except MissingExtra as error:  # Searches are exact, and the report names what to install.
+            self.failure, self._failed_rows = str(error), rows
+            return
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="memlab-neighbours-", dir=self._parent))
             weakref.finalize(self, shutil.rmtree, self._folder, True)
-        rows = len(self._vectors) // BLOCK * BLOCK
         self._build = Build(self._folder, self.kind.name, self._vectors, rows)
 
     def _reap(self) -> None:

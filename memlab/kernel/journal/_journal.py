@@ -589,6 +589,11 @@ class JournalView:
         self._closed = False
 
     @property
+    def vault(self) -> Vault | None:
+        """The data key of an encrypted lab."""
+        return self._journal.vault
+
+    @property
     def path(self) -> Path | None:
         """The directory of the lab, None in memory."""
         return self._journal.path

@@ -285,7 +285,7 @@ class Store:
             self._sweep()
             self._match_embedder(reembed=not read_only and reembed)
             self._opened = True
-            secret = isinstance(self.journal, Journal) and self.journal.vault is not None
+            secret = self.journal.vault is not None
             indexes = None if folder is None or secret else folder / "neighbours"
             self.neighbours = Neighbours(
                 indexes,

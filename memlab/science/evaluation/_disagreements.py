@@ -249,7 +249,7 @@ def _read_text(lab: Any, memory: int | str) -> str | None:
 def _explain_scores(
     target: Target, recall: int, memories: Sequence[Any], log: Log, schema: pl.Schema
 ) -> dict[Any, Terms]:
-    """Return the additive terms of the scores of some memories of one recall.
+    """Return the additive terms of the scores of the given memories in one recall.
 
     The result is empty if the policy is not in the policy language, or the log lacks a feature.
     """

@@ -21,10 +21,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, stdtr, stdtrit
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import AnyNumber, checked
+from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
 __all__ = [
     "FEW",
@@ -190,12 +190,12 @@ def _reach(level: float, width: float, freedom: float) -> float:
 
     ``width`` is the distance of the bounds in standard errors, 0 for a point estimate.
     """
-    maximum = float(stdtrit(freedom, (1 + level) / 2))
+    maximum = t_quantile(freedom, (1 + level) / 2)
     if width == 0:
         return maximum
-    reach = max(0.0, float(stdtrit(freedom, level)))
+    reach = max(0.0, t_quantile(freedom, level))
     for _ in range(60):  # Newton's steps never overshoot, because the probability is concave.
-        shortfall = level - stdtr(freedom, reach + width) + stdtr(freedom, -reach)
+        shortfall = level - t_cdf(freedom, reach + width) + t_cdf(freedom, -reach)
         step = float(shortfall / (_density(freedom, reach + width) + _density(freedom, reach)))
         reach = min(maximum, reach + step)
         if step < 1e-12 * maximum:
@@ -205,7 +205,7 @@ def _reach(level: float, width: float, freedom: float) -> float:
 
 def _density(freedom: float, x: float) -> float:
     """Return the density of Student's t distribution at ``x``."""
-    scale = math.exp(-betaln(freedom / 2, 0.5)) / math.sqrt(freedom)
+    scale = math.exp(-log_beta(freedom / 2, 0.5)) / math.sqrt(freedom)
     return scale * math.exp(-(freedom + 1) / 2 * math.log1p(x * x / freedom))
 
 
@@ -218,7 +218,7 @@ def _p(distance: float, error: float, width: float, freedom: float) -> float:
     if error == 0:
         return 0.0
     reach = distance / error
-    return min(1.0, float(stdtr(freedom, -reach) + stdtr(freedom, -(reach + width))))
+    return min(1.0, t_cdf(freedom, -reach) + t_cdf(freedom, -(reach + width)))
 
 
 @checked

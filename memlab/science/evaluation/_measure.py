@@ -9,10 +9,10 @@ from functools import cached_property
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
+from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
@@ -36,6 +36,7 @@ from memlab.science.evaluation._tests import (
     position_p,
     redundancy_p,
 )
+from memlab.science.regression import fit_logistic, fit_ridge, predict_chance
 
 __all__ = [
     "ARM",
@@ -638,13 +639,9 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
     if np.ptp(reward) == 0:
         return np.full(len(points), reward[0])
     if binary:
-        from sklearn.linear_model import LogisticRegression
-
-        model = LogisticRegression(max_iter=1000).fit(features, reward)
-        return np.asarray(model.predict_proba(points)[:, 1])
-    from sklearn.linear_model import Ridge
-
-    return np.asarray(Ridge(alpha=1.0).fit(features, reward).predict(points))
+        return predict_chance(points, fit_logistic(features, reward > 0))
+    weights = fit_ridge(features, reward)
+    return np.asarray(points @ weights[:-1] + weights[-1])
 
 
 # Policies are compared on feedback by values, differences, gates and the number of recalls needed.
@@ -986,7 +983,7 @@ def recalls_for(gap: Estimate, recalls: int, level: float) -> int | None:
     """
     if not gap.value or math.isnan(gap.error):
         return None
-    reach = float(ndtri((1 + level) / 2) + ndtri(_POWER))
+    reach = normal_quantile((1 + level) / 2) + normal_quantile(_POWER)
     return math.ceil(recalls * (reach * gap.error / gap.value) ** 2)
 
 

@@ -20,13 +20,13 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
+from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duels import comparisons_begun
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
@@ -425,9 +425,9 @@ def _sum_arm(
 
 def _power_quantile(level: float) -> float:
     """Return the normal quantile of the level plus that of a power of 80%."""
-    return _level_quantile(level) + float(ndtri(0.8))
+    return _level_quantile(level) + normal_quantile(0.8)
 
 
 def _level_quantile(level: float) -> float:
     """Return the two-sided normal quantile of a level."""
-    return float(ndtri((1 + level) / 2))
+    return normal_quantile((1 + level) / 2)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import fdtrc, ndtr, stdtr
 
 from memlab.kernel.base.printable import count_of
+from memlab.science.distributions import f_tail, normal_cdf, t_cdf
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
@@ -389,7 +389,7 @@ def share(value: float) -> str:
 
 
 def format_signed(value: float, digits: int = 2) -> str:
-    """Format a difference with its sign; zero is written "+0".
+    """Format a difference with its sign; zero has a plus.
 
     >>> format_signed(0.214), format_signed(-0.0001)
     ('+0.21', '+0.00')
@@ -501,7 +501,7 @@ def arms_p(exposed: Flags, share: Floats) -> float:
         return np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.where(error > 0, np.abs(count) / error, np.where(count != 0, np.inf, 0.0))
-    return float(min(1.0, share.shape[1] * 2 * ndtr(-float(deviation.max()))))
+    return float(min(1.0, share.shape[1] * 2 * normal_cdf(-float(deviation.max()))))
 
 
 def independence_p(earned: Floats) -> float:
@@ -523,7 +523,7 @@ def independence_p(earned: Floats) -> float:
             sum(float((centred[lag:] * centred[:-lag]).sum()) for lag in range(1, lags + 1))
             / spread
         )
-        p_values.append(float(ndtr(-(total + lags / count) * math.sqrt(count / lags))))
+        p_values.append(normal_cdf(-(total + lags / count) * math.sqrt(count / lags)))
     return min(1.0, 2 * min(p_values))
 
 
@@ -572,7 +572,7 @@ def redundancy_p(score: Floats, reward: Floats, recall: Ints) -> float:
     if len(pairs) < _MIN_COUNT or not pairs.any():
         return np.nan
     error = pairs.std(ddof=1) / np.sqrt(len(pairs))
-    return float(stdtr(len(pairs) - 1, pairs.mean() / error)) if error > 0 else np.nan
+    return t_cdf(len(pairs) - 1, float(pairs.mean() / error)) if error > 0 else np.nan
 
 
 def by_recall(values: Floats, recall: Ints) -> Floats:
@@ -619,4 +619,4 @@ def hotelling_p(sums: Floats) -> float:
     squared = count * float((mean**2 / values[independent]).sum())
     if count <= rank:
         return np.nan
-    return float(fdtrc(rank, count - rank, squared * (count - rank) / (rank * (count - 1))))
+    return f_tail(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))

@@ -441,7 +441,7 @@ class _Objective:
         return self.cache[point]
 
     def value(self, point: tuple[float, ...], clusters: NDArray[np.bool_]) -> float:
-        """Return the metric's value at a point over some clusters; -inf if undefined.
+        """Return the metric's value at a point over the given clusters; -inf if undefined.
 
         The value is rounded to the digits that are the same on all processors.
         """

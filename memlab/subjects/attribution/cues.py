@@ -232,7 +232,7 @@ class _CueReader:
         return self.rarity.get(term, self._rarest)
 
     def mass(self, terms: frozenset[str]) -> float:
-        """Return the sum of the inverse document frequencies of some words."""
+        """Return the sum of the inverse document frequencies of the given words."""
         return sum(map(self.weight, sorted(terms)))
 
     # -- the answer and each memory ---------------------------------------------------------------------------

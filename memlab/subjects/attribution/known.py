@@ -26,6 +26,7 @@ from memlab.kernel.state import (
     list_field,
     mapping_field,
 )
+from memlab.science.regression import fit_isotonic, fit_logistic, predict_chance
 
 __all__ = [
     "MIN_PAIRS",
@@ -176,18 +177,13 @@ def fit_calibration(policy: str, credit: Floats, useful: Floats) -> Calibration:
         np.concatenate((np.quantile(credit, np.linspace(0, 1, _KNOTS)), np.linspace(0, 1, _KNOTS)))
     )
     if len(credit) >= _ENOUGH:
-        from sklearn.isotonic import IsotonicRegression
-
         method = "isotonic"
-        fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(credit, useful)
-        curve = np.asarray(fitted.predict(knots))
+        curve = np.interp(knots, *fit_isotonic(credit, useful))
     else:
-        from sklearn.linear_model import LogisticRegression
-
         method = "logistic"
-        model = LogisticRegression().fit(credit[:, None], useful >= 0.5)
+        weights = fit_logistic(credit[:, None], useful >= 0.5)
         # A higher credit is never evidence against use, so the curve must not fall.
-        curve = np.maximum.accumulate(model.predict_proba(knots[:, None])[:, 1])
+        curve = np.maximum.accumulate(predict_chance(knots[:, None], weights))
     # No finite sample shows that a probability is 0 or 1.
     curve = np.clip(curve, 1 / (len(credit) + 2), 1 - 1 / (len(credit) + 2))
     error = float(np.mean((np.interp(credit, knots, curve) - useful) ** 2))

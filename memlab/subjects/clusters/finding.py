@@ -285,7 +285,11 @@ def recompute_clusters(
     for start, block in iterate_blocks(vectors):
         own = labels[start : start + len(block)]
         inside = own >= 0
-        sums += _membership_matrix(own[inside], count).T @ compute_directions(block, centre)[inside]
+        order = np.flatnonzero(inside)[np.argsort(own[inside], kind="stable")]
+        present, first = np.unique(own[order], return_index=True)
+        if len(present):
+            # Sums of directions are exact in any order.
+            sums[present] += np.add.reduceat(compute_directions(block, centre)[order], first)
     length = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     cancelled = length < 1e-9
     centroids = round_to_grid(sums / np.where(cancelled, 1.0, length)[:, None]).astype(np.float32)
@@ -367,14 +371,6 @@ def _describe_method(settings: Mapping[str, int | float], shape: tuple[int, ...]
             f", of {settings['sample']:,} of {count:,} rows; the others joined the nearest cluster"
         )
     return method
-
-
-def _membership_matrix(labels: Ints, count: int) -> Any:
-    """Return the sparse matrix of rows by clusters, with a 1 for each membership."""
-    from scipy.sparse import csr_array
-
-    size = len(labels)
-    return csr_array((np.ones(size), labels, np.arange(size + 1)), shape=(size, count))
 
 
 # Refinement moves centroids to the mean of their members and merges near clusters.

@@ -77,8 +77,6 @@ def measure_topology(
     counted only if they have an edge. Density and components count pairs of nodes, no matter how many edges join a
     pair. `seed` draws the nodes from which clustering is estimated. Removed edges are ignored.
     """
-    from scipy.sparse import triu
-
     numbers = np.flatnonzero(edges.alive)
     graph = simple_graph(edges)
     nodes = graph.nodes
@@ -87,8 +85,8 @@ def measure_topology(
     others = len(nodes) - int(is_memory.sum())
     count = len(nodes) if memories is None else memories + others
     left, right = (graph.places(ends) for ends in edges.ends(numbers))
-    upper = triu(graph.matrix, format="coo")
-    pair_left, pair_right = upper.row.astype(np.int64), upper.col.astype(np.int64)
+    rows, columns = graph.matrix.rows(), graph.matrix.columns
+    pair_left, pair_right = rows[rows <= columns], columns[rows <= columns]
     community = np.full(len(nodes), -1, dtype=np.int64)
     community[np.searchsorted(nodes, partition.rows)] = partition.labels
     between = _both_labelled(community, pair_left, pair_right) & (
@@ -272,10 +270,16 @@ def _count_components(graph: SimpleGraph) -> tuple[int, int]:
     """Return the number of connected components and the size of the largest one."""
     if not len(graph.nodes):
         return 0, 0
-    from scipy.sparse.csgraph import connected_components
-
-    count, label = connected_components(graph.matrix, directed=False)
-    return int(count), int(np.bincount(label).max())
+    rows, columns = graph.matrix.rows(), graph.matrix.columns
+    label: Ints = np.arange(len(graph.nodes))
+    # Each component has the number of its smallest node when both ends of each edge have one number.
+    while (label[rows] != label[columns]).any():
+        before = label.copy()
+        np.minimum.at(label, before[rows], before[columns])
+        while not np.array_equal(label, following := label[label]):
+            label = following
+    sizes = np.bincount(label)
+    return int(np.count_nonzero(sizes)), int(sizes.max())
 
 
 def _both_labelled(community: Ints, left: Ints, right: Ints) -> NDArray[np.bool_]:

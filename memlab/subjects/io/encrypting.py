@@ -1,4 +1,4 @@
-"""Encryption of a whole lab at rest: encrypt, decrypt, and change the key."""
+"""Encryption of a lab's files: encrypting a lab, decrypting it, and changing its key."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ __all__ = ["decrypt", "encrypt", "rekey"]
 
 @checked
 def encrypt(path: str | Path, key: KeySource) -> list[Path]:
-    """Encrypt the lab at ``path`` with all its files and backups.
+    """Encrypt the lab at ``path``, with all its files and backups.
 
-    The lab is written again, encrypted, and replaced in one step. Snapshots, indexes and the folder
-    ``replaced`` are then removed, and the backups are replaced by one encrypted backup. If the process
-    is killed, the next opening completes this. Mirrors and exports stay plain.
+    An encrypted copy of the database is written, and replaces the database in one step. Snapshots, indexes and the
+    folder ``replaced`` are then removed, and the backups are replaced by one encrypted backup. If the process is
+    killed, the next process that opens the lab completes these steps. Mirrors and exports are not encrypted.
 
     Parameters
     ----------
     path
         The folder of the lab. No process may use it meanwhile.
     key
-        A passphrase, at least 32 random bytes, or a function that returns either. Without the key
-        the lab cannot be read by anybody.
+        A passphrase, at least 32 random bytes, or a function that returns one of the two. If the key is lost, the lab
+        can never be read again.
 
     Returns
     -------
     list of Path
-        Mirrors and exports of the lab, which stay plain.
+        The paths of the lab's mirrors and exports, which are not encrypted.
 
     Raises
     ------
     NotALab
         If there is no lab at ``path``.
     InputError
-        If the lab is encrypted already: ``rekey`` changes its key.
+        If the lab is already encrypted. Call ``rekey`` to change its key.
     MissingExtra
         If the extra ``secure`` is not installed.
     LabBusy
@@ -67,9 +67,9 @@ def encrypt(path: str | Path, key: KeySource) -> list[Path]:
 
     Notes
     -----
-    A random data key encrypts the database with SQLCipher, and snapshots with AES-256-GCM. ``key``
-    encrypts the data key, a passphrase by way of scrypt. Blocks of the former plain files may remain on
-    the disk until the file system uses them again.
+    The database is encrypted by SQLCipher, and snapshots by AES-256-GCM, with a random data key. ``key`` encrypts the
+    data key; scrypt derives a key from a passphrase. Blocks of the former plain files may remain on the disk until the
+    file system overwrites them.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def encrypt(path: str | Path, key: KeySource) -> list[Path]:
     """
     folder = find_lab(path)
     if encryption_of(folder) is not None:
-        raise InputError(f"{folder} is encrypted already. memlab.rekey changes its key.")
+        raise InputError(f"{folder} is encrypted already. Call memlab.rekey to change its key.")
     vault = Vault.create()
     return _convert(folder, vault, vault.wrap(key))
 
@@ -110,7 +110,7 @@ def decrypt(path: str | Path, *, key: KeySource | None = None) -> None:
     folder = find_lab(path)
     vault = _unlock(folder, key)
     _convert(folder, None, None)
-    del vault  # held until here, so that the connections of the conversion need no key
+    del vault  # the variable keeps the vault alive until here, so that connections of the conversion need no key
 
 
 @checked
@@ -122,18 +122,17 @@ def rekey(
 ) -> None:
     """Change the key of the encrypted lab at ``path`` and of its backups.
 
-    Only the file that holds the encrypted data key is replaced, in each backup and then in the lab. A
-    copy of that file and the former key still decrypt the lab: after a theft, decrypt the lab and encrypt
-    it again.
+    Only the file with the encrypted data key is replaced, in each backup and then in the lab. A copy of the former file
+    and the former key can still decrypt the lab. After a theft, decrypt the lab and encrypt it again.
 
     Parameters
     ----------
     path
         The folder of the lab. Other processes may use it meanwhile.
     new_key
-        The key from now on.
+        The new key, in the form that ``encrypt`` takes.
     key
-        The key until now, as for ``memlab.open``.
+        The current key, in the form that ``memlab.open`` takes.
 
     Raises
     ------
@@ -157,37 +156,38 @@ def rekey(
                 for backup in list_backups(parent)
             ]
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT), writing(f"The key of {folder}"):
-            # The lab comes last: if the process is killed before, its key is still the former one, and a repetition works.
+            # The lab is written last. If the process is killed before, the lab still has the former key, so the call
+            # can be repeated.
             for path in (*backups, folder):
                 write_record(path, record)
 
 
 def _unlock(folder: Path, key: KeySource | None) -> Vault:
-    """Return the vault of an encrypted lab."""
+    """Return the vault of an encrypted lab. Raises InputError if it is not encrypted."""
     vault = unlock(folder, key)
     if vault is None:
-        raise InputError(f"{folder} is not encrypted. memlab.encrypt encrypts it.")
+        raise InputError(f"{folder} is not encrypted. Call memlab.encrypt to encrypt it.")
     return vault
 
 
 def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:
-    """Write a lab again, encrypted or plain, and then its derived files and backups; return its plain copies."""
+    """Encrypt or decrypt a lab and its derived files; return its mirrors and exports."""
     with WriterLock(folder / DERIVED).hold(PURGE_TIMEOUT):
         Journal.open(
             folder, create=False, mend=make_repairer()
-        ).close()  # an earlier format is migrated
+        ).close()  # opening migrates an earlier format
         with WriterLock(folder / LOCK).hold(PURGE_TIMEOUT), writing(f"The lab {folder}"):
 
             def fill(target: sqlite3.Connection) -> None:
                 with open_connection(folder, write=True) as source:
-                    # SQLite would apply a log of the former database to the new one.
+                    # SQLite would apply a write-ahead log of the former database to the new one.
                     (busy, _, _) = source.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                     if busy:
                         raise LabBusy(
                             f"{folder} is being read. Close it everywhere, and try again."
                         )
                     copy_rows(source, target)
-                # What a purge has left to do is what remains here: derived files and backups in the former form.
+                # Marking a purge as incomplete makes end_purge replace all derived files and backups.
                 row = (PURGING, "1", checksum(PURGING, "1"))
                 target.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, ?)", row)
 

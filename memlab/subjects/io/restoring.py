@@ -358,9 +358,10 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         derived = [name for name in ("snapshots",) if (folder / name).is_dir()]
         for name in derived:
             (folder / name).rename(aside / name)
-        draft.rename(folder / file)
-        if record is not None:
-            write_record(folder, record)
+        if record is None:
+            draft.rename(folder / FILE)
+        else:
+            write_record(folder, record, draft)
         sync(folder)
         for name in derived:
             shutil.rmtree(aside / name, ignore_errors=True)

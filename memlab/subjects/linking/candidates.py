@@ -60,7 +60,7 @@ class PairedState:
         return self.state, row
 
     def vectors(self, rows: Ints) -> tuple[Vectors, Ints]:
-        """Return the vector store of some rows, and the numbers of the rows in that store.
+        """Return the vector store of the given rows, and their numbers in that store.
 
         The rows are either all stored or all new.
         """
@@ -520,7 +520,7 @@ def _find_by_fact(
 
 
 def _select_rows(joint: PairedState, rows: Ints, column: str, name: str) -> Ints:
-    """Return those of some ascending rows that have a name in a column."""
+    """Return those of the given ascending rows that have a name in a column."""
     boundary = int(np.searchsorted(rows, joint.size)) if joint.fresh is not None else len(rows)
     names = joint.state.names[column]
     stored_matches: Ints = rows[:boundary][names.codes[rows[:boundary]] == names.code(name)]

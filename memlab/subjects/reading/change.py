@@ -585,7 +585,7 @@ def rules() -> dict[str, float]:
 
 
 def _weighted_sum(values: Mapping[str, float]) -> float:
-    """Return the contribution of some features to the log odds."""
+    """Return the weighted sum of features: their contribution to the log odds."""
     weights = _model()["weights"]
     return float(sum(weights.get(name, 0.0) * value for name, value in values.items()))
 

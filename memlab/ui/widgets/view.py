@@ -15,21 +15,32 @@ import json
 import signal
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from weakref import WeakSet
 
 from comm.base_comm import BaseComm
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop
+from tornado.iostream import IOStream
 from tornado.web import Application, HTTPError, RequestHandler
-from tornado.websocket import WebSocketHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from memlab.errors import MemlabError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import writing
 from memlab.subjects.lab import Lab
-from memlab.subjects.loopback import HOST, is_same_token, new_token, open_socket, own_host_names
+from memlab.subjects.loopback import (
+    HOST,
+    REQUEST_SECONDS,
+    is_same_token,
+    max_connections,
+    new_token,
+    open_socket,
+    own_host_names,
+)
 from memlab.ui import widgets
 from memlab.ui.widgets._widget import WIDGETS, Widget
 from memlab.ui.widgets.bundles import bundle
@@ -47,6 +58,12 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="view
 <script type="application/json" id="memlab">{about}</script><main></main>{scripts}</html>
 """
 """The page: its scripts read their settings from the element with the id "memlab"."""
+
+
+# Bytes of a message of a page, at most; the longest has the text of an edited pack, which has 11,000 characters.
+_MAX_MESSAGE = 1 << 20
+# Bytes of the head of a request, and of its body.
+_MAX_HEAD = 16 << 10
 
 
 class Page:
@@ -87,12 +104,19 @@ class Page:
                 ("/static/(.*)[.]js", _Script, handled),
             ],
             log_function=lambda _: None,  # A log would contain the token.
+            websocket_max_message_size=_MAX_MESSAGE,
         )
         listener = open_socket(port)
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         application.settings["hosts"] = own_host_names(self.port)
-        self._server = HTTPServer(application)
+        self._server = _Server(
+            application,
+            idle_connection_timeout=REQUEST_SECONDS,  # also that of a head
+            body_timeout=REQUEST_SECONDS,
+            max_header_size=_MAX_HEAD,
+            max_body_size=_MAX_HEAD,  # no request of a page has a body
+        )
         self._server.add_socket(listener)
         self.url = f"http://{HOST}:{self.port}/?token={self.token}"
 
@@ -134,6 +158,24 @@ class Page:
         return {"tabs": self.tabs, "title": self.title, "note": self.note}
 
 
+class _Server(HTTPServer):
+    """A server that closes the oldest connection without a page when there are too many."""
+
+    def handle_stream(self, stream: IOStream, address: Any) -> None:
+        """Handle a new connection, for which another one may be closed."""
+        streams = [other for other in getattr(self, "streams", ()) if not other.closed()]
+        self.streams = [*streams, stream]
+        if len(streams) >= max_connections():
+            oldest = next((other for other in streams if other not in _PAGES), stream)
+            oldest.close()
+        if not stream.closed():
+            super().handle_stream(stream, address)
+
+
+# Streams of open pages, which have shown the token.
+_PAGES: WeakSet[IOStream] = WeakSet()
+
+
 class _PageComm(BaseComm):
     """A comm whose messages go to every open page, from any thread."""
 
@@ -152,13 +194,20 @@ class _PageComm(BaseComm):
     ) -> None:
         if msg_type == "comm_msg":
             frame = _frame(data, buffers or [])
-            self._loop.add_callback(
-                lambda: [page.write_message(frame, binary=True) for page in self.open_pages]
-            )
+            self._loop.add_callback(self._send, frame)
+
+    def _send(self, frame: bytes) -> None:
+        """Send a frame to every open page."""
+        for page in list(self.open_pages):
+            page.send(frame)
 
 
 class _LocalHandler(RequestHandler):
     """A handler that refuses other host names and pages of other origins."""
+
+    def set_default_headers(self) -> None:
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Cross-Origin-Resource-Policy", "same-origin")
 
     def prepare(self) -> None:
         own = self.settings["hosts"]
@@ -189,7 +238,10 @@ class _Handler(_LocalHandler):
 
     def prepare(self) -> None:
         super().prepare()
-        token = self.get_query_argument("token", "")
+        # the bytes as sent, because Tornado removes control characters from arguments
+        (token,) = (
+            part.decode("latin-1") for part in self.request.query_arguments.get("token", [b""])[-1:]
+        )
         if not is_same_token(token, self.page.token):
             raise HTTPError(403, reason="The address needs the token that memlab printed")
 
@@ -211,19 +263,29 @@ class _Live(_Handler, WebSocketHandler):
         except MemlabError as error:
             return self.close(1008, str(error).encode()[:120].decode(errors="ignore"))
         state, paths, buffers = self.widget.plain_state()
-        self.write_message(
-            _frame({"method": "update", "state": state, "buffer_paths": paths}, buffers),
-            binary=True,
-        )
+        if (stream := getattr(self.ws_connection, "stream", None)) is not None:
+            _PAGES.add(stream)
+        self.send(_frame({"method": "update", "state": state, "buffer_paths": paths}, buffers))
         self.widget.comm.open_pages.add(self)
         return None
 
     def on_message(self, message: str | bytes) -> None:
-        data = json.loads(message)
+        try:
+            data = dict(json.loads(message))
+        except (ValueError, TypeError, RecursionError):
+            return self.close(1007, "not a message")
         self.widget.comm.handle_msg({"content": {"data": data}, "buffers": []})
         if data.get("method") == "update":  # the other pages of this widget
             for page in self.widget.comm.open_pages - {self}:
-                page.write_message(_frame(data, []), binary=True)
+                page.send(_frame(data, []))
+        return None
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame to the page, unless the page was closed."""
+        with suppress(WebSocketClosedError):
+            sent = self.write_message(frame, binary=True)
+            # reads the error of a page that closes meanwhile, which asyncio would log with a traceback
+            sent.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def on_close(self) -> None:
         if hasattr(self, "widget"):
