@@ -122,7 +122,7 @@ class TestAdd:
         ([{"query": "b?", "wants": 1, "project": 3}], "project must be a text"),
         ([{"query": "a?", "wants": 1}, {"query": "a? ", "wants": 2}], "Row 1 wants"),
         ([{"query": "known?", "wants": 2}], "The lab wants"),
-        ([3], "Row 1 of the questions"),
+        ([3], "Row 1 is 3"),
         (3, "Questions come from"),
         ("questions.txt", "is not a file of questions"),
         ("missing.csv", "cannot be read"),

@@ -212,7 +212,8 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
         value.
     """
     if isinstance(source, LabQuestions):
-        return source.wanted()
+        own = source.frame.filter("accepted")
+        source = own.select("project", "at", "category", question="query", wanted="wants")
     if not isinstance(source, pl.DataFrame):
         if not isinstance(source, Sequence) or isinstance(source, str):
             raise InputError(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ import polars as pl
 
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.state import State
-from memlab.subjects.questions.rows import Row, question_key
+from memlab.subjects.questions.rows import Row
 
 __all__ = ["propose_rows", "question_of"]
 
@@ -21,27 +24,15 @@ _LONGEST = 200
 _SUREST = 0.8
 """The minimum confidence of a statement, above that of guesses such as "X is Y" (0.5 and 0.6)."""
 
-# Questions about predicates of ``memlab.kernel.english`` that no general rule covers.
-_ABOUT = {
-    "lives-in": "Where does {} live?",
-    "lives-near": "Near which place does {} live?",
-    "comes-from": "Where does {} come from?",
-    "was-born-in": "Where was {} born?",
-    "grew-up-in": "Where did {} grow up?",
-    "works-at": "Where does {} work?",
-    "works-from": "Where does {} work from?",
-    "birthday": "When is {}'s birthday?",
-    "is-learning": "What is {} learning?",
-    "is-allergic-to": "What is {} allergic to?",
-    "is-married-to": "Who is {} married to?",
-    "is-engaged-to": "Who is {} engaged to?",
-    "deploys-on": "When does {} deploy?",
-    "releases-on": "When does {} release?",
-    "name": "What is {}'s name?",
-}
-# The verbs of other predicates, in the third person, with their plain form.
-_VERBS = {"studies": "study", "teaches": "teach"}
+
+@cache
+def _templates() -> dict[str, dict[str, str]]:
+    """Return the tables of ``questions.toml``, read once per process."""
+    return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+
+
 _PREPOSITIONS = ("to", "on", "with", "in", "from", "for")
+"""Last words of predicates that a verb begins, such as "works-on"."""
 
 
 def question_of(subject: str, predicate: str) -> str | None:
@@ -51,14 +42,16 @@ def question_of(subject: str, predicate: str) -> str | None:
     ('Where does Ana live?', 'What does the user prefer?', "What is Ana's dog?")
     """
     subject = {"user": "the user", "team": "the team"}.get(subject, subject)
-    if predicate in _ABOUT:
-        return _ABOUT[predicate].format(subject)
+    templates = _templates()
+    if predicate in templates["predicates"]:
+        return templates["predicates"][predicate].format(subject)
     verb, *rest = predicate.split("-")
     # "is" and "has" say too little to name one memory, and a denial asks for what is not so.
     if verb in ("is", "has", "was", "does", "prefers") and (rest or verb in ("is", "has")):
         return None
-    if verb in _VERBS or (verb.endswith("s") and not rest) or (rest and rest[-1] in _PREPOSITIONS):
-        base = _VERBS.get(verb) or verb.removesuffix("s")
+    verbs = templates["verbs"]
+    if verb in verbs or (verb.endswith("s") and not rest) or (rest and rest[-1] in _PREPOSITIONS):
+        base = verbs.get(verb) or verb.removesuffix("s")
         return f"What does {subject} {' '.join([base, *rest])}?"
     return f"What is {subject}'s {' '.join([verb, *rest])}?"
 
@@ -67,8 +60,8 @@ def propose_rows(state: State, limit: int, known: Collection[Any]) -> list[Row]:
     """Return at most ``limit`` questions that one active memory answers, spread over the lab."""
     answers: dict[Any, list[Row]] = {}
     for row in _rows_of_facts(state):
-        answers.setdefault(question_key(row).query.casefold(), []).append(row)
-    asked = {key.query.casefold() for key in known}
+        answers.setdefault(row.query.casefold(), []).append(row)
+    asked = {query.casefold() for query, *_ in known}
     single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in asked]
     if len(single) <= limit:
         return single

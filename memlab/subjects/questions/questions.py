@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.io.ingest import WantedMemories
 from memlab.kernel.base.arguments import AsGiven, Count, checked
 from memlab.kernel.base.clock import When, to_micros
 from memlab.kernel.base.display import Displayed
@@ -77,7 +75,7 @@ class LabQuestions(Displayed):
 
     def __len__(self) -> int:
         """Return the number of accepted questions."""
-        return self.frame["accepted"].sum()
+        return self.frame.filter("accepted").height
 
     @checked
     def add(
@@ -266,35 +264,6 @@ class LabQuestions(Displayed):
         return len(self._change("remove-question", ids))
 
     @checked
-    def wanted(self) -> tuple[WantedMemories, ...]:
-        """Return the accepted questions as ``memlab.ingest.read_questions`` returns a file's.
-
-        Returns
-        -------
-        tuple of WantedMemories
-            The questions that ``memlab.bench_lab`` asks.
-
-        Examples
-        --------
-        >>> import memlab
-        >>> lab = memlab.open()
-        >>> _ = lab.remember("The user prefers tabs")
-        >>> _ = lab.questions.add("tabs or spaces?", wants=1)
-        >>> lab.questions.wanted()[0].wanted
-        ('1',)
-        """
-        return tuple(
-            WantedMemories(
-                row["query"],
-                tuple(map(str, row["wants"])),
-                row["project"],
-                row["at"],
-                row["category"] or "",
-            )
-            for row in self.frame.filter("accepted").iter_rows(named=True)
-        )
-
-    @checked
     def label_recalls(self, slates: Slates) -> pl.DataFrame:
         """Return the labels of a log's recalls whose query is one of the questions.
 
@@ -453,8 +422,8 @@ def _resolve_rows(
         first = {question_key(row): ("The lab", dict(row)) for row in known}
         resolved: dict[Any, dict[str, Any]] = {}
         for row in rows:
-            row = replace(row, query=screen(row.query, personal=personal).text)
-            key = question_key(row)
+            row = row._replace(query=screen(row.query, personal=personal).text)
+            key = question_key(row._asdict())
             try:
                 ids = wanted.ids(row)
                 where, own = first.setdefault(key, (row.where, _plain(row, ids)))
@@ -473,11 +442,5 @@ def _resolve_rows(
 
 def _plain(row: Row, ids: list[int]) -> dict[str, Any]:
     """Return a row as the fields of an event, without those that have no value."""
-    fields = {
-        "project": row.project,
-        "viewer": row.viewer,
-        "at": row.at,
-        "category": row.category,
-    }
-    present = {name: value for name, value in fields.items() if value not in (None, "")}
-    return {"query": row.query, "wants": ids, "accepted": row.accepted, **present}
+    fields = row._asdict() | {"wants": ids, "where": None}
+    return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, is_dataclass
 from datetime import timedelta
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from memlab.errors import InputError, MemlabError, did_you_mean
+from memlab.errors import InputError, did_you_mean
+from memlab.io.formats import UNREADABLE
+from memlab.io.formats.labelled import read_json_lines
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.state import State, hidden_rows
 
-__all__ = ["Row", "Wanted", "conversation_rows", "question_key", "read_rows"]
+__all__ = ["Row", "Wanted", "question_key", "read_rows", "read_wants"]
 
-# The columns of a row, and the names that files of ``memlab bench`` have for two of them.
+# The columns of a row, and the names that ``memlab bench`` has for two of them.
 _COLUMNS = ("query", "wants", "project", "viewer", "at", "category")
-_ALIASES = {"question": "query", "wanted": "wants"}
-# Columns of ``lab.questions.frame`` that get new values.
-_IGNORED = frozenset(("id", "source"))
-
+_ALIASES = {"question": "query", "text": "query", "wanted": "wants"}
 _DELAY = timedelta(days=1)
 """The time from the end of a conversation to its questions, as in ``memlab.bench_conversations``."""
 
 _COMPARED = 10_000
 """The maximum number of names that are compared with an unknown one; that takes about a second."""
 
-_SUFFIXES = (".csv", ".jsonl", ".parquet")
 
-
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One question before its memories are looked up; ``where`` names the row in messages."""
 
     where: str
@@ -50,23 +46,17 @@ class Row:
     accepted: bool = True
 
 
-class _Key(NamedTuple):
-    """The parts of a question that must not occur with different wanted memories."""
-
-    query: str
-    project: str | None
-    viewer: str | None
-    at: int | None
+Key = tuple[str, str | None, str | None, int | None]
+"""The query, project, viewer and time of a question, for which there is one set of wanted memories."""
 
 
-def question_key(row: Mapping[str, Any] | Row) -> _Key:
+def question_key(values: Mapping[str, Any]) -> Key:
     """Return the key of a question, with single spaces in the query."""
-    values = vars(row) if isinstance(row, Row) else row
     query = " ".join(values["query"].split())
-    return _Key(query, values.get("project"), values.get("viewer"), values.get("at"))
+    return query, values.get("project"), values.get("viewer"), values.get("at")
 
 
-def read_rows(source: object, projects: Iterable[str | None]) -> tuple[list[Row], str]:
+def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Row], str]:
     """Return the questions of a frame, a file or a benchmark, and the word for their source.
 
     ``projects`` are those of the lab. A conversation's questions are asked in the project with its
@@ -75,35 +65,19 @@ def read_rows(source: object, projects: Iterable[str | None]) -> tuple[list[Row]
     if isinstance(source, str | Path):
         return list(_read_records(_read_file(Path(source).expanduser()))), "file"
     if isinstance(source, pl.DataFrame):
-        records = enumerate(source.iter_rows(named=True), 1)
-        return list(_read_records((f"Row {number}", record) for number, record in records)), "frame"
+        source = source.to_dicts()
     if isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InputError(
             "Questions come from a frame, a file, dicts or labelled conversations, not from "
             f"{describe_value(source)}. Pass query and wants for a single question."
         )
-    items, known = list(source), frozenset(projects)
+    items = list(source)
     if items and all(hasattr(item, "conversation") for item in items):
-        return [row for item in items for row in conversation_rows(item, known)], "benchmark"
-    return list(_read_records(_list_records(items))), "frame"
+        return [row for item in items for row in _conversation_rows(item, projects)], "benchmark"
+    return list(_read_records((f"Row {n}", item) for n, item in enumerate(items, 1))), "frame"
 
 
-def _list_records(items: Iterable[object]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each dict, or each result of ``memlab.ingest.read_questions`` as a dict."""
-    for number, item in enumerate(items, 1):
-        if isinstance(item, Mapping):
-            yield f"Row {number}", item
-        elif hasattr(item, "wanted") and hasattr(item, "text"):
-            names = ("project", "at", "category")
-            rest = {name: getattr(item, name, None) for name in names}
-            yield f"Row {number}", {"query": item.text, "wants": list(item.wanted), **rest}
-        else:
-            raise InputError(
-                f"Row {number} of the questions is {describe_value(item)}. Pass dicts with query and wants."
-            )
-
-
-def conversation_rows(labelled: Any, projects: frozenset[str | None]) -> Iterator[Row]:
+def _conversation_rows(labelled: Any, projects: Collection[str | None]) -> Iterator[Row]:
     """Yield the answerable questions of a conversation that have evidence."""
     conversation = labelled.conversation
     project = conversation.name if conversation.name in projects else None
@@ -119,64 +93,60 @@ def conversation_rows(labelled: Any, projects: frozenset[str | None]) -> Iterato
             )
 
 
-def _read_file(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _read_file(path: Path) -> Iterator[tuple[str, object]]:
     """Yield the rows of a file, each with its place for messages."""
-    if path.suffix not in _SUFFIXES:
+    if path.suffix == ".jsonl":
+        for number, record in read_json_lines(path, "a file of questions"):
+            yield f"Line {number} of {path.name}", record
+        return
+    # Values stay strings, because a column of wanted memories may mix ids and texts.
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": partial(pl.read_csv, infer_schema=False), ".parquet": pl.read_parquet}
+    if path.suffix not in readers:
         raise InputError(
             f"{path} is not a file of questions. Pass a .csv, .jsonl or .parquet file, or wants= with a query."
         )
     try:
-        if path.suffix == ".jsonl":
-            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-                if line.strip():
-                    record = json.loads(line)
-                    if not isinstance(record, dict):
-                        raise InputError(
-                            f"Line {number} of {path} is not a JSON object. Write one."
-                        )
-                    yield f"Line {number} of {path.name}", record
-            return
-        # Values stay strings, because a column of wanted memories may mix ids and texts.
-        frame = (
-            pl.read_parquet(path)
-            if path.suffix == ".parquet"
-            else pl.read_csv(path, infer_schema=False)
-        )
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        if isinstance(error, MemlabError):
-            raise
+        frame = readers[path.suffix](path)
+    except UNREADABLE as error:
         raise InputError(f"The questions in {path} cannot be read: {error}") from None
     for number, record in enumerate(frame.iter_rows(named=True), 1):
         yield f"Row {number} of {path.name}", record
 
 
-def _read_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Row]:
+def _read_records(records: Iterable[tuple[str, object]]) -> Iterator[Row]:
     """Yield a row for each record; raise InputError for a wrong column or value."""
     for where, record in records:
+        if is_dataclass(record) and not isinstance(record, type):
+            record = asdict(record)  # a result of memlab.ingest.read_questions
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"{where} is {describe_value(record)}. Pass dicts with query and wants."
+            )
         values = {_ALIASES.get(name, name): value for name, value in record.items()}
         for name in values:
-            if name not in {*_COLUMNS, *_IGNORED, "accepted"}:
+            if name not in (*_COLUMNS, "id", "source", "accepted"):
                 raise InputError(
-                    f'{where}: questions have no column "{name}". {did_you_mean(name, _COLUMNS)}'
+                    f'{where}: questions have no column "{name}". {did_you_mean(str(name), _COLUMNS)}'
                 )
         query, at = values.get("query"), values.get("at")
         if not isinstance(query, str) or not query.strip():
             raise InputError(f"{where} has no query. Write the text of the question in query.")
-        for name in ("project", "viewer", "category"):
-            if not isinstance(values.get(name), str | None):
-                raise InputError(f"{where}: {name} must be a text, not {values[name]!r:.40}.")
+        names = {name: values.get(name) or None for name in ("project", "viewer", "category")}
+        for name, value in names.items():
+            if not isinstance(value, str | None):
+                raise InputError(f"{where}: {name} must be a text, not {value!r:.40}.")
         try:
-            instant = None if at is None or at == "" else to_micros(at)
+            instant = to_micros(at) if at else None
         except (InputError, TypeError, ValueError):
             raise InputError(f"{where}: at must be a time, not {at!r:.40}.") from None
         yield Row(
             where,
             query,
             read_wants(where, values.get("wants")),
-            values.get("project") or None,
-            values.get("viewer") or None,
+            names["project"],
+            names["viewer"],
             instant,
-            values.get("category") or "",
+            names["category"] or "",
             values.get("accepted") not in (False, "false"),
         )
 
@@ -186,15 +156,18 @@ def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
     if isinstance(wants, str) and wants.lstrip().startswith("["):
         with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
-    listed = list(wants) if isinstance(wants, list | tuple | set | range) else [wants]
-    names = [getattr(item, "id", item) for item in listed if item is not None]
-    if not names:
-        raise InputError(f"{where} wants no memory. Name at least one by its id, ref or text.")
-    for name in names:
-        if isinstance(name, bool) or not isinstance(name, int | str) or name == "":
+    listed = wants if isinstance(wants, list | tuple | set | range) else [wants]
+    names: list[int | str] = []
+    for item in listed:
+        name = getattr(item, "id", item)
+        if isinstance(name, bool) or not isinstance(name, int | str | None) or name == "":
             raise InputError(
                 f"{where} wants {describe_value(name)}. Pass ids, refs or texts of memories."
             )
+        if name is not None:
+            names.append(name)
+    if not names:
+        raise InputError(f"{where} wants no memory. Name at least one by its id, ref or text.")
     return tuple(names)
 
 
@@ -228,10 +201,10 @@ class Wanted:
         id = int(name) if isinstance(name, int) or (name.isdecimal() and len(name) < 19) else 0
         if 1 <= id <= self._state.rows:
             return [id]
-        for table in self._tables if isinstance(name, str) else ():
+        for table in self._tables:
             ids = [
                 id
-                for id, own in table.get(name.strip(), ())
+                for id, own in table.get(str(name).strip(), ())
                 if project is None or own in (project, None)
             ]
             if ids:

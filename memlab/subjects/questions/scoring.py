@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import read_source
-from memlab.kernel.base.display import Report, Table
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, policy_form_text, slot_of
 from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
@@ -114,7 +114,7 @@ class Scores(Report):
         >>> lab.score({"oldest": "(fn [age-days] age-days)"}, metrics="hit@1").gained("oldest").height
         0
         """
-        return self._changed(policy).filter(~pl.col("answered") & pl.col("answers")).drop(_FLAGS)
+        return self._changed(policy, ACTIVE)
 
     @checked
     def lost(self, policy: str) -> pl.DataFrame:
@@ -145,31 +145,28 @@ class Scores(Report):
         >>> scores.lost("oldest").select("query", "before", "after").rows()
         [('when do deploys go out?', 1, 2)]
         """
-        return self._changed(policy).filter(pl.col("answered") & ~pl.col("answers")).drop(_FLAGS)
+        return self._changed(policy, policy)
 
-    def _changed(self, policy: str) -> pl.DataFrame:
-        """Return the ranks of a policy next to those of the active pack."""
+    def _changed(self, policy: str, missing: str) -> pl.DataFrame:
+        """Return the questions that only one of a policy and the active pack answers."""
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
-        names = {"before": pl.col(ACTIVE), "after": pl.col(policy)}
-        first = {
-            flag: (names[name] <= self.cut).fill_null(False)
-            for flag, name in zip(_FLAGS, names, strict=True)
+        answered = {
+            name: (pl.col(name) <= self.cut).fill_null(value=False) for name in (ACTIVE, policy)
         }
-        return self.ranks.select("id", "query", "wants", **names, **first)
+        only = ~answered.pop(missing) & next(iter(answered.values()))
+        return self.ranks.filter(only).select("id", "query", "wants", before=ACTIVE, after=policy)
 
     @property
     def sentence(self) -> str:
         """The finding: the first metric of the active pack, and of each other policy."""
-        rows = self.frame.group_by("policy", maintain_order=True).first().rows(named=True)
-        first = f"{self.pack}, active: {rows[0]['metric']} {rows[0]['value']:.3f} on "
-        parts = [f"{first}{count_of(self.ranks.height, 'question')}."]
-        parts += [f"{_describe(row)}." for row in rows[1:]]
-        return " ".join(parts)
+        first, *others = self.frame.unique("policy", keep="first", maintain_order=True).to_dicts()
+        count = count_of(self.ranks.height, "question")
+        active = f"{self.pack}, active: {first['metric']} {first['value']:.3f} on {count}."
+        return " ".join([active, *map(_describe, others)])
 
     def _display(self) -> object:
-        heads = ("policy", "metric", "value", "95% interval", "difference", "95%", "gained", "lost")
-        table = Table("", heads, map(_format_row, self.frame.rows(named=True)), left=(0, 1))
+        table = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 1))
         note = (
             f"Intervals are over {self.clustered}s. Gained and lost: a wanted memory in the top {self.cut}, compared "
             "with the active pack."
@@ -204,37 +201,29 @@ class Scores(Report):
         }
 
 
-_FLAGS = ("answered", "answers")
-"""Columns that say whether the active pack and a policy answer a question."""
-
-
 def _describe(row: Mapping[str, Any]) -> str:
-    """Return a policy's score and its difference to the active pack as a sentence part."""
+    """Return a policy's score and its difference to the active pack as a sentence."""
     low, high = row["difference_low"], row["difference_high"]
-    change = f"{row['difference']:+.3f}"
-    if low is None:
-        judgement = change
-    else:
+    interval = ""
+    if low is not None:
         verdict = "better" if low > 0 else "worse" if high < 0 else "no significant difference"
-        judgement = f"{change}, {low:+.3f} to {high:+.3f}: {verdict}"
-    counts = f"{row['gained']} gained, {row['lost']} lost"
-    return f"{row['policy']}: {row['value']:.3f} ({judgement}; {counts})"
-
-
-def _format_row(row: Mapping[str, Any]) -> list[str]:
-    """Return a row of the frame as the cells of a table."""
-    low, high, below, above = (
-        row[name] for name in ("low", "high", "difference_low", "difference_high")
+        interval = f", {low:+.3f} to {high:+.3f}: {verdict}"
+    return (
+        f"{row['policy']}: {row['value']:.3f} ({row['difference']:+.3f}{interval}; {row['gained']} gained, "
+        f"{row['lost']} lost)."
     )
-    return [
-        row["policy"],
-        row["metric"],
-        f"{row['value']:.3f}",
-        "" if low is None else f"{low:.3f} to {high:.3f}",
-        "" if row["difference"] is None else f"{row['difference']:+.3f}",
-        "" if below is None else f"{below:+.3f} to {above:+.3f}",
-        *("" if row[name] is None else str(row[name]) for name in ("gained", "lost")),
-    ]
+
+
+_COLUMNS: Columns = (
+    ("policy", "{policy}"),
+    ("metric", "{metric}"),
+    ("value", "{value:.3f}"),
+    ("95% interval", "{low:.3f} to {high:.3f}"),
+    ("difference", "{difference:+.3f}"),
+    ("95%", "{difference_low:+.3f} to {difference_high:+.3f}"),
+    ("gained", "{gained}"),
+    ("lost", "{lost}"),
+)
 
 
 # -- scoring ----------------------------------------------------------------------------------------------------------
@@ -248,40 +237,43 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
         raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
-    asked = _read_questions(lab, questions)
+    asked = read_asked(lab.questions, questions)
+    if not asked:
+        raise InputError(
+            'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
+            "ones: lab.questions.propose()."
+        )
     depth = max(cut for _, cut in measured)
     now = lab.io.store.clock()
-    evidence = [frozenset(row["wants"]) for row in asked]
+    evidence = [set(map(str, row["wants"])) for row in asked]
     rankings = {
         name: [_rank(lab, pack, row, depth, now) for row in asked] for name, pack in packs.items()
     }
-    projects = {row.get("project") for row in asked}
-    by_project = len(projects) > 1
-    clusters = [
-        (row.get("project") or "") if by_project else str(number)
-        for number, row in enumerate(asked)
-    ]
-    ranks = {name: _best_ranks(rankings[name], evidence) for name in packs}
+    by_project = len({row.get("project") for row in asked}) > 1
+    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(asked)]
+    ranks = {name: _best_ranks(own, evidence) for name, own in rankings.items()}
     cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
-    rows = []
-    for name in packs:
-        strings = [[str(id) for id in ranking] for ranking in rankings[name]]
-        wanted = [{str(id) for id in ids} for ids in evidence]
-        judged = judge(strings, wanted, depth=depth)
-        rows.append((name, [measure(judged, f"{kind}@{at}") for kind, at in measured]))
-    before = _is_within(ranks[ACTIVE], cut)
-    frame = [
-        _score_row(name, metric, own, base, clusters, before, _is_within(ranks[name], cut))
-        for name, values in rows
-        for metric, own, base in zip(names, values, rows[0][1], strict=True)
+    values = {
+        name: [measure(judged, f"{kind}@{at}") for kind, at in measured]
+        for name, own in rankings.items()
+        for judged in [judge(own, evidence, depth=depth)]
+    }
+    first = {
+        name: np.array([rank is not None and rank <= cut for rank in own])
+        for name, own in ranks.items()
+    }
+    rows = [
+        _score_row(own, base, clusters)
+        | {"policy": name, "metric": metric}
+        | ({} if name == ACTIVE else _count_changes(first[ACTIVE], first[name]))
+        for name in packs
+        for metric, own, base in zip(names, values[name], values[ACTIVE], strict=True)
     ]
-    questions_seen = questions_frame(
-        [{"question": number, **row} for number, row in enumerate(asked, 1)]
-    )
+    shown = questions_frame({"question": number, **row} for number, row in enumerate(asked, 1))
     return Scores(
-        pl.DataFrame(frame, schema=_SCHEMA),
-        questions_seen.select("id", "query", "wants", "project", "at", "category").with_columns(
-            pl.Series(name, values, dtype=pl.Int64) for name, values in ranks.items()
+        pl.DataFrame(rows, schema=_SCHEMA),
+        shown.select(_QUESTION).with_columns(
+            pl.Series(name, own, dtype=pl.Int64) for name, own in ranks.items()
         ),
         cut,
         "project" if by_project else "question",
@@ -289,6 +281,8 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
     )
 
 
+_QUESTION = ("id", "query", "wants", "project", "at", "category")
+"""The columns of ``ranks`` that are not policies."""
 _SCHEMA: dict[str, Any] = {
     "policy": pl.String,
     "metric": pl.String,
@@ -300,31 +294,21 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def _score_row(
-    name: str,
-    metric: str,
-    values: Floats,
-    base: Floats,
-    clusters: list[str],
-    before: NDArray[np.bool_],
-    after: NDArray[np.bool_],
-) -> dict[str, Any]:
-    """Return the row of a policy and a metric, with the paired difference to the active pack."""
-    interval = cluster_interval(values, clusters)
-    row: dict[str, Any] = {"policy": name, "metric": metric, "value": float(values.mean())}
-    if interval is not None:
+def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, Any]:
+    """Return the mean of a metric and of its difference to the active pack, with intervals."""
+    row: dict[str, Any] = {"value": float(values.mean())}
+    if interval := cluster_interval(values, clusters):
         row |= {"low": max(interval.low, 0.0), "high": min(interval.high, 1.0)}
-    if name == ACTIVE:
-        return row
-    row |= {
-        "difference": float((values - base).mean()),
-        "gained": int((after & ~before).sum()),
-        "lost": int((before & ~after).sum()),
-    }
-    paired = cluster_interval(values - base, clusters)
-    if paired is not None:
-        row |= {"difference_low": paired.low, "difference_high": paired.high}
+    if values is not base:
+        row["difference"] = float((values - base).mean())
+        if paired := cluster_interval(values - base, clusters):
+            row |= {"difference_low": paired.low, "difference_high": paired.high}
     return row
+
+
+def _count_changes(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> dict[str, int]:
+    """Count the questions that are answered only after, or only before."""
+    return {"gained": int((after & ~before).sum()), "lost": int((before & ~after).sum())}
 
 
 def _parse_metric(name: str) -> tuple[str, int]:
@@ -338,7 +322,7 @@ def _parse_metric(name: str) -> tuple[str, int]:
     return kind, cut
 
 
-def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> list[int]:
+def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> list[str]:
     """Return the ids that a pack shows for a question, best first, without logging."""
     hits = lab.recall(
         row["query"],
@@ -349,33 +333,17 @@ def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) ->
         pack=pack,
         log=False,
     )
-    return [hit.id for hit in hits]
+    return [str(hit.id) for hit in hits]
 
 
 def _best_ranks(
-    rankings: Sequence[Sequence[int]], evidence: Sequence[frozenset[int]]
+    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]]
 ) -> list[int | None]:
     """Return the best rank of a wanted memory for each question."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)
     ]
-
-
-def _is_within(ranks: Sequence[int | None], cut: int) -> NDArray[np.bool_]:
-    """Return whether each rank is within the first ``cut``."""
-    return np.array([rank is not None and rank <= cut for rank in ranks], dtype=np.bool_)
-
-
-def _read_questions(lab: Any, questions: Any) -> list[dict[str, Any]]:
-    """Return the questions to ask, with the ids that they want."""
-    asked = read_asked(lab.questions, questions)
-    if not asked:
-        raise InputError(
-            'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
-            "ones: lab.questions.propose()."
-        )
-    return asked
 
 
 def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
@@ -392,8 +360,7 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
             if name in packs:
                 raise InputError(f"The policy {name} is given twice. Pass each policy once.")
             packs[name] = pack
-    taken = {ACTIVE, "id", "query", "wants", "project", "at", "category"} & packs.keys()
-    if taken:
+    if taken := {ACTIVE, *_QUESTION} & packs.keys():
         raise InputError(f'"{min(taken)}" is a name of these scores. Give the policy another name.')
     return packs
 
@@ -403,35 +370,37 @@ def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack]:
     if isinstance(spec, Pack):
         return spec.name, spec
     if isinstance(spec, Policy):
-        slot = spec.signature.slot
-        return _with_policy(lab, active, slot, spec)
-    if isinstance(spec, Path) or (isinstance(spec, str) and spec.strip().endswith(".hy")):
-        path = Path(spec).expanduser()
-        try:
-            text = read_source(path)
-        except (OSError, UnicodeDecodeError):
-            text = "(pack"  # load_pack names the fault
-        if _PACK.match(text):
-            pack = load_pack(path)
-            return pack.name, pack
-        return path.stem, _with_policy(lab, active, slot_of(text) or _SLOT, text)[1]
-    text = spec.strip() if isinstance(spec, str) else policy_form_text(spec)
+        return _with_policy(lab, active, spec.signature.slot, spec)
+    text = str(spec) if isinstance(spec, str | Path) else policy_form_text(spec)
     if text is None:
         raise InputError(
             "A policy is a pack, a path, a text, a Hy form or the name of a feature, not "
             f"{describe_value(spec)}."
         )
-    if text.startswith(("(", ";")):
+    text, name = text.strip(), ""
+    if text.endswith(".hy"):
+        path = Path(text).expanduser()
+        name, text = path.stem, _read_file(path)
+    if name or text.startswith(("(", ";")):
         if _PACK.match(text):
-            pack = load_pack(text)
+            pack = load_pack(path if name else text)
             return pack.name, pack
-        return _with_policy(lab, active, slot_of(text) or _SLOT, spec)
+        own, pack = _with_policy(lab, active, slot_of(text) or _SLOT, text)
+        return name or own, pack
     if text in pack_names():
         return text, load_pack(text)
     feature = text.replace("_", "-")
     if feature in FEATURES:
         return feature, _with_policy(lab, active, _SLOT, f"(fn [{feature}] {feature})")[1]
     raise UnknownName("pack or feature", text, (*pack_names(), *FEATURES))
+
+
+def _read_file(path: Path) -> str:
+    """Return the text of a file, or the beginning of a pack if ``load_pack`` will refuse it."""
+    try:
+        return read_source(path)
+    except (OSError, UnicodeDecodeError):
+        return "(pack"
 
 
 _SLOT = "recall-score"

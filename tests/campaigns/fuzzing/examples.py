@@ -665,7 +665,6 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "LabQuestions.propose": lambda d: (d.lab.questions.propose, {"limit": 3}),
     "LabQuestions.accept": lambda d: (d.asked.questions.accept, {"ids": [1]}),
     "LabQuestions.remove": lambda d: (d.asked.questions.remove, {"ids": [1]}),
-    "LabQuestions.wanted": lambda d: (d.asked.questions.wanted, {}),
     "LabQuestions.label_recalls": lambda d: (
         d.asked.questions.label_recalls,
         {"slates": d.asked.slates()},
