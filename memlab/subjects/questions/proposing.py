@@ -25,8 +25,9 @@ _SUREST = 0.8
 """The minimum confidence of a statement, above that of guesses such as "X is Y" (0.5 and 0.6)."""
 
 
+# The file never changes while memlab runs.
 @cache
-def _templates() -> dict[str, dict[str, str]]:
+def _templates() -> dict[str, dict[str, Any]]:
     """Return the tables of ``questions.toml``, read once per process."""
     return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 
@@ -43,11 +44,14 @@ def question_of(subject: str, predicate: str) -> str | None:
     """
     subject = {"user": "the user", "team": "the team"}.get(subject, subject)
     templates = _templates()
+    # "is" and "has" say too little to name one memory.
+    if predicate in templates["other"]["skipped"]:
+        return None
     if predicate in templates["predicates"]:
-        return templates["predicates"][predicate].format(subject)
+        return str(templates["predicates"][predicate]).format(subject)
     verb, *rest = predicate.split("-")
-    # "is" and "has" say too little to name one memory, and a denial asks for what is not so.
-    if verb in ("is", "has", "was", "does", "prefers") and (rest or verb in ("is", "has")):
+    # A denial would ask for what is not so.
+    if rest and verb in ("is", "has", "was", "does", "prefers"):
         return None
     verbs = templates["verbs"]
     if verb in verbs or (verb.endswith("s") and not rest) or (rest and rest[-1] in _PREPOSITIONS):
@@ -56,13 +60,13 @@ def question_of(subject: str, predicate: str) -> str | None:
     return f"What is {subject}'s {' '.join([verb, *rest])}?"
 
 
-def propose_rows(state: State, limit: int, known: Collection[Any]) -> list[Row]:
+def propose_rows(state: State, limit: int, existing: Collection[Any]) -> list[Row]:
     """Return at most ``limit`` questions that one active memory answers, spread over the lab."""
     answers: dict[Any, list[Row]] = {}
     for row in _rows_of_facts(state):
         answers.setdefault(row.query.casefold(), []).append(row)
-    asked = {query.casefold() for query, *_ in known}
-    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in asked]
+    queries = {query.casefold() for query, *_ in existing}
+    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in queries]
     if len(single) <= limit:
         return single
     return [single[index] for index in np.linspace(0, len(single) - 1, limit).astype(int).tolist()]

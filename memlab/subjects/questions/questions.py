@@ -93,16 +93,16 @@ class LabQuestions(Displayed):
         Parameters
         ----------
         questions
-            The query of one question. Or several questions: a frame, a list of dicts or a ``.csv``,
-            ``.jsonl`` or ``.parquet`` file with the columns ``query`` and ``wants``, and if needed
-            the names of the other arguments. Or labelled conversations, such as the result of
-            ``memlab.ingest.read_locomo``, whose turns the lab has.
+            The query of one question. Or several questions: a frame, a list of dicts, or the path
+            of a ``.csv``, ``.jsonl`` or ``.parquet`` file. Columns are the names of the other
+            arguments and ``query``. Or labelled conversations whose turns the lab has, such as the
+            result of ``memlab.ingest.read_locomo``.
         wants
             The memories that answer the query: ids, refs, texts or memories, or one of them.
         project
             The project of the recall.
         viewer
-            The user or agent who asks. Other viewers do not see the question.
+            The user or agent whose recall it is. Other viewers do not see the question.
         at
             The time of the recall. Default: the time of each score.
         category
@@ -176,7 +176,7 @@ class LabQuestions(Displayed):
 
     @checked
     def propose(self, limit: Count = 20) -> pl.DataFrame:
-        """Propose questions whose answer is one stored memory, by rules and without a model.
+        """Propose questions whose answer is one stored memory, by rules.
 
         A rule turns a fact or a simple statement around: "Ana lives in Rome" answers "Where does Ana
         live?". A statement that two memories make is left out. Proposed questions count in no score
@@ -201,8 +201,8 @@ class LabQuestions(Displayed):
         ('Where does Ana live?', False)
         """
         with self._core.reading() as state:
-            known = {question_key(row) for row in state.projection(Labels).all}
-            rows = propose_rows(state, limit, known)
+            existing = {question_key(row) for row in state.projection(Labels).all}
+            rows = propose_rows(state, limit, existing)
         return self._add(rows, "rule", lenient=True)
 
     @checked
@@ -408,18 +408,18 @@ def questions_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 def _resolve_rows(
     core: Core,
     rows: Iterable[Row],
-    known: Iterable[Mapping[str, Any]] = (),
+    existing: Iterable[Mapping[str, Any]] = (),
     *,
     lenient: bool = False,
 ) -> list[dict[str, Any]]:
     """Return rows with redacted queries and the ids that they want, each question once.
 
-    A row that equals one of the ``known`` questions is returned as that question. A row that
+    A row that equals one of the ``existing`` questions is returned as that question. A row that
     contradicts it or another row raises InputError, or is left out if ``lenient``.
     """
     with core.reading() as state:
         wanted, personal = Wanted(state), personal_kinds(core.pack.settings)
-        first = {question_key(row): ("The lab", dict(row)) for row in known}
+        first = {question_key(row): ("The lab", dict(row)) for row in existing}
         resolved: dict[Any, dict[str, Any]] = {}
         for row in rows:
             row = row._replace(query=screen(row.query, personal=personal).text)

@@ -91,7 +91,7 @@ class Labels(Projection):
                 self._rows[number]["accepted"] = True
 
     def shows(self, kind: str, body: dict[str, Any], *, viewer: str, seen: bool) -> bool | None:
-        """Return False for questions that other viewers ask; see ``Projection.shows``."""
+        """Return False for questions of other viewers; see ``Projection.shows``."""
         others = {row.get("viewer") for row in body.get("added", ())} - {None, viewer}
         return False if others else None
 

@@ -62,6 +62,7 @@ def read_rows(source: object, projects: Collection[str | None]) -> tuple[list[Ro
     ``projects`` are those of the lab. A conversation's questions are asked in the project with its
     name, if there is one.
     """
+    # A conversation is recognised by its attribute, because each benchmark has classes of its own.
     if isinstance(source, str | Path):
         return list(_read_records(_read_file(Path(source).expanduser()))), "file"
     if isinstance(source, pl.DataFrame):
@@ -100,7 +101,10 @@ def _read_file(path: Path) -> Iterator[tuple[str, object]]:
             yield f"Line {number} of {path.name}", record
         return
     # Values stay strings, because a column of wanted memories may mix ids and texts.
-    readers: dict[str, Callable[[Path], pl.DataFrame]] = {".csv": partial(pl.read_csv, infer_schema=False), ".parquet": pl.read_parquet}
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        ".csv": partial(pl.read_csv, infer_schema=False),
+        ".parquet": pl.read_parquet,
+    }
     if path.suffix not in readers:
         raise InputError(
             f"{path} is not a file of questions. Pass a .csv, .jsonl or .parquet file, or wants= with a query."
@@ -225,8 +229,8 @@ class Wanted:
 
     def _near(self, name: int | str) -> str:
         """Return a sentence with the names that are similar to an unknown one."""
-        known = [str(own) for table in self._tables for own in table][:_COMPARED]
-        near = get_close_matches(str(name), known, n=3)
+        names = [str(own) for table in self._tables for own in table][:_COMPARED]
+        near = get_close_matches(str(name), names, n=3)
         if near:
             return f"Did you mean {' or '.join(text[:80] for text in near)}?"
         return f"The ids are 1 to {self._state.rows}." if self._state.rows else "The lab is empty."

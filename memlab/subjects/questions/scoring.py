@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Scores(Report):
-    """The scores of policies on labelled questions, next to the active pack; see ``lab.score``.
+    """Scores of policies on labelled questions; made by ``lab.score``.
 
     Parameters
     ----------
@@ -214,6 +214,7 @@ def _describe(row: Mapping[str, Any]) -> str:
     )
 
 
+# The heading and the template of each column of the table.
 _COLUMNS: Columns = (
     ("policy", "{policy}"),
     ("metric", "{metric}"),
@@ -231,26 +232,28 @@ _COLUMNS: Columns = (
 
 def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str]) -> Scores:
     """Score policies on a lab's questions; see ``Lab.score``."""
+    # Every ranking is judged once for all metrics, and each policy is compared with the active pack, the first of them.
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measured = [_parse_metric(name) for name in names]
     if not measured:
         raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
-    asked = read_asked(lab.questions, questions)
-    if not asked:
+    resolved = read_asked(lab.questions, questions)
+    if not resolved:
         raise InputError(
             'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
             "ones: lab.questions.propose()."
         )
     depth = max(cut for _, cut in measured)
     now = lab.io.store.clock()
-    evidence = [set(map(str, row["wants"])) for row in asked]
+    evidence = [set(map(str, row["wants"])) for row in resolved]
     rankings = {
-        name: [_rank(lab, pack, row, depth, now) for row in asked] for name, pack in packs.items()
+        name: [_rank(lab, pack, row, depth, now) for row in resolved]
+        for name, pack in packs.items()
     }
-    by_project = len({row.get("project") for row in asked}) > 1
-    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(asked)]
+    by_project = len({row.get("project") for row in resolved}) > 1
+    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(resolved)]
     ranks = {name: _best_ranks(own, evidence) for name, own in rankings.items()}
     cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
     values = {
@@ -269,10 +272,10 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
         for name in packs
         for metric, own, base in zip(names, values[name], values[ACTIVE], strict=True)
     ]
-    shown = questions_frame({"question": number, **row} for number, row in enumerate(asked, 1))
+    columns = questions_frame({"question": number, **row} for number, row in enumerate(resolved, 1))
     return Scores(
         pl.DataFrame(rows, schema=_SCHEMA),
-        shown.select(_QUESTION).with_columns(
+        columns.select(_QUESTION).with_columns(
             pl.Series(name, own, dtype=pl.Int64) for name, own in ranks.items()
         ),
         cut,
@@ -283,6 +286,7 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
 
 _QUESTION = ("id", "query", "wants", "project", "at", "category")
 """The columns of ``ranks`` that are not policies."""
+# The types of ``Scores.frame``, whose intervals may all be null.
 _SCHEMA: dict[str, Any] = {
     "policy": pl.String,
     "metric": pl.String,
@@ -317,8 +321,7 @@ def _parse_metric(name: str) -> tuple[str, int]:
     kind = match and _ALIASES.get(match[1], match[1])
     cut = int(match[2] or _CUT) if match else 0
     if kind not in METRICS or cut > _MOST:
-        known = [f"{metric}@10" for metric in (*_ALIASES, *METRICS)]
-        raise UnknownName("metric", name, known)
+        raise UnknownName("metric", name, [f"{metric}@10" for metric in (*_ALIASES, *METRICS)])
     return kind, cut
 
 
@@ -360,13 +363,16 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
             if name in packs:
                 raise InputError(f"The policy {name} is given twice. Pass each policy once.")
             packs[name] = pack
-    if taken := {ACTIVE, *_QUESTION} & packs.keys():
-        raise InputError(f'"{min(taken)}" is a name of these scores. Give the policy another name.')
+    if reserved := {ACTIVE, *_QUESTION} & packs.keys():
+        raise InputError(
+            f'"{min(reserved)}" is a name of these scores. Give the policy another name.'
+        )
     return packs
 
 
 def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack]:
     """Return the name of a policy, and the active pack with it or the pack that it names."""
+    # Texts and paths are recognised before names, so that no name of a pack can hide a policy.
     if isinstance(spec, Pack):
         return spec.name, spec
     if isinstance(spec, Policy):
