@@ -23,7 +23,7 @@ from memlab.subjects.loopback import REQUEST_SECONDS, max_connections
 
 __all__ = ["MAX_LINE", "GuardedServer", "Lines", "configure"]
 
-# Bytes of the head of a request: a token, a few names and a path.
+# Bytes of the headers of a request: a token, a few names and a path.
 _MAX_HEAD = 16 << 10
 # Connections that are accepted at once. asyncio accepts as many as the backlog before it handles one of them.
 _ACCEPTED_AT_ONCE = 16
@@ -59,8 +59,7 @@ class _Connection(H11Protocol):
         self.waits_since = self.loop.time()
         if len(self.connections) > max_connections():
             waiting = [other for other in _list_own(self.connections) if other.is_waiting()]
-            # a connection that was of use comes after those that never sent a request
-            min(waiting, key=lambda other: (other.cycle is not None, other.waits_since)).drop()
+            min(waiting, key=lambda other: other.waits_since).drop()
 
     def is_waiting(self) -> bool:
         """Return whether the request has not arrived completely."""
@@ -97,7 +96,7 @@ class GuardedServer(uvicorn.Server):
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Return whether a record of the SDK is logged: not if a client ended its connection, which is counted."""
+        """Count and drop (False) the log record of a client disconnect; keep others."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken

@@ -407,6 +407,11 @@ def translate_error(error: Exception, folder: Path | None) -> LabError | InputEr
     # A disk that went away is not damage: the lab is usable again when the disk is back.
     name = getattr(error, "sqlite_errorname", "unknown")
     if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+        try:
+            os.close(os.dup(0))
+        except OSError as limit:  # SQLite does not say that the limit of open files is the reason
+            if limit.errno == errno.EMFILE:
+                return LabUnavailable.at(folder, os.strerror(errno.EMFILE))
         return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
     return LabError(f"{where}: SQLite failed with {name} ({error}).")
 
@@ -568,7 +573,7 @@ def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: RepairEvent | None) -> None:
-    """Copy the events with corrected bodies and the chain."""
+    """Copy the journal's events, with corrected bodies and a recomputed hash chain."""
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
     digests = connection.execute(
         "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)
