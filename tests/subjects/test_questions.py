@@ -229,10 +229,15 @@ class TestHistory:
             assert lab.questions.frame.equals(frame)
             assert lab.questions.add("deploy?", wants=2)["id"].to_list() == [4]
 
+    def test_an_export_without_questions_is_what_earlier_versions_read(self, lab, tmp_path):
+        lab.io.export(tmp_path / "bundle.jsonl")
+        assert '"questions"' not in (tmp_path / "bundle.jsonl").read_text(encoding="utf-8")
+
     def test_an_export_carries_them(self, lab, tmp_path):
         lab.questions.add("tabs?", wants=1)
         lab.questions.propose()
         lab.io.export(tmp_path / "bundle.jsonl")
+        assert '"questions"' in (tmp_path / "bundle.jsonl").read_text(encoding="utf-8")
         with memlab.open() as other:
             assert "questions" in other.load(tmp_path / "bundle.jsonl").registers
             assert other.questions.frame.equals(lab.questions.frame)

@@ -96,10 +96,13 @@ class Labels(Projection):
         return False if others else None
 
     def dump(self) -> Any:
-        """Return the questions and the last number, for a snapshot."""
+        """Return the questions and the last number; None before the first question."""
+        if not self.last:
+            return None
         return {"last": self.last, "questions": [dict(row) for row in self._rows.values()]}
 
     def load(self, dumped: Any) -> None:
         """Restore the questions from the result of ``dump``."""
-        self.last = dumped["last"]
-        self._rows = {row["question"]: dict(row) for row in dumped["questions"]}
+        rows = [] if dumped is None else dumped["questions"]
+        self.last = 0 if dumped is None else dumped["last"]
+        self._rows = {row["question"]: dict(row) for row in rows}
