@@ -134,6 +134,10 @@ def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[st
         and is_message(listed[0])
     ):
         return [message for message in listed if isinstance(message, Mapping)]
+    listed = entry.get("output")
+    if entry.get("object") == "response" and isinstance(listed, list):
+        at = entry.get("created_at")
+        return [{"created_at": at, **item} for item in listed if isinstance(item, Mapping)]
     listed = entry.get("data")
     if entry.get("object") == "list" and isinstance(listed, list):
         messages = [message for message in listed if isinstance(message, Mapping)]
