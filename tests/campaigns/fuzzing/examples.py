@@ -702,7 +702,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         Earnings().may_have_fallen,
         {"packs": ["a", "b"], "live": "b"},
     ),
-    "Seam.ask": lambda d: (d.seam.ask, {"slot": "decay"}),
+    "Seam.ask": lambda d: (d.seam.ask, {"slot": "promote"}),
     "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
     "Seam.projection": lambda d: (d.seam.projection, {"kind": Visits}),
     "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
