@@ -64,8 +64,8 @@ class Helper:
     hash: str
     scope: Mapping[str, Helper] = field(default_factory=dict)
     """Of an inherited policy: the helpers that its text may call."""
-    source: str = ""
-    """Of an inherited policy: its text after the name of its pack, which is in `doc`."""
+    listed: tuple[Form, ...] = ()
+    """Of an inherited policy: its arguments. The name of its pack is in `doc`."""
 
 
 def kind_of(type: str | None) -> str:

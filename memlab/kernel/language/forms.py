@@ -408,10 +408,8 @@ def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         checker.forms = forms_for(checker.signature, parent.arguments)
         checker.calls.append(form.head)
         try:
-            arguments = definition(parent.form, parent.text).arguments
-            checker.inherited[parent] = checker.check(
-                parent.body, checker.bind(arguments), tail=True
-            )
+            env = checker.bind(parent.listed)
+            checker.inherited[parent] = checker.check(parent.body, env, tail=True)
         finally:
             checker.text, checker.helpers, checker.forms, checker.used = outside
             checker.calls.pop()

@@ -150,7 +150,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
                     PolicyNameError, f"The policy {policy.slot} is given twice.", form
                 )
             policies[policy.slot] = policy
-        elif form.head == "defn":
+        elif form.head in ("defn", "inherit"):
             helpers.append(helper(form, source))
         elif form.head == "from-pack":
             imports.append(read_import(form, source))

@@ -130,9 +130,9 @@ class Policy(Displayed):
         if INHERITED not in whole.helpers or not calls_inherited(whole.parts.body):
             return None
         item = whole.helpers[INHERITED]
-        parent = compile_policy(
-            item.source, self.signature, name=f"{item.doc}/{self.signature.slot}"
-        )
+        # The text after the name of the pack is a policy with its helpers.
+        text = item.text.source[item.form.items[1].stop : item.form.stop - 1]
+        parent = compile_policy(text, self.signature, name=f"{item.doc}/{self.signature.slot}")
         values = {name: self.params[name].value for name in parent.params if name in self.params}
         return parent.with_params(values) if values else parent
 
@@ -394,7 +394,11 @@ class Policy(Displayed):
 
     @checked
     def explain(
-        self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
+        self,
+        values: Mapping[str, object],
+        *,
+        aggregates: Mapping[str, float | None] | None = None,
+        inherited: bool = False,
     ) -> Any:
         """Explain the policy's value for one item by additive terms.
 
@@ -404,6 +408,8 @@ class Policy(Displayed):
             A value for each of `inputs` by name.
         aggregates
             The item's row of `aggregates`, if the policy aggregates over its slate.
+        inherited
+            Whether to split the value of ``(inherited)`` into the terms of its policy. By default it is one term.
 
         Returns
         -------
@@ -423,7 +429,7 @@ class Policy(Displayed):
         [('(* 2 x)', 2.0), ('y', 3.0)]
         """
         self._refuse_record("explain")
-        return load_part("explain-value")(self._evaluated(values, aggregates), self)
+        return load_part("explain-value")(self._evaluated(values, aggregates), self, inherited)
 
     @checked
     def why(

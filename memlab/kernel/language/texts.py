@@ -228,7 +228,7 @@ def _inherited(form: Form, text: Text) -> Helper:
         names,
         pack.text,
         parts.body,
-        policy,
+        form,
         text,
         digest(
             "inherit",
@@ -236,7 +236,7 @@ def _inherited(form: Form, text: Text) -> Helper:
             *sorted(f"{item.name}:{item.hash}" for item in used),
         ),
         scope,
-        text.source[pack.stop : form.stop - 1],
+        parts.arguments,
     )
 
 
@@ -275,8 +275,7 @@ def inherit_form(policy: Policy, pack: str) -> str:
     items = used_helpers([whole.parts.body], whole.helpers)
     texts = [_slice(item.form, item.text) for item in items if library().get(item.name) is not item]
     if calls_inherited(whole.parts.body):
-        parent = whole.helpers[INHERITED]
-        texts.append(f"(inherit {parent.doc}{parent.source})")
+        texts.append(_slice(whole.helpers[INHERITED].form, whole.helpers[INHERITED].text))
     return "\n".join([f"(inherit {pack}", *texts, f"{_slice(whole.form, whole.text)})"])
 
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Markup
+from memlab.kernel.base.display import Markup, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
@@ -34,7 +34,7 @@ _LISTED = re.compile(
 )
 """The pattern of a policy's arguments, also in an incomplete text."""
 # Words that are keywords only after an opening bracket, and words that are always keywords.
-_DEFINING = (*FUNCTION_HEADS, "defn", "defpolicy", "pack", "setting", "require")
+_DEFINING = (*FUNCTION_HEADS, "defn", "inherit", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
 
 _COLOURS = {
@@ -103,7 +103,11 @@ def highlight(
 def show_policy(policy: Policy) -> object:
     """Return what a notebook shows of a policy: name, start of the hash, and source."""
     head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
-    return head, Markup(highlight(policy.source, "html", features=policy.inputs))
+    source = Markup(highlight(policy.source, "html", features=policy.inputs))
+    parent = policy.inherited
+    if parent is None:
+        return head, source
+    return head, source, details(f"(inherited): {parent.name}", show_policy(parent))
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -193,6 +197,7 @@ FORM_SHAPES = {
     "days": "(days amount): an amount of days, in days",
     "weeks": "(weeks amount): an amount of weeks, in days",
     "hours": "(hours amount): an amount of hours, in days",
+    "inherited": "(inherited): the value of the parent's policy, in a pack with :inherits or in a lab",
     "minutes": "(minutes amount): an amount of minutes, in days",
     "has": '(has tags "x"): true if the set contains the word',
     "has-any": '(has-any tags ["x" "y"]): true if the set contains one of the words',
