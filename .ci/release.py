@@ -34,11 +34,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 HASHES = "constraints-hashes.txt"
 EXTRAS = ("annoy", "mcp", "test", "workbench")  # what the tests of a release import
-BUILDERS = (
-    "hatchling",
-    "setuptools",
-    "wheel",
-)  # build back ends of memlab and of packages that ship as source
+# Build back ends of memlab and of packages that ship as source; Annoy asks for nose.
+BUILDERS = ("hatchling", "nose", "setuptools", "wheel")
 OLDEST = 11  # minor version of the oldest Python that memlab runs on
 
 # The answer of a fresh memlab-core: what a memory says, why it was recalled, and no package of the workbench.
@@ -402,7 +399,7 @@ def check_notice() -> None:
 # The release
 
 
-def release(folder: Path, out: Path, tests: bool) -> None:
+def release(folder: Path, out: Path, tests: bool, pythons: Sequence[Path]) -> None:
     """Build, install, test and describe the last commit from a folder of wheels."""
     if run(["git", "status", "--porcelain", "--untracked-files=no"]).strip():
         raise ReleaseError(
@@ -419,7 +416,7 @@ def release(folder: Path, out: Path, tests: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         environment = offline(folder, folder / "built", out)
         build(Path(scratch), out, environment)
-        for number, python in enumerate(find_pythons()):
+        for number, python in enumerate(pythons):
             work = Path(scratch) / f"python-{number}"
             work.mkdir()
             name = run([python, "-c", "import platform; print(platform.python_version())"]).strip()
@@ -670,6 +667,7 @@ def main() -> int:
     parser.add_argument("--wheels", type=Path, metavar="FOLDER")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER")
     parser.add_argument("--without-tests", action="store_true")
+    parser.add_argument("--python", type=Path, metavar="PATH", help="this Python alone")
     parser.add_argument("--audit", action="store_true")
     parser.add_argument("--annoy", type=Path, metavar="FOLDER")
     parser.add_argument("--describe", action="store_true")
@@ -685,7 +683,9 @@ def main() -> int:
         elif options.audit:
             return audit(options.wheels and options.wheels.resolve())
         elif options.wheels:
-            release(options.wheels.resolve(), options.out.resolve(), not options.without_tests)
+            pythons = [options.python] if options.python else find_pythons()
+            folders = options.wheels.resolve(), options.out.resolve()
+            release(*folders, not options.without_tests, pythons)
         else:
             parser.error("Name one of --fill, --wheels, --audit, --annoy and --describe.")
     except ReleaseError as error:

@@ -44,6 +44,8 @@ Every message says what is wrong, where, and the nearest valid value or the next
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -423,9 +425,14 @@ class LabUnavailable(LabError):
         LabUnavailable
             The error, to be raised by the caller.
         """
+        remedy = (
+            "Close other labs, or raise the limit (ulimit -n)"
+            if why == os.strerror(errno.EMFILE)
+            else "Continue without memory and restore the disk or folder"
+        )
         return cls(
-            f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. Continue "
-            "without memory and restore the disk or folder: the next call tries again."
+            f"Memory is unavailable: {path} is out of reach ({why}). Nothing was written, there or elsewhere. "
+            f"{remedy}: the next call tries again."
         )
 
     @classmethod

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
+from unittest import mock
 
 import numpy as np
 import polars as pl
@@ -90,6 +95,34 @@ def test_no_file_holds_a_word(lab, tmp_path):
     assert words == set(SECRETS)  # so the search finds what is there
 
 
+@pytest.mark.long
+def test_a_thousand_words_are_in_no_file_during_use_and_after_a_kill(tmp_path):
+    pages = sorted((Path(__file__).parents[1] / "docs").rglob("*.md"))
+    text = " ".join(page.read_text(encoding="utf-8") for page in pages)
+    open_lab(tmp_path / "empty").close()
+    own = (tmp_path / "empty" / "journal.db").read_bytes().lower()  # its schema and its version
+    found = sorted(set(re.findall(r"[A-Za-z]{7,}", text)))
+    words = [word for word in found if word.lower().encode() not in own][:1000]
+    assert len(words) == 1000
+    with open_lab(tmp_path / "lab", backups=True) as lab:
+        rows = [
+            {"text": " ".join(words[n : n + 10]), "subject": words[n]} for n in range(0, 1000, 10)
+        ]
+        lab.remember(rows)
+        for word in words[::25]:
+            lab.recall(f"what about {word}?")
+        lab.io.snapshot()
+        lab.io.backup()
+        shutil.copytree(tmp_path / "lab", tmp_path / "killed")
+        assert not plaintext(tmp_path / "lab", words)
+    assert not plaintext(tmp_path / "lab", words)
+    with open_lab(tmp_path / "killed") as lab:
+        assert lab.io.check().sound
+    assert not plaintext(tmp_path / "killed", words)
+    memlab.decrypt(tmp_path / "killed", key=KEY)
+    assert len(plaintext(tmp_path / "killed", words)) > 1000
+
+
 def test_no_file_holds_a_vector(lab, tmp_path):
     rows = lab.io.store.state.vectors.take(np.arange(20))
     lab.close()
@@ -166,6 +199,23 @@ def test_the_environment_a_function_and_the_key_ring_give_the_key(lab, tmp_path,
     assert len(asked) == 1
 
 
+def test_the_key_ring_is_asked_for_the_id_of_the_lab(lab, tmp_path, monkeypatch):
+    keyring = pytest.importorskip("keyring")
+    monkeypatch.undo()
+    monkeypatch.delenv("MEMLAB_KEY", raising=False)
+    lab.close()
+    memlab.rekey(tmp_path / "lab", "pass phrase", key=KEY)
+    with pytest.raises(WrongKey) as refused:
+        open_lab(tmp_path / "lab", None)
+    id = re.search(r"keyring set memlab (\w+)", str(refused.value))[1]
+    monkeypatch.setattr(
+        keyring, "get_password", lambda *asked: {("memlab", id): "pass phrase"}[asked]
+    )
+    open_lab(tmp_path / "lab", None).close()
+    (backup,) = (tmp_path / "lab" / "backups").iterdir()
+    open_lab(backup, None, read_only=True).close()
+
+
 def test_with_the_variable_set_new_labs_are_encrypted(tmp_path, monkeypatch):
     monkeypatch.setenv("MEMLAB_KEY", "pass phrase")
     memlab.open(tmp_path / "lab", embedder=letters).close()
@@ -210,37 +260,38 @@ def test_a_plain_lab_is_encrypted_with_its_backups_and_decrypted_again(tmp_path)
         assert lab.io.check().sound
 
 
-@pytest.mark.parametrize("step", range(12))
-@pytest.mark.parametrize("verb", ["encrypt", "decrypt", "rekey"])
-def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, monkeypatch, verb, step):
-    """The change ends at its first, second, ... rename, removal or sync; the lab opens as before or as afterwards."""
-    folder = tmp_path / "lab"
-    with memlab.open(folder, embedder=letters, key=None if verb == "encrypt" else KEY) as lab:
-        use(lab)
-        count = len(lab)
+CHANGES = {
+    "encrypt": lambda folder: memlab.encrypt(folder, KEY),
+    "decrypt": lambda folder: memlab.decrypt(folder, key=KEY),
+    "rekey": lambda folder: memlab.rekey(folder, "new", key=KEY),
+}
+
+
+def change_until(verb: str, folder: Path, step: int, stop: Callable[[], NoReturn]) -> None:
+    """Make a change that is stopped at its rename, removal or sync number ``step``."""
     left = [step]
 
-    def interrupted(call):
+    def stopped(call):
         def calling(*args, **options):
             if not left[0]:
-                raise KeyboardInterrupt
+                stop()
             left[0] -= 1
             return call(*args, **options)
 
         return calling
 
-    with monkeypatch.context() as patch:
+    with contextlib.ExitStack() as patches:
         for owner, name in ((Path, "rename"), (Path, "unlink"), (os, "fsync"), (shutil, "rmtree")):
-            patch.setattr(owner, name, interrupted(getattr(owner, name)))
-        try:
-            if verb == "encrypt":
-                memlab.encrypt(folder, KEY)
-            elif verb == "decrypt":
-                memlab.decrypt(folder, key=KEY)
-            else:
-                memlab.rekey(folder, "new", key=KEY)
-        except KeyboardInterrupt:
-            pass
+            patches.enter_context(mock.patch.object(owner, name, stopped(getattr(owner, name))))
+        CHANGES[verb](folder)
+
+
+def interrupt() -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def check_whole(folder: Path, count: int) -> None:
+    """The lab opens with exactly one of its keys, and is as it was."""
     opened = []
     for key in (None, KEY, "new"):
         try:
@@ -252,6 +303,40 @@ def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, monkeypatch, verb, s
             continue
     assert len(opened) == 1
     assert opened == [None] or not plaintext(folder)
+
+
+@pytest.mark.parametrize("step", range(12))
+@pytest.mark.parametrize("verb", CHANGES)
+def test_an_interrupted_change_leaves_a_whole_lab(tmp_path, verb, step):
+    with memlab.open(
+        tmp_path / "lab", embedder=letters, key=None if verb == "encrypt" else KEY
+    ) as lab:
+        use(lab)
+    with contextlib.suppress(KeyboardInterrupt):
+        change_until(verb, tmp_path / "lab", step, interrupt)
+    check_whole(tmp_path / "lab", 61)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", CHANGES)
+def test_a_killed_change_leaves_a_whole_lab(tmp_path, verb):
+    base = tmp_path / "base"
+    with memlab.open(base, embedder=letters, key=None if verb == "encrypt" else KEY) as lab:
+        use(lab)
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom tests.test_encryption import change_until\n"
+        "change_until(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), lambda: os.kill(os.getpid(), 9))\n"
+    )
+    for step in range(40):
+        folder = Path(shutil.copytree(base, tmp_path / str(step)))
+        done = subprocess.run(
+            [sys.executable, "-c", code, verb, str(folder), str(step)], check=False
+        )
+        check_whole(folder, 61)
+        if not done.returncode:
+            break
+    assert step > 5
+    assert not done.returncode
 
 
 def test_a_changed_key_replaces_one_file_and_reaches_the_backups(lab, tmp_path):
@@ -287,6 +372,21 @@ def test_a_backup_restores_an_encrypted_lab_even_without_its_record(lab, tmp_pat
         with open_lab(folder) as again:
             assert len(again) == 61
             again.io.backup()
+
+
+def test_a_lab_without_the_record_of_its_key_is_not_replaced_by_a_new_one(lab, tmp_path):
+    lab.close()
+    folder = tmp_path / "lab"
+    (folder / "journal.db").unlink()
+    before = (folder / "journal.enc").read_bytes()
+    for name in ("head", "snapshots"):
+        with pytest.raises(memlab.errors.DamagedLab, match=r"no journal\.db"):
+            open_lab(folder)
+        (folder / name).rename(tmp_path / name)
+    assert (folder / "journal.enc").read_bytes() == before
+    memlab.restore(folder, key=KEY)
+    with open_lab(folder) as again:
+        assert len(again) == 61
 
 
 def test_plain_and_encrypted_copies_are_not_exchanged(lab, tmp_path):
@@ -333,9 +433,9 @@ def test_a_reader_follows_a_writer_in_another_process(lab, tmp_path):
 
 def test_any_prefix_folds_to_the_same_state(lab):
     last = lab.io.store.journal.head
-    for head in range(5, last, 3):
-        assert len(lab.at(head).memories) <= len(lab)
-    assert len(lab.at(last).memories) == len(lab)
+    for head in range(3, last, 3):
+        assert len(lab.at(event=head).memories) <= len(lab)
+    assert len(lab.at(event=last).memories) == len(lab)
 
 
 def test_a_snapshot_of_another_place_is_not_used(lab, tmp_path):
@@ -450,3 +550,16 @@ def test_the_command_line_takes_a_key_file(tmp_path):
     assert run("--key-file", new, "upkeep", "check", lab).returncode == 0
     assert run("--key-file", new, "upkeep", "decrypt", lab).returncode == 0
     assert "zebrafish" in run("recall", lab, "what swims?").stdout
+
+
+@pytest.mark.long
+def test_short_campaigns_lose_nothing(tmp_path):
+    from tests.campaigns import breaking, damage, kill_points
+
+    with breaking.encrypted("pass phrase"):
+        for name in ("remember", "purge"):
+            (operation,) = (one for one in kill_points.OPERATIONS if one.name == name)
+            assert not kill_points.run(operation, points=2, seed=5).problems
+        settings = damage.make(tmp_path, names=["small"])
+        ran = list(damage.run(settings, damage.cases(settings, 25, seed=3), tmp_path / "home"))
+        assert not [(item.case, item.why) for item in ran if item.was in damage.CLASSES[2:]]

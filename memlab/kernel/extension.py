@@ -249,7 +249,7 @@ def _events_of(projection: Any) -> Sequence[Any]:
 
 
 def _owned(item: Any, extension: Extension) -> Any:
-    """Return a declaration with its owner set, wrapped in `Owned` if necessary."""
+    """Return an item that an extension declares, labelled with the extension's name."""
     if hasattr(type(item), "__dataclass_fields__") and "owner" in {
         attribute.name for attribute in fields(item)
     }:

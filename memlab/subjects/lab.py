@@ -1362,7 +1362,7 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 
 
 def _refuse_component(name: str) -> Any:
-    """Raise LookupError for a component that would keep the lab alive."""
+    """Raise LookupError for a component whose reference would keep the lab in memory."""
     raise LookupError(
         f"A component that lives as long as its lab cannot use {name}: it would keep the lab alive."
     )

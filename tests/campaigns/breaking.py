@@ -7,6 +7,7 @@ without probes. Readers cannot distinguish two labs with equal pictures.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import multiprocessing
@@ -44,11 +45,13 @@ __all__ = [
     "QUESTIONS",
     "READINGS",
     "Hung",
+    "add_key",
     "checked",
     "concluded",
     "copied",
     "embed",
     "embed_otherwise",
+    "encrypted",
     "everything",
     "forking",
     "leftovers",
@@ -194,6 +197,22 @@ def low_thresholds() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def encrypted(key: str | None) -> Iterator[None]:
+    """Encrypt every new lab with a passphrase that is derived cheaply, and open it again; None leaves labs plain."""
+    if key is None:
+        yield
+        return
+    cheap = mock.patch("memlab.kernel.journal._vault._COST", 16)
+    with cheap, mock.patch.dict(os.environ, MEMLAB_KEY=key):
+        yield
+
+
+def add_key(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--key``."""
+    parser.add_argument("--key", help="encrypt all labs with this passphrase (extra secure)")
+
+
 def copied(path: Path, to: Path) -> Path:
     """Copy the folder with its times of modification, and the log that a killed process left."""
     shutil.rmtree(to, ignore_errors=True)
@@ -222,7 +241,11 @@ def leftovers(path: Path) -> list[str]:
         for item in path.rglob("*")
         if item.name.startswith(".")
         or any(word in item.name for word in ("draft", "tmp", ".part", ".new", ".old"))
-        or (item.name == "journal.db-wal" and item.parent == path and item.stat().st_size)
+        or (
+            item.name in ("journal.db-wal", "journal.enc-wal")
+            and item.parent == path
+            and item.stat().st_size
+        )
     )
 
 

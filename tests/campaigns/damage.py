@@ -39,7 +39,9 @@ from tests.campaigns.breaking import (
     QUESTIONS,
     READINGS,
     Hung,
+    add_key,
     copied,
+    encrypted,
     everything,
     forking,
     low_thresholds,
@@ -53,7 +55,16 @@ __all__ = ["CLASSES", "DAMAGES", "Case", "Ran", "Setting", "cases", "make", "run
 
 CLASSES = ("harmless", "told", "silent", "raw", "unmended")
 LATER = 24.0 * 30
-_DERIVED = ("snapshots", "slates", "neighbours", "head", "lock", "derived.lock", "journal.db-shm")
+_DERIVED = (
+    "snapshots",
+    "slates",
+    "neighbours",
+    "head",
+    "lock",
+    "derived.lock",
+    "journal.db-shm",
+    "journal.enc-shm",
+)
 
 
 # -- the labs -------------------------------------------------------------------------------------------------------
@@ -227,7 +238,7 @@ def cases(settings: Sequence[Setting], count: int, *, seed: int, only: str = "")
     kinds = [
         kind
         for kind in by_kind
-        for _ in range(5 if kind in ("small: journal.db", "small: journal.db-wal") else 1)
+        for _ in range(5 if re.fullmatch(r"small: journal\.(db|enc)(-wal)?", kind) else 1)
     ]
     chosen: list[Case] = []
     for number in range(count):
@@ -439,7 +450,14 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only kinds of files that contain this")
+    add_key(parser)
     options = parser.parse_args()
+    with encrypted(options.key):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run the campaign and print its table."""
     with tempfile.TemporaryDirectory(prefix="damage-") as name:
         home = Path(name)
         settings = make(home)

@@ -3,6 +3,7 @@
     python -m tests.campaigns.durability                 # 100 runs of each case; prints a table
     python -m tests.campaigns.durability --runs 10 --seed 7 --case power
     python -m tests.campaigns.durability --workload package.module
+    python -m tests.campaigns.durability --key passphrase    # on an encrypted lab
 
 A child process writes and acknowledges each write over a pipe; SIGKILL ends it at a random moment. After a *kill*, the
 directory is opened as it is. After a *power cut*, the disk that `powercut.c` kept is opened: only bytes that were synced
@@ -26,13 +27,11 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NoReturn, Protocol, cast
@@ -41,8 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import MemlabError
-from memlab.kernel.journal import Journal
+from memlab.kernel.journal import Journal, open_connection
 from memlab.kernel.privacy import Screened
+from tests.campaigns.breaking import add_key, encrypted
 
 __all__ = ["CASES", "Case", "Tally", "Verdict", "Workload", "build_shim", "run_case", "unsupported"]
 
@@ -249,9 +249,10 @@ def _child(task: str) -> NoReturn:
         os.write(1, b"%d %d\n" % (number, durable))
 
     os.write(1, b"ready\n")
-    workload.write(
-        Path(data["path"]), acknowledge, seed=data["seed"], synchronous=data["synchronous"]
-    )
+    with encrypted(os.environ.get("MEMLAB_KEY")):
+        workload.write(
+            Path(data["path"]), acknowledge, seed=data["seed"], synchronous=data["synchronous"]
+        )
     raise RuntimeError("The workload must write until it is killed.")
 
 
@@ -309,7 +310,7 @@ def check(path: Path, acknowledged: Acknowledged, *, power_cut: bool) -> Verdict
     try:
         with Journal.open(path) as journal:
             head, broken = journal.head, tuple(_inconsistencies(journal))
-        with closing(sqlite3.connect(path / "journal.db")) as connection:
+        with open_connection(path) as connection:
             (integrity,) = connection.execute("PRAGMA integrity_check").fetchone()
     except MemlabError as error:
         return Verdict(tuple(promised), (f"{type(error).__name__}: {error}",))
@@ -357,7 +358,14 @@ def main() -> int:
         help="the module that writes and checks (default: the journal)",
     )
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    add_key(parser)
     options = parser.parse_args()
+    with encrypted(options.key):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run the campaign and print its table."""
     if options.child is not None:
         _child(options.child)
     print(

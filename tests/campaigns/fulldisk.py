@@ -29,12 +29,15 @@ from typing import Any
 
 import memlab
 from memlab.errors import MemlabError
+from memlab.kernel.journal import data_file
 from tests.campaigns.breaking import (
     QUESTIONS,
     Hung,
+    add_key,
     checked,
     concluded,
     copied,
+    encrypted,
     everything,
     forking,
     leftovers,
@@ -171,7 +174,7 @@ def run(operation: Operation, *, limits: int, seed: int, tmpfs: bool = False) ->
         home = Path(name)
         base = home / "base"
         everything(base, recalls=4)
-        minimum = (base / "journal.db").stat().st_size
+        minimum = data_file(base).stat().st_size
         for _ in range(limits):
             limit = minimum + round(200_000 * dice.random() ** 2)
             with (
@@ -272,7 +275,14 @@ def main() -> int:
         action="store_true",
         help="a disk that is full, in place of files that may not grow",
     )
+    add_key(parser)
     options = parser.parse_args()
+    with encrypted(options.key):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run the campaign and print its table."""
     print(
         f"{'operation':<16}{'limits':>7}{'steps':>7}{'refused':>9}"
         + "".join(f"{name:>11}" for name in COUNTS)

@@ -38,10 +38,12 @@ from tests.campaigns.breaking import (
     PACKAGE,
     QUESTIONS,
     Hung,
+    add_key,
     checked,
     concluded,
     copied,
     embed_otherwise,
+    encrypted,
     everything,
     leftovers,
     opened,
@@ -496,7 +498,14 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
+    add_key(parser)
     options = parser.parse_args()
+    with encrypted(options.key):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run the campaign and print its table."""
     print(
         f"{'operation':<16}{'by':>9}{'tried':>7}{'missed':>8}"
         + "".join(f"{name:>8}" for name in COUNTS)

@@ -38,11 +38,13 @@ from tests.campaigns.breaking import (
     PACKAGE,
     QUESTIONS,
     Hung,
+    add_key,
     checked,
     concluded,
     copied,
     embed,
     embed_otherwise,
+    encrypted,
     everything,
     forking,
     leftovers,
@@ -486,7 +488,14 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only operations whose name contains this")
+    add_key(parser)
     options = parser.parse_args()
+    with encrypted(options.key):
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Run the campaign and print its table."""
     print(
         f"{'operation':<16}{'points':>7}{'acknowledged':>13}"
         + "".join(f"{name:>11}" for name in COUNTS)

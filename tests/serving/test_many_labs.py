@@ -233,3 +233,17 @@ def test_a_lab_that_cannot_be_opened_answers_with_its_reason(tmp_path):
         finally:
             server.terminate()
             server.communicate(timeout=60)
+
+
+def test_the_log_of_an_encrypted_lab_is_encrypted(tmp_path, monkeypatch):
+    pytest.importorskip("sqlcipher3")
+    pytest.importorskip("cryptography")
+    lab = memlab.open(tmp_path / "lab", key=b"k" * 32, embedder=letters)
+    log = audit.AuditLog(lab.io.path)
+    log.record("agent:secretive", "recall", [3])
+    log.close()
+    assert b"secretive" not in (lab.io.path / "audit.jsonl").read_bytes()
+    assert read_audit_log(lab.io.path)["client"].to_list() == ["agent:secretive"]
+    (lab.io.path / "audit.jsonl").write_bytes(b"aGVsbG8gd29ybGQsIHRoaXMgaXMgbm90aGluZw==\n")
+    with pytest.raises(memlab.MemlabError, match="line 1"):
+        read_audit_log(lab.io.path)

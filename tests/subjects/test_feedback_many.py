@@ -123,7 +123,7 @@ def test_a_frame_of_hits_will_do(lab):
 def test_a_bad_row_is_named_and_nothing_is_logged(lab, row, error):
     lab.recall("goats")
     seen, before = len(lab.log), lab.memories
-    with pytest.raises(error, match="Row 1"):
+    with pytest.raises(error, match=r"Row 1|hit\[1\]"):
         lab.feedback([{"memory": 1, "outcome": "success"}, row])
     assert len(lab.log) == seen
     assert lab.memories.equals(before)

@@ -472,7 +472,7 @@ class Records:
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:
-        """Return the text with which the ref of every path below ``prefix`` begins."""
+        """Return the text with which the refs of all paths below ``prefix`` begin."""
         return self._ref(prefix)[:-1] + ","
 
     # -- writing ------------------------------------------------------------------------------------------------------

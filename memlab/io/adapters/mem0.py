@@ -446,7 +446,7 @@ def _build_scope(**ids: str | None) -> dict[str, Any]:
 
 
 def _name_owners(scope: Mapping[str, Any]) -> list[str]:
-    """Return ``name=value`` path names for the owners that a filter fixes exactly."""
+    """Return ``name=value`` for each user, agent or run id that a filter requires."""
     return [f"{name}={scope[name]}" for name in _SCOPES if isinstance(scope.get(name), str)]
 
 

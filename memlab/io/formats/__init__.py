@@ -6,6 +6,7 @@ format that keeps ids, times, counts and edges (exports of labs, stores of other
 Contents of files are never executed, sizes and nesting are limited, and nothing here writes to a lab.
 """
 
+from memlab.io.formats.archives import is_archive
 from memlab.io.formats.bundle import (
     ENGINE,
     FRAME,
@@ -74,6 +75,7 @@ __all__ = [
     "export_policies",
     "find_reader",
     "format_time",
+    "is_archive",
     "is_memories",
     "parse_messages",
     "read_bundle",

@@ -526,7 +526,7 @@ def _read_qrels(path: Path) -> dict[str, tuple[str, ...]]:
 def _build_conversation(
     name: str, candidates: Sequence[str], corpus: Mapping[str, str]
 ) -> Conversation:
-    """Build a conversation whose turns are the candidates of a scene."""
+    """Build a conversation with one turn for each candidate document of a benchmark."""
     if not candidates:
         raise DatasetError(f"{name} has no candidates, so nothing can be retrieved.")
     return Conversation(

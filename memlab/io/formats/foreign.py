@@ -167,7 +167,7 @@ def is_langgraph(path: Path, start: str) -> bool:
 
 
 def _first_entry(path: Path, start: str, key: str) -> Mapping[str, Any]:
-    """Return the first entry of a file whose beginning names ``key``.
+    """Return a JSON file's first entry if the file's opening text contains ``key``.
 
     Returns an empty mapping for any other file.
     """

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
 from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
+from memlab.io.formats.archives import is_archive
 from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.chat_services import (
+    is_discord,
+    is_slack,
+    is_telegram,
+    parse_discord,
+    parse_slack,
+    parse_telegram,
+)
 from memlab.io.formats.chats import read_beam
 from memlab.io.formats.columns import TARGETS
 from memlab.io.formats.entries import (
@@ -39,6 +49,7 @@ from memlab.io.formats.text_formats import (
     write_markdown,
     write_sexp,
 )
+from memlab.io.formats.whatsapp import is_whatsapp, parse_whatsapp
 from memlab.kernel.registry import Registry
 
 __all__ = [
@@ -170,6 +181,8 @@ class Reader:
     _write: Callable[[Bundle, BinaryIO], None] | None = field(
         default=None, compare=False, repr=False, kw_only=True
     )
+    _is_folder: bool = field(default=False, compare=False, repr=False, kw_only=True)
+    """Whether a folder of files is one source of rows."""
 
     @property
     def _keeps_ids(self) -> bool:
@@ -280,6 +293,25 @@ def _read_notes(file: File, options: Options) -> Source:
     return Source(file.notes, rows, lines.size, lines.count_done)
 
 
+def _read_chat(
+    name: str, parse: Callable[[Path, Notes], Rows], kind: str = "turn"
+) -> Callable[[File, Options], Source]:
+    """Return the reader of a format whose parser yields complete rows."""
+
+    def read(file: File, options: Options) -> Source:
+        """Read the messages of a file, in the caller's session and project if there are any."""
+        file.notes.guessed["reader"] = name
+        chosen = {"session": options.session, "project": options.project}
+        common = {field: value for field, value in chosen.items() if value is not None}
+        rows = (
+            (location, {"kind": kind, **row, **common})
+            for location, row in parse(file.path, file.notes)
+        )
+        return Source(file.notes, rows, 0)
+
+    return read
+
+
 def _read_log(file: File, options: Options) -> Source:
     """Read the turns of a conversation log as memory rows."""
     speakers = find_speakers(file.start)
@@ -332,7 +364,10 @@ def is_beam(folder: Path, start: str) -> bool:
     """Return whether a folder contains BEAM chats."""
     if not folder.is_dir():
         return False
-    return (folder / "chat.json").is_file() or next(folder.glob("*/chat.json"), None) is not None
+    chats = chain((folder / "chat.json",), folder.glob("*/chat.json"))
+    first = next(filter(Path.is_file, chats), None)
+    # other programs name their files chat.json, too
+    return first is not None and '"turns"' in read_start(first)
 
 
 def _is_notes(path: Path, start: str) -> bool:
@@ -426,7 +461,38 @@ READERS: Registry[Reader] = Registry(
             matches=_is_locomo,
             _rows=_read_locomo,
         ),
-        Reader("beam", "chats of the BEAM benchmark", matches=is_beam, _rows=read_beam_folder),
+        Reader(
+            "beam",
+            "chats of the BEAM benchmark",
+            matches=is_beam,
+            _rows=read_beam_folder,
+            _is_folder=True,
+        ),
+        Reader(
+            "whatsapp",
+            "chats that WhatsApp exports as text",
+            matches=is_whatsapp,
+            _rows=_read_chat("whatsapp", parse_whatsapp),
+        ),
+        Reader(
+            "slack",
+            "the folder of a Slack export, or one channel of it",
+            matches=is_slack,
+            _rows=_read_chat("slack", parse_slack),
+            _is_folder=True,
+        ),
+        Reader(
+            "discord",
+            "a Discord channel as DiscordChatExporter writes it in JSON",
+            matches=is_discord,
+            _rows=_read_chat("discord", parse_discord),
+        ),
+        Reader(
+            "telegram",
+            "chats that Telegram's desktop app exports in JSON",
+            matches=is_telegram,
+            _rows=_read_chat("telegram", parse_telegram),
+        ),
         Reader(
             "csv",
             "a table with a header, separated by commas, semicolons or tabs",
@@ -499,8 +565,9 @@ def find_reader(
 
 
 def read_start_of_path(path: Path) -> str:
-    """Return the beginning of a file as text; empty for folders and Parquet."""
-    return "" if path.is_dir() or path.suffix.lower() == ".parquet" else read_start(path)
+    """Return the beginning of a file as text; empty for folders, archives and Parquet."""
+    is_binary = path.is_dir() or path.suffix.lower() in (".parquet", ".eval") or is_archive(path)
+    return "" if is_binary else read_start(path)
 
 
 def list_suffixes() -> tuple[str, ...]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, UnknownName
+from memlab.io.formats.archives import unpack_archive
 from memlab.io.formats.bundle import Bundle
+from memlab.io.formats.chat_services import is_telegram
 from memlab.io.formats.entries import (
     Entries,
     is_pandas,
@@ -34,10 +38,8 @@ from memlab.io.formats.readers import (
     Source,
     build_source,
     find_reader,
-    is_beam,
     list_row_formats,
     list_suffixes,
-    read_beam_folder,
     read_entries,
     read_start_of_path,
 )
@@ -94,21 +96,31 @@ def read_file(path: Path, options: Options, name: str | None = None) -> Source:
 
 
 def read_folder(folder: Path, options: Options) -> Iterator[Source]:
-    """Yield each readable file of a folder by name; a BEAM folder is one source.
+    """Yield each readable file of a folder or zip archive by name.
 
-    Links are not followed; hidden files and files of secrets are not read. The notes of a final
-    source without rows count these files and files of unknown format.
+    Some formats, such as BEAM, are folders that are one source. Links are not followed; hidden files and files of secrets
+    are not read. The notes of a final source without rows count these files, side files of exports and
+    files of unknown format.
     """
-    if options.format == "beam" or (options.format is None and is_beam(folder, "")):
-        yield read_beam_folder(
-            File(folder, "", Notes(folder.name, strict=options.strict), ""), options
-        )
-        return
     rest = Notes(folder.name, "file", options.strict)
+    if folder.is_dir():
+        yield from _read_folder(folder, options, rest)
+    else:
+        with unpack_archive(folder, list_suffixes(), rest) as unpacked:
+            yield from _read_folder(unpacked, options, rest)
+
+
+def _read_folder(folder: Path, options: Options, rest: Notes) -> Iterator[Source]:
+    """Yield the sources of a folder, then the notes on files that were not read."""
+    for reader in READERS.values():
+        is_chosen = options.format in (None, reader.name) and reader._is_folder
+        if is_chosen and reader._recognises(folder, "") and reader._rows is not None:
+            yield reader._rows(File(folder, "", rest, ""), options)
+            return
     empty = True
-    for number, path in enumerate(list_files(folder, rest), 1):
+    for number, path in enumerate(_omit_side_files(list_files(folder, rest), rest), 1):
         try:
-            source = read_file(path, options, path.relative_to(folder).as_posix())
+            source = _begin(read_file(path, options, path.relative_to(folder).as_posix()))
         except (DatasetError, InputError) as problem:
             rest.skip(number, "file not read", str(problem))
             continue
@@ -116,8 +128,38 @@ def read_folder(folder: Path, options: Options) -> Iterator[Source]:
         yield source
     if empty:
         first = f" The first file: {rest.locations[0][2]}" if rest.locations else ""
-        raise DatasetError(f"{folder} contains no export and no file of a readable format.{first}")
+        raise DatasetError(
+            f"{rest.source} contains no export and no file of a readable format.{first}"
+        )
     yield Source(rest, iter(()), 0)
+
+
+def _begin(source: Source) -> Source:
+    """Read the first row of a source, so that a file of another kind is refused before it is used."""
+    first = list(islice(source.rows, 1))
+    return replace(source, rows=chain(first, source.rows))
+
+
+# The files with the messages of an export; other files of the same folder belong to it and contain no messages.
+_MESSAGES = re.compile(r"conversations(?:-\d+)?\.json|_chat\.txt|.*whatsapp.*\.txt", re.IGNORECASE)
+
+
+def _omit_side_files(paths: Iterable[Path], notes: Notes) -> list[Path]:
+    """Return paths without the files next to or below the messages of an export; count these."""
+    paths = list(paths)
+    messages = {
+        path
+        for path in paths
+        if _MESSAGES.fullmatch(path.name)
+        or (path.name == "result.json" and is_telegram(path, read_start_of_path(path)))
+    }
+    folders = {path.parent for path in messages}
+    others = {
+        path for path in paths if path not in messages and not folders.isdisjoint(path.parents)
+    }
+    if others:
+        notes.left_out["side file of an export"] += len(others)
+    return [path for path in paths if path not in others]
 
 
 def list_files(folder: Path, notes: Notes) -> Iterator[Path]:

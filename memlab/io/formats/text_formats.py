@@ -287,7 +287,7 @@ def read_markdown(path: Path) -> Bundle:
 
 
 def _read_markdown_records(path: Path) -> Iterator[Record]:
-    """Yield the records in the fences of a file."""
+    """Yield the memories and other records in the code blocks of a Markdown export."""
     # a memory is complete when the next one begins, because its text comes after its fields
     pending: Record | None = None
     header = False

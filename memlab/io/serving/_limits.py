@@ -23,7 +23,7 @@ from memlab.subjects.loopback import REQUEST_SECONDS, max_connections
 
 __all__ = ["MAX_LINE", "GuardedServer", "Lines", "configure"]
 
-# Bytes of the head of a request: a token, a few names and a path.
+# Bytes of the headers of a request: a token, a few names and a path.
 _MAX_HEAD = 16 << 10
 # Connections that are accepted at once. asyncio accepts as many as the backlog before it handles one of them.
 _ACCEPTED_AT_ONCE = 16
@@ -97,7 +97,7 @@ class GuardedServer(uvicorn.Server):
             listener.listen(_BACKLOG)
 
     def _count_broken(self, record: logging.LogRecord) -> bool:
-        """Return whether a record of the SDK is logged: not if a client ended its connection, which is counted."""
+        """Count and drop (False) the log record of a client disconnect; keep others."""
         is_broken = record.exc_info is not None and isinstance(record.exc_info[1], ClientDisconnect)
         self.broken += is_broken
         return not is_broken

@@ -204,7 +204,7 @@ def _summarise_slates(connection: Connection, _: str) -> str:
 
 
 def _format_verdict(connection: Connection, missing: str) -> str:
-    """Return the verdicts under an assumption about missing feedback."""
+    """Return the verdict on each challenger, given how missing feedback counts."""
     challengers = [challenge.name for challenge in connection.visible.policies.challenges]
     if not challengers:
         return "No challenger is being compared with the active pack. Start a comparison with lab.challenge(pack)."

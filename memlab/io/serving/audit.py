@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +16,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from memlab.errors import DatasetError
+from memlab.errors import DamagedLab, DatasetError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.journal import unlock
 
 __all__ = ["AUDIT_FILE", "AuditLog", "list_ids", "read_audit_log"]
 
@@ -58,10 +60,11 @@ class _PrivateFile(RotatingFileHandler):
 class AuditLog:
     """A log of calls: a file with one JSON object per line, rotated when it is full.
 
-    The log contains no texts and no queries.
+    The log contains no texts and no queries. In the folder of an encrypted lab each line is encrypted.
     """
 
     def __init__(self, folder: Path) -> None:
+        self._vault = unlock(folder)
         self._file = _PrivateFile(
             folder / AUDIT_FILE, maxBytes=_FILE_BYTES, backupCount=_OLD_FILES, delay=True
         )
@@ -86,7 +89,10 @@ class AuditLog:
             "outcome": outcome,
             "count": count,
         }
-        text = msgspec.json.encode(line).decode()
+        data = msgspec.json.encode(line)
+        if self._vault is not None:
+            data = base64.b64encode(self._vault.encrypt(AUDIT_FILE, data))
+        text = data.decode()
         self._file.handle(LogRecord("memlab", 20, "", 0, text, None, None))
 
     def refuse_login(self) -> None:
@@ -151,6 +157,8 @@ def read_audit_log(folder: str | Path) -> pl.DataFrame:
     ------
     DatasetError
         If a line is damaged.
+    WrongKey
+        If the lab is encrypted, and neither the environment nor the key ring has its key.
 
     Examples
     --------
@@ -158,7 +166,7 @@ def read_audit_log(folder: str | Path) -> pl.DataFrame:
     >>> read_audit_log(tempfile.mkdtemp()).height
     0
     """
-    current = Path(folder) / AUDIT_FILE
+    vault, current = unlock(Path(folder)), Path(folder) / AUDIT_FILE
     names = [f"{AUDIT_FILE}.{number}" for number in range(_OLD_FILES, 0, -1)]
     rows: list[dict[str, Any]] = []
     for path in (*(current.with_name(name) for name in names), current):
@@ -166,9 +174,11 @@ def read_audit_log(folder: str | Path) -> pl.DataFrame:
             continue
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
+                if vault is not None:
+                    line = vault.decrypt(AUDIT_FILE, base64.b64decode(line, validate=True))
                 row = msgspec.json.decode(line, type=dict[str, Any])
                 rows.append({**row, "at": datetime.fromisoformat(row["at"])})
-            except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+            except (DamagedLab, msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
                 raise DatasetError(
                     f"{path}, line {number}: The audit log is damaged: {error}."
                 ) from None

@@ -17,6 +17,7 @@ from typing import BinaryIO
 from memlab.errors import DamagedLab, InputError, LabError, MemlabError, ReadOnlyLab
 
 __all__ = [
+    "MAPPED_BYTES",
     "MAX_SOURCE",
     "check_regular",
     "checksum_of",
@@ -37,6 +38,9 @@ __all__ = [
 _CHUNK = 1 << 22
 _SEAL = 9
 """Length in bytes of a seal: eight digits of a checksum, and a line break."""
+
+MAPPED_BYTES = 4 << 20
+"""Bytes from which a file is mapped and not read: a mapping keeps a descriptor open, and reading them takes 1 ms."""
 
 MAX_SOURCE = 4 << 20
 """Maximum characters of a file with policies or operations; the longest pack of memlab has 11,000."""

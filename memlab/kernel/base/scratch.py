@@ -1,4 +1,4 @@
-"""Large arrays of zeros that are reused, and arrays that grow.
+"""Large arrays of zeros that are reused, arrays that grow, and memory that is returned.
 
 A new array for a million rows costs a page fault for each 4 KB touched, about a millisecond for a thousand scattered
 rows. A reused array costs nothing. Borrowers must restore the zeros and should touch few elements.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["enlarge", "zeros"]
+__all__ = ["enlarge", "return_memory", "zeros"]
 
 # Below this size a new array is as fast as a reused one. At most four arrays per thread and type are kept, because
 # blocks are rarely nested deeper.
@@ -77,3 +77,21 @@ def enlarge(array: NDArray[Any], size: int, needed: int) -> NDArray[Any]:
     longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
     longer[:size] = array[:size]
     return longer
+
+
+def return_memory() -> None:
+    """Return memory that this process has freed to the operating system.
+
+    glibc keeps what each thread has freed. A server that seals slates in each of its threads would keep the peak of all of
+    them, 100 MB each. Other allocators return memory by themselves.
+
+    Examples
+    --------
+    >>> return_memory()
+    """
+    # ctypes is imported late, because few processes seal slates.
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -286,7 +286,7 @@ def calibrated(cosine: NDArray[np.float64], knots: Knots | None) -> NDArray[np.f
 # Every recall interpolates with the same knots.
 @cache
 def _axes(knots: Knots) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the cosines and the levels of the knots as two arrays."""
+    """Split calibration pairs into an array of cosines and one of calibrated levels."""
     scale, levels = np.array(knots).T
     return np.ascontiguousarray(scale), np.ascontiguousarray(levels)
 

@@ -510,7 +510,7 @@ def _keeps_subject(old: _Text, value: _Value, new: _Text) -> bool:
 
 
 def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
-    """Yield the statements of either text that a denial in the other text contradicts."""
+    """Yield the statements in one of two texts that the other text denies."""
     for position, denied in new.denials:
         for words in _find_denied_clauses(denied, old):
             shared = frozenset(word.stem for word in words if word.stem is not None) & new.stems
@@ -533,7 +533,7 @@ def _denials_restated(old: _Text, new: _Text) -> Iterator[Restated]:
 
 
 def _find_denied_clauses(denied: list[str], text: _Text) -> Iterator[list[_Word]]:
-    """Yield the clauses that contain the denied words and no denial, by sentence."""
+    """Yield, for each sentence, the clauses that assert what ``denied`` denies."""
     for sentence in text.sentences:
         clauses = [list(words) for _, words in groupby(sentence, key=lambda word: word.clause)]
         matches = [words for words in clauses if _share(denied, words)]

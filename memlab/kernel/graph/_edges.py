@@ -498,7 +498,7 @@ def _check(
 
 
 def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
-    """Return a mask of the nodes beyond the number of nodes of their kind."""
+    """Return a mask of the node codes to which no existing node corresponds."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]
     kind = nodes >> SHIFT

@@ -5,6 +5,7 @@ The high bits of a node's code are its kind, and the low bits its number within 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import DamagedLab, InputError, UnknownName
-from memlab.kernel.base.disk import replacing
+from memlab.kernel.base.disk import MAPPED_BYTES, replacing
 from memlab.kernel.graph._sparse import sort_by_number
 
 __all__ = [
@@ -227,7 +228,7 @@ class Layout:
 
     @cached_property
     def _shift(self) -> Ints:
-        """The difference between position and code for each kind."""
+        """The number to add to a node's code for its array position, for each node kind."""
         return np.asarray(
             np.array(self.first) - (np.arange(len(self.room)) << SHIFT), dtype=np.int64
         )
@@ -452,14 +453,14 @@ class Adjacency:
         return IncidentEdges(merged >> _WORD, (merged & _LOW) >> 1, (merged & 1).astype(np.bool_))
 
     def _span(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the start and stop of each node's entries in the base."""
+        """Return where each node's edges start and stop in the compressed edge index."""
         base = self._base
         places = base.layout.positions_or_end(nodes)
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
 def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the incident edges of each node as sorted keys, from index ranges.
+    """Return the edges of each node as sorted keys, read from its range in ``met``.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """
@@ -486,7 +487,7 @@ def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
 
 
 def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
-    """Return the run extended by the edges up to ``stop``."""
+    """Return ``run``, the sorted index of recent edges, extended to edge ``stop - 1``."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
     fresh |= np.arange(2 * run.stop, 2 * stop)
@@ -498,7 +499,7 @@ def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
 
 
 def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
-    """Return the base of all edges."""
+    """Build the compressed index of all live edges: the incident edges of each node."""
     size = ends.shape[1]
     positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)
     met: NDArray[np.int64] = np.arange(2 * size, dtype=np.int64 if size >= 1 << 30 else np.int32)
@@ -584,6 +585,28 @@ def write_edges(
         file.write(bytes(_end(header) - file.seek(0, os.SEEK_END)))
 
 
+def _map_file(path: Path) -> NDArray[np.uint8]:
+    """Map a large file copy-on-write, or read a small one.
+
+    The holes of a file, which are room for more edges, take no memory.
+    """
+    if path.stat().st_size >= MAPPED_BYTES:
+        return np.memmap(path, dtype=np.uint8, mode="c").view(np.ndarray)
+    with path.open("rb", buffering=0) as file:
+        size, at = os.fstat(file.fileno()).st_size, 0
+        content = np.zeros(size, dtype=np.uint8)
+        try:
+            while at < size:
+                start = os.lseek(file.fileno(), at, os.SEEK_DATA)
+                at = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+                file.seek(start)
+                file.readinto(content[start:at].data)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # there is no data after the position
+                raise
+    return content
+
+
 def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     """Memory-map an edge file copy-on-write, or read an open one.
 
@@ -592,7 +615,7 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
     path = source if isinstance(source, str | Path) else "the snapshot"
     try:
         if isinstance(source, str | Path):
-            mapped = np.memmap(source, dtype=np.uint8, mode="c").view(np.ndarray)
+            mapped = _map_file(Path(source))
         else:
             mapped = np.frombuffer(bytearray(source.read()), dtype=np.uint8)
         sum_, described = mapped[:8].tobytes(), mapped[8:_HEADER].tobytes()

@@ -479,7 +479,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
 
 
 def _onward(edges: Edges, path: Path, limit: int) -> list[Path]:
-    """Return the strongest one-edge extensions of a path."""
+    """Extend a path by one edge; return the extensions with the largest weights."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))
     edge = crossed.edge[new]

@@ -443,7 +443,7 @@ def _waves(
     steps: int,
     threshold: float,
 ) -> Spread:
-    """Spread activation step by step, for every mode except "ppr"."""
+    """Spread activation in waves of hops; personalized PageRank ("ppr") is separate."""
     layout, size = seeds.layout, seeds.layout.size
     with zeros(4 * size, np.float64) as numbers:
         activation, received, arrived, wave = numbers.reshape(4, size)

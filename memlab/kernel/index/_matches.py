@@ -140,7 +140,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build group lengths from total lengths and row counts."""
+    """Build `GroupLengths` from the number of words and of rows in each group."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 
@@ -469,7 +469,7 @@ class Matches:
 
     @cached_property
     def _covered(self) -> Scores:
-        """The coverage of each row that matches the query."""
+        """The share of the query's idf mass that each matching row contains."""
         rows, shares = coverage(self.hits, count=self._count, weight=self._weight)
         return self._with_best_passages(rows, shares, Matches.coverage)
 
@@ -513,7 +513,7 @@ class Matches:
         return values
 
     def _long_contenders(self, n: int) -> Rows:
-        """Return the long rows that may rank among the best ``n``, in ascending order."""
+        """Return the rows whose best passage may be among the best ``n``, ascending."""
         assert self._inside is not None
         wide = 4 * n
         while True:
@@ -576,7 +576,7 @@ class Matches:
         return np.asarray(cells.take(index, axis=0).sum(axis=0))
 
     def _contenders(self, n: int) -> Rows:
-        """Return the short rows that may rank among the best ``n``, in ascending order."""
+        """Return the rows without passages that may be among the best ``n``, ascending."""
         hits = self._short
         order = [
             int(term) for term in np.argsort(hits.frequency, kind="stable") if hits.frequency[term]

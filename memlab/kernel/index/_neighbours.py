@@ -494,7 +494,7 @@ class Neighbours:
             remove(path)
 
     def _release(self, *, keep_stamp: bool = False) -> None:
-        """Detach the index from the vectors."""
+        """Detach the approximate index, so that vectors are searched without it."""
         self._vectors.attach(None)
         self._base = None
         if not keep_stamp:

@@ -449,7 +449,7 @@ class Written:
         self._pending, self._waiting = [], 0
 
     def _learn_forms(self) -> None:
-        """Look up and store the term and the signs of each new form."""
+        """Store the term id and the sign bits of each word form that has none yet."""
         added = self._names[self._forms.size :]
         if added:
             terms, signs = map(self._term_of, added), map(self._signs.of, added)

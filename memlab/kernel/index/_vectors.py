@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memlab.errors import DamagedLab, InputError
-from memlab.kernel.base.disk import open_source, replacing
+from memlab.kernel.base.disk import MAPPED_BYTES, open_source, replacing
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.index._arrays import Grown, best, is_in_sorted
 
@@ -251,7 +251,7 @@ def _map_array(path: Path | None, file: BinaryIO, dtype: str) -> NDArray[Any]:
     file.seek(offset)
     if not size:
         return np.empty(shape, dtype=dtype)
-    if path is None:
+    if path is None or size < MAPPED_BYTES:
         return np.frombuffer(file.read(size), dtype=dtype).reshape(shape)
     file.seek(offset + size)
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape).view(np.ndarray)

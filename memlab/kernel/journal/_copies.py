@@ -314,11 +314,8 @@ def copy_journal(journal: Reading, folder: Path, *, without: tuple[str, ...] = (
         head = _head_of(copy)
     with writing(f"The copy {folder.name}"):
         head_file = HeadFile(folder / _database.HEAD)
-        try:
-            head_file.write(head)
-            head_file.sync()
-        finally:
-            head_file.close()
+        head_file.write(head)
+        head_file.sync()
         sync(file)
         sync(folder)
 

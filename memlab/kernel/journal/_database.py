@@ -245,7 +245,7 @@ def install_database(
     The database is written and synced under another name and then renamed, so ``journal.db`` is never incomplete. An
     encrypted database is in place before ``journal.db``, whose rename decides whether a lab is encrypted.
     """
-    draft = folder / (f"{FILE}.new" if vault is None else ENCRYPTED)
+    draft = folder / f"{FILE if vault is None else ENCRYPTED}.new"
     for leftover in folder.glob(f"{draft.name}*"):
         leftover.unlink()
     with contextlib.closing(open_database(draft, "mode=rwc", 30.0, vault)) as connection:
@@ -257,14 +257,17 @@ def install_database(
         connection.execute("PRAGMA journal_mode=WAL").fetchone()
     sync(draft)  # SQLite has synced the file, but on macOS only to the drive's cache
     if record is not None:
-        write_record(folder, record)
+        write_record(folder, record, draft)
     else:
         draft.rename(folder / FILE)
-    sync(folder)
+        sync(folder)
 
 
-def write_record(folder: Path, record: str) -> None:
-    """Replace ``journal.db`` by a plain database that holds only the record of an encrypted lab."""
+def write_record(folder: Path, record: str, database: Path | None = None) -> None:
+    """Replace ``journal.db`` by a plain database that holds only the record of an encrypted lab.
+
+    ``database`` becomes the lab's encrypted database.
+    """
     draft = folder / f"{FILE}.new"
     draft.unlink(missing_ok=True)
     with contextlib.closing(open_database(draft, "mode=rwc", 30.0, None)) as connection:
@@ -275,6 +278,8 @@ def write_record(folder: Path, record: str) -> None:
         connection.execute(f"PRAGMA user_version={ENCRYPTED_FORMAT}")
         connection.execute("COMMIT")
     sync(draft)
+    if database is not None:
+        database.rename(folder / ENCRYPTED)
     draft.rename(folder / FILE)
     sync(folder)
 
@@ -297,13 +302,14 @@ def lab_exists(folder: Path) -> bool:
             # SQLite would wait for the writer of a pipe
             raise NotALab(f"{folder / FILE} is not a regular file. Give another path.")
         return True
-    left = sorted(names & {f"{FILE}-wal", HEAD, "snapshots", "slates", "backups"})
+    left = sorted(names & {f"{FILE}-wal", ENCRYPTED, HEAD, "snapshots", "slates", "backups"})
     if left:
         raise DamagedLab(f"{folder} has {left[0]} but no {FILE}: the journal is missing. {RESTORE}")
     others = sorted(
         name
         for name in names
-        if name not in (LOCK, _DERIVED_LOCK) and not name.startswith((f"{FILE}.new", ENCRYPTED))
+        if name not in (LOCK, _DERIVED_LOCK)
+        and not name.startswith((f"{FILE}.new", f"{ENCRYPTED}.new"))
     )
     if others:
         raise NotALab(
@@ -401,6 +407,11 @@ def translate_error(error: Exception, folder: Path | None) -> LabError | InputEr
     # A disk that went away is not damage: the lab is usable again when the disk is back.
     name = getattr(error, "sqlite_errorname", "unknown")
     if folder is not None and primary in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}:
+        try:
+            os.close(os.dup(0))
+        except OSError as limit:  # SQLite does not say that the limit of open files is the reason
+            if limit.errno == errno.EMFILE:
+                return LabUnavailable.at(folder, os.strerror(errno.EMFILE))
         return LabUnavailable.at(folder, f"SQLite failed with {name}: {error}")
     return LabError(f"{where}: SQLite failed with {name} ({error}).")
 
@@ -562,7 +573,7 @@ def _missing(runs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _migrate_events(connection: sqlite3.Connection, last: int, mend: RepairEvent | None) -> None:
-    """Copy the events with corrected bodies and the chain."""
+    """Copy the journal's events, with corrected bodies and a recomputed hash chain."""
     (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'lab'").fetchone()
     digests = connection.execute(
         "SELECT digest FROM payload WHERE event = ? ORDER BY id", (last,)

@@ -59,7 +59,6 @@ _LAST = (
 )
 
 
-_NOTHING_HIDDEN: contextlib.nullcontext[None] = contextlib.nullcontext()
 """A context that does nothing, for journals on a disk.
 
 On a disk, readers have a connection of their own and see only committed rows.
@@ -193,7 +192,11 @@ class Journal(Reading):
             reader = _open_reader(path, file, immutable, timeout, opened)
             version, writer = _database.check_format(reader, file), None
             if not read_only:
-                writer = opened.enter_context(
+                # One connection reads and writes, so that a lab needs three descriptors: database,
+                # log and its index. The first one is closed before, because SQLite keeps the
+                # descriptor of a connection that closes beside another one.
+                reader.close()
+                reader = writer = opened.enter_context(
                     contextlib.closing(_database.connect(path, "rw", timeout))
                 )
             if version != _database.VERSION and writer is not None:
@@ -333,12 +336,11 @@ class Journal(Reading):
         with self._lock.hold(self._timeout):
             self._check_open()
             self._check_in_place()
-            with contextlib.ExitStack() if self.path is None else _NOTHING_HIDDEN as hidden:
+            with contextlib.ExitStack() as hidden:
 
                 def apply(tx: Transaction) -> Reading:
-                    # In memory the reader uses the same connection, and must not see uncommitted rows.
-                    if hidden is not None:
-                        hidden.enter_context(self._guard.hold())
+                    # The reader uses the same connection, and must not see uncommitted rows.
+                    hidden.enter_context(self._guard.hold())
                     with translate_errors(self.path):
                         tx._apply(writer)
                     return Reading(self.path, writer, contextlib.nullcontext())
@@ -347,13 +349,13 @@ class Journal(Reading):
                     try:
                         # The log is checkpointed before the write, because a failure afterwards
                         # would look like a failure of a committed write.
-                        self._checkpoint_if_due(writer)
-                        self._begin(
-                            writer, self._durable_level if durable else _lower(self._durable_level)
-                        )
-                        # These values are read by the writer, whose cached pages stay valid. A
-                        # reader rereads them after every write.
-                        head, link, generation, next_id = writer.execute(_LAST).fetchone()
+                        with self._guard:
+                            self._checkpoint_if_due(writer)
+                            self._begin(
+                                writer,
+                                self._durable_level if durable else _lower(self._durable_level),
+                            )
+                            head, link, generation, next_id = writer.execute(_LAST).fetchone()
                     except sql_errors() as error:
                         raise translate_error(error, self.path) from error
                     tx = Transaction(
@@ -367,8 +369,7 @@ class Journal(Reading):
                         yield tx
                     finally:
                         tx._open = False
-                    if hidden is not None:
-                        hidden.enter_context(self._guard.hold())
+                    hidden.enter_context(self._guard.hold())
                     try:
                         wrote = tx._apply(writer)
                         writer.execute("COMMIT" if wrote else "ROLLBACK")
@@ -394,7 +395,7 @@ class Journal(Reading):
             raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
         if self.path is None:
             return
-        with self._lock.hold(self._timeout), translate_errors(self.path):
+        with self._lock.hold(self._timeout), self._guard, translate_errors(self.path):
             writer.execute(f"PRAGMA busy_timeout={round(self._timeout * 1000)}")
             writer.execute("PRAGMA secure_delete=ON")
             writer.execute("VACUUM")
@@ -420,22 +421,18 @@ class Journal(Reading):
             if self._writer is not None:
                 with contextlib.suppress(LabBusy, LabUnavailable, ReadOnlyLab):
                     stack.enter_context(self._lock.against_processes(0.0))
-            with self._guard:
-                self.closed = True
-                self._reader.close()
             # The last connection checkpoints and removes the log as it closes, which needs the
             # lock. A connection that never read does not know of the log, so it reads first. Damage
             # has been reported already, or will be reported.
-            if self._writer is not None and self.path is not None:
-                with contextlib.suppress(*sql_errors()):
-                    self._writer.execute("PRAGMA schema_version").fetchone()
-                self._writer.close()
+            with self._guard:
+                self.closed = True
+                if self._writer is not None and self.path is not None:
+                    with contextlib.suppress(*sql_errors()):
+                        self._writer.execute("PRAGMA schema_version").fetchone()
+                self._reader.close()
             self.vault = None  # the next opening needs the key again
             if self._head is not None:
-                try:
-                    self.sync_head()
-                finally:
-                    self._head.close()
+                self.sync_head()
 
     def __enter__(self) -> Journal:
         return self
@@ -589,6 +586,11 @@ class JournalView:
         self._closed = False
 
     @property
+    def vault(self) -> Vault | None:
+        """The data key of an encrypted lab."""
+        return self._journal.vault
+
+    @property
     def path(self) -> Path | None:
         """The directory of the lab, None in memory."""
         return self._journal.path
@@ -660,5 +662,5 @@ class JournalView:
         self._closed = True
 
     def _capped(self, upto: int | None) -> int:
-        """Return ``upto``, or the last event of the view if that is smaller."""
+        """Return ``upto``, limited to the last event that this view of the past shows."""
         return self.head if upto is None else min(upto, self.head)

@@ -152,7 +152,7 @@ class Reading:
             pass
 
     def _chained(self, after: int, upto: int) -> Iterator[tuple[int, int, str, bytes]]:
-        """Yield the rows of events, each compared with the chain.
+        """Yield the rows of events, each checked against the journal's hash chain.
 
         Raises DamagedLab if an event is missing or changed.
         """
@@ -422,7 +422,7 @@ class Reading:
 
 
 def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
-    """Return the chain value of ``row`` if it is the unchanged next event, or None."""
+    """Return the chain hash of ``row`` if it is the unchanged next event, or None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
     return link if is_next else None
@@ -481,7 +481,7 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
-    """Yield runs of blocks with adjacent ids, each as its first id and one matrix."""
+    """Join vector blocks with adjacent ids; yield each first id and joined matrix."""
     start = 0
     for stop in range(1, len(blocks) + 1):
         first, count, dim = blocks[stop - 1][:3]

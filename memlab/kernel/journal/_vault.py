@@ -54,7 +54,7 @@ _VARIABLE, _SERVICE = "MEMLAB_KEY", "memlab"
 """The environment variable and the service in the key ring that may hold the user's key."""
 
 _COST = 1 << 16
-"""The cost of scrypt: 64 MB and 0.15 s for each guess of a passphrase, and for each opening."""
+"""The cost of scrypt for new keys: 64 MB and 0.15 s for each guess of a passphrase, and for each opening."""
 
 _RANDOM = 32
 """The bytes of a data key, of AES-256. ``bytes`` of this length or more are taken for a random key, without scrypt."""
@@ -80,11 +80,13 @@ class Vault:
         return _share(cls(secrets.token_hex(8), secrets.token_bytes(_RANDOM)))
 
     def wrap(self, key: KeySource) -> str:
-        """Return the data key encrypted by the user's key, as the record of a lab: id, salt and ciphertext."""
+        """Return the data key encrypted by the user's key, as the record of a lab: id, cost, salt, ciphertext."""
         salt = os.urandom(16)
         # The key that encrypts is new with each salt, so the nonce may be constant.
-        wrapped = _cipher(_derive(key, salt)).encrypt(bytes(_NONCE), self._key, self.id.encode())
-        return f"{self.id} {salt.hex()} {wrapped.hex()}"
+        wrapped = _cipher(_derive(key, salt, _COST)).encrypt(
+            bytes(_NONCE), self._key, self.id.encode()
+        )
+        return f"{self.id} {_COST} {salt.hex()} {wrapped.hex()}"
 
     def encrypt(self, name: str, content: bytes) -> bytes:
         """Encrypt a file's content. Only ``decrypt`` with the same ``name`` accepts it."""
@@ -144,7 +146,7 @@ def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None
         return None
 
 
-def _derive(key: KeySource, salt: bytes) -> bytes:
+def _derive(key: KeySource, salt: bytes, cost: int) -> bytes:
     """Derive the key that encrypts the data key."""
     value = key() if callable(key) else key
     if not isinstance(value, str | bytes) or not value:
@@ -154,7 +156,7 @@ def _derive(key: KeySource, salt: bytes) -> bytes:
             value, salt=salt, digest_size=_RANDOM, person=b"memlab user"
         ).digest()
     secret = value.encode() if isinstance(value, str) else value
-    return hashlib.scrypt(secret, salt=salt, n=_COST, r=8, p=1, maxmem=_COST << 11, dklen=_RANDOM)
+    return hashlib.scrypt(secret, salt=salt, n=cost, r=8, p=1, maxmem=cost << 11, dklen=_RANDOM)
 
 
 def encryption_of(folder: Path) -> str | None:
@@ -188,7 +190,7 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
     stored = encryption_of(folder)
     if stored is None:
         return None
-    id, salt, wrapped = stored.split()
+    id, cost, salt, wrapped = stored.split()
     if key is None:
         if id in _vaults:
             return _vaults[id]
@@ -198,7 +200,7 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
             f"{folder} is encrypted and needs its key: memlab.open(path, key=...), `memlab --key-file FILE`, the "
             f"environment variable {_VARIABLE}, or the key ring (`keyring set {_SERVICE} {id}`)."
         )
-    cipher = _cipher(_derive(key, bytes.fromhex(salt)))
+    cipher = _cipher(_derive(key, bytes.fromhex(salt), int(cost)))
     data_key = _decrypt(cipher, bytes(_NONCE), bytes.fromhex(wrapped), id)
     if data_key is None:
         raise WrongKey(

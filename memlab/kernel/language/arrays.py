@@ -197,7 +197,7 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
 def _per_row(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
-    """Give each row the value and the null of its slate."""
+    """Copy the aggregate and the null flag of each slate to the rows of the slate."""
     result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None
@@ -413,7 +413,7 @@ class ArrayProgram:
         return None
 
     def _slate_step(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
-        """Build the step of a table, a membership test or an aggregate."""
+        """Build the instruction of a table lookup, a membership test or an aggregate."""
         last = len(self.nodes)
         other = _other(node)
         if node.op == "min-max" and not any(missing):
@@ -449,7 +449,7 @@ def _equals(word: str) -> Callable[[Any], npt.NDArray[np.bool_]]:
 
 
 def _only_compared(root: Node, nodes: Sequence[Node]) -> frozenset[str]:
-    """Return the inputs of words that are only compared with constant words."""
+    """Return the string inputs that a policy only compares with string constants."""
     words = {str(node.value) for node in nodes if node.op == "input" and node.type == "str"}
     for node in nodes:
         plain = node.op == "same" and any(
@@ -527,7 +527,7 @@ def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
 
 
 def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
-    """Build a step for an operation on arguments without nulls."""
+    """Build the instruction that applies a function to arguments without nulls."""
     a, b, c = (*args, 0, 0)[:3]
     return (_UNARY, _BINARY, _TERNARY)[len(args) - 1], function, i, a, b, c
 
@@ -569,7 +569,7 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
 
 
 def _other(node: Node) -> Callable[..., Any]:
-    """Return the function that computes a table, membership or aggregate.
+    """Return a node's function: a table lookup, a membership test or an aggregate.
 
     The last argument of the function is the register of the slates.
     """

@@ -198,7 +198,7 @@ def _step(node: Node, i: int, args: list[int]) -> Step:
 
 
 def _unary(function: Callable[[Any], Any], i: int, a: int) -> Step:
-    """Return the step of a strict operation with one argument."""
+    """Build the instruction that applies a function to one argument; None stays None."""
 
     def unary(registers: list[Any]) -> None:
         x = registers[a]
@@ -254,7 +254,7 @@ class ColumnProgram:
         self._plan(nodes)
 
     def _plan(self, nodes: list[Node]) -> None:
-        """Assign nodes to columns and stages.
+        """Decide which graph nodes get their own column, and in which stage of evaluation.
 
         A stage can read the columns of earlier stages, but not its own.
         """
@@ -303,7 +303,7 @@ class ColumnProgram:
         return pl.col(f"n{node.index}")
 
     def _add_stages(self, stage: int) -> None:
-        """Append empty stages up to the stage number `stage`."""
+        """Create empty evaluation stages up to the number `stage`."""
         while len(self.plain) <= stage:
             self.plain.append([])
             self.slates.append([])
@@ -327,7 +327,7 @@ class ColumnProgram:
     def _results(
         self, frame: pl.DataFrame, by: str | None, order: str, wanted: list[tuple[str, Node]]
     ) -> list[pl.Series]:
-        """Return one series for each name and node."""
+        """Evaluate graph nodes on a frame; return one series for each name in ``wanted``."""
         base = self._base(frame)
         # A frame without rows, a single row, and constant results are computed without Polars.
         if frame.height == 0:
@@ -361,7 +361,7 @@ class ColumnProgram:
         return _collected(work.select(names))
 
     def _base(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a frame with the inputs, and with constants that need a column.
+        """Return a frame with a policy's inputs and the constants that need a column.
 
         Polars would treat a column made from a literal as a literal.
         """
@@ -392,7 +392,7 @@ class ColumnProgram:
     def _evaluate(
         self, base: pl.DataFrame, frame: pl.DataFrame, by: str | None, order: str, stages: int
     ) -> pl.DataFrame | pl.LazyFrame:
-        """Compute the first `stages` stages and return the frame."""
+        """Evaluate the first `stages` stages of a policy's expressions on a frame."""
         short = base.height < _SHORT
         work: pl.DataFrame | pl.LazyFrame = base if short else base.lazy()
         slates: Slates | None = None

@@ -418,7 +418,7 @@ def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of an aggregate over the slate."""
+    """Check that a policy may aggregate over candidates; return the call's graph node."""
     if not checker.signature.aggregates:
         raise checker.error(
             f"{name} aggregates over a slate, but {checker.signature.slot} sees one item at a time.",
@@ -466,7 +466,7 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _set_test(op: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a test of one or two sets and make its result an input."""
+    """Check a call that tests or compares string sets; return its input node."""
     # The words come last and are removed before the names of sets are resolved.
     count = 1 if op == "size" else 2
     names = list(checker.arity(form, count, count))
@@ -557,7 +557,7 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check ``(nth accs i)``.
+    """Check a call of ``nth``, list item at a position; return its graph node.
 
     The result is the value of a list at the position that filter tests.
     """

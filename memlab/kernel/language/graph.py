@@ -49,7 +49,7 @@ class Node:
         return self._digest().hex()
 
     def _digest(self) -> bytes:
-        """Return the meaning hash as bytes, computed once per node."""
+        """Return the hash of the node's operation, type, value and arguments."""
         if self.digest_bytes is None:
             parts = [self.op.encode(), (self.type or "null").encode(), constant_key(self.value)]
             parts += [a._digest() for a in self.args]

@@ -202,7 +202,7 @@ Masked = tuple[Any, Any]
 
 
 def _none(mask: Any) -> Any:
-    """Return a mask as an operand of logical functions: False if it is None."""
+    """Return a null mask for use in logical functions: False stands for no mask."""
     return False if mask is None else mask
 
 

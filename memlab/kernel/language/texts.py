@@ -75,7 +75,7 @@ def _atom(text: str) -> bytes:
 
 
 def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
-    """Append the hash encoding of a form.
+    """Append the bytes by which a policy's form is hashed to ``out``.
 
     Bound names are encoded by their position in `scope`.
     """
@@ -121,7 +121,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
 
 
 def _emit_quoted(form: Form, out: list[bytes]) -> None:
-    """Append the hash encoding of a quoted form.
+    """Append the bytes by which a quoted form is hashed to ``out``.
 
     Symbols are strings, calls are lists.
     """
@@ -136,7 +136,7 @@ def _emit_quoted(form: Form, out: list[bytes]) -> None:
 
 
 def _next(scope: Scope) -> int:
-    """Return the first position that no bound name in ``scope`` has."""
+    """Return the number for the next bound name: one above the highest in ``scope``."""
     return 1 + max(scope.values(), default=-1)
 
 
@@ -159,7 +159,7 @@ def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
 
 
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
-    """Append the encoding of a let, whose names are encoded by position."""
+    """Append the bytes by which a let form is hashed to ``out``; names are numbers."""
     inner = dict(scope)
     level = _next(scope)
     out.append(

@@ -161,7 +161,7 @@ def read_data(form: Form, text: Text) -> Any:
 
 
 def _read_part(form: Form, text: Text) -> str:
-    """Return one part of a join: a string, or a character by its code."""
+    """Return the text of one argument of ``join``: a string or a character code."""
     if form.kind == "str":
         return form.text
     if form.kind == "int" and 0 <= form.number < 0xD800:

@@ -394,7 +394,7 @@ class Pack(Displayed):
 
 
 def _text_of_forms(source: object) -> Any:
-    """Convert Hy forms of a pack to text, or describe another value as a ``Misfit``."""
+    """Return the text of a pack's Hy forms; a `Misfit` (error) for any other value."""
     forms = policy_form_text(source)
     if isinstance(source, Policy) or (forms is not None and not forms.startswith("(pack ")):
         raise InputError(
@@ -826,7 +826,7 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
 
 
 def _of_extension(declared: Slot | Setting) -> str:
-    """Return a suffix with the owner of a slot or setting, as used in hashes."""
+    """Return the extension that owns a slot or setting, as a suffix for hashed text."""
     return f" of {declared.owner}" if declared.owner else ""
 
 

@@ -203,7 +203,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def _plain(view: View) -> View:
-    """Return a view without invisible characters and with look-alikes made Latin.
+    """Remove a text's invisible characters and replace look-alike letters by Latin.
 
     Look-alike characters of other alphabets are replaced by Latin characters.
     """
@@ -219,7 +219,7 @@ def _plain(view: View) -> View:
 
 
 def _replaced(view: View, text: str) -> View:
-    """Return a view with another text of the same length and unchanged positions."""
+    """Return a view with a new text of equal length; original positions stay."""
     same = view.edited(())
     same.text = text
     return same
@@ -229,7 +229,7 @@ def _replaced(view: View, text: str) -> View:
 
 
 def _joined(view: View) -> View | None:
-    """Return a view with broken tokens and concatenated strings joined, or None.
+    """Join the parts of tokens broken over lines and of concatenated strings.
 
     Returns None if the text has neither.
     """
@@ -249,7 +249,7 @@ def _joined(view: View) -> View | None:
 
 
 def _spelled(view: View) -> View | None:
-    """Return a view with spelled-out characters joined, or None.
+    """Join the characters of words that are spelled out, or return None without any.
 
     For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
     """
@@ -292,7 +292,7 @@ def _encodings() -> re.Pattern[str]:
 
 
 def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
-    """Return the edits that undo one layer, and the remaining number of characters.
+    """Return edits that decode a text's escapes or encodings, and the budget left.
 
     Encodings are decoded only if the text has no escapes. At most ``left`` characters are decoded.
     """

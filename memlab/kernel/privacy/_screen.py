@@ -271,7 +271,7 @@ def merge_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 
 
 def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
-    """Return the secrets in all views of a text, as spans of the original text."""
+    """Find secrets in a text and its decoded variants; return spans of the original."""
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
@@ -286,7 +286,7 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
 
 
 def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield the kind, start, end and completeness of each secret in one view."""
+    """Yield kind, start, end and completeness of each secret in one text variant."""
     low = text.lower()
     if len(low) != len(
         text

@@ -239,7 +239,7 @@ def _in_code(match: re.Match[str], text: str) -> bool:
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _assigning(name: str) -> re.Pattern[str]:
-    """Return the pattern of an assignment to a telling name."""
+    """Return the pattern of an assignment to a name such as "password"."""
     return re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
 
 
@@ -285,7 +285,7 @@ _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 @cache  # one pattern for each name, compiled when a text first has the name
 def _saying(name: str) -> re.Pattern[str]:
-    """Return the pattern of a sentence that states the value of a telling name."""
+    """Return the pattern of a sentence such as "the password is ..." for this name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
 

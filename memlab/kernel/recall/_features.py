@@ -344,7 +344,7 @@ class Candidates(Moment):
         return self._cache["windows"]
 
     def _word_forms(self) -> tuple[Rows, Values, Rows]:
-        """Return the rows' word forms, which are capitalised, and the number per row."""
+        """Return the rows' word forms, whether each is capitalised, and counts per row."""
         if self._forms is None:
             self._forms = self.query.words.written.forms_of(self.rows)
         return self._forms
@@ -368,7 +368,7 @@ class Candidates(Moment):
         return [frozenset(part[part >= 0].tolist()) for part in parts]
 
     def _corrects(self) -> Values:
-        """Return the feature ``corrects``: 0 for all rows that are not corrections."""
+        """Return ``corrects``: how relevant a correction's original is; 0 for other rows."""
         kinds = self.state.names["kind"]
         (rows,) = np.nonzero(kinds.codes[self.rows] == kinds.code("correction"))
         if not len(rows):
@@ -434,7 +434,7 @@ class Candidates(Moment):
         return np.minimum(np.bincount(row, minlength=len(self)), 3).astype(np.float64)
 
     def _nearness(self) -> Values:
-        """Return the feature ``nearness``: closeness corrected for length, shared words."""
+        """Return ``nearness``: closeness to the query, corrected for length, common words."""
         if not self.query.embedder.calibrated:
             return self["closeness"]
         specific = self.query.specific_matches
@@ -453,7 +453,7 @@ class Candidates(Moment):
         return np.fromiter(flags, dtype=np.bool_, count=len(self))
 
     def _session_seed(self) -> Values:
-        """Return for each row the maximum seed score in its session.
+        """Return, for each row, the maximum of the feature ``seed`` in its session.
 
         A row without a session has its own seed.
         """

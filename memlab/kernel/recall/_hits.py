@@ -511,7 +511,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _describe_order(self, index: int) -> str:
-        """Describe how the pack ranks a candidate differently from its score.
+        """State how a candidate's rank in the pack's order differs from its rank by score.
 
         Returns "" if rank and score agree, and for a probe.
         """
@@ -581,7 +581,7 @@ class Hits(Sequence[Hit], Displayed):
         )
 
     def _last_shown(self) -> int:
-        """Return the index of the lowest-ranked shown candidate that is no probe."""
+        """Return the index of the lowest-ranked shown item, exploration items excluded."""
         for memory in reversed(self.slate.shown):
             if memory not in self.slate.probes:
                 return self._position[memory]

@@ -475,7 +475,7 @@ class Triggers:
         return [piece for piece in pieces if piece in self._index]
 
     def _learn(self, state: State) -> None:
-        """Index the triggers of new rows, or of all rows if the state is another one."""
+        """Index the trigger phrases of new rows, or of all rows of a different state."""
         lists = state.lists["triggers"]
         if self._source is None or self._source() is not lists:
             self._source, self._count, self._index = weakref.ref(lists), 0, {}
@@ -487,7 +487,7 @@ class Triggers:
 
 
 def _split_trigger(trigger: str) -> _Parts:
-    """Split a trigger at its stars, in lower case."""
+    """Split a trigger phrase, in lower case, at its ``*`` wildcards."""
     low = trigger.lower()
     return tuple(part for part in low.split("*") if part) or (low,)
 

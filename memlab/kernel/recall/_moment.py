@@ -171,7 +171,7 @@ def reading_of(policy: Policy) -> Reading:
 
 
 def _form_of(policy: Policy, program: Program, name: str) -> str:
-    """Return the form of an input that a policy reads: TEST, CODES, NULLABLE or PLAIN."""
+    """Return how to read a policy's input: set test, codes, nullable or plain column."""
     if name in policy.derived:
         return TEST
     if name in program.compares and name in _CODED:
@@ -609,7 +609,7 @@ class Moment:
         return self.state.get_words(str(self.pack.settings["language"]))
 
     def _says(self) -> Values:
-        """Return bool[signs, rows]: whether each row's text contains each kind of sign."""
+        """Return bool[signs, rows]: which signs, such as "says-number", each text has."""
         if "says" not in self._cache:
             self._cache["says"] = _BITS.take(self._words().written.signs[self.rows], axis=1)
         return self._cache["says"]

@@ -353,7 +353,7 @@ def cut(run: Run) -> None:
 
 
 def _add_requested(run: Run, requested: Rows) -> Candidates:
-    """Return the pool with the admissible rows that a selection requests."""
+    """Return the candidate pool, extended by eligible rows that a selection requests."""
     pool = run.pool
     rows = admitted_rows(run, requested[~is_in_sorted(requested, pool.rows)], hops=1)
     if not len(rows):
@@ -453,7 +453,7 @@ def _rank_pool(run: Run, limit: int) -> Ranking:
 
 
 def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Selected:
-    """Apply a selection, such as that of a context, to the order of the pool.
+    """Reorder and limit the candidates as a selection, such as a context, decides.
 
     The items that the selection requires come first. The results of challengers are limited to
     candidates that the selection allows.
@@ -488,7 +488,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the certain rows, then the best rows that a selection allows.
+    """Return the required rows, then the best rows that the selection allows.
 
     At most ``limit`` rows follow the certain ones.
     """
@@ -512,7 +512,7 @@ def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
 
 
 def _add_challengers(run: Run, selected: Selected) -> Selected:
-    """Add the results of each challenger, and their candidates to the pool."""
+    """Rank results for each challenger pack, and add them to the candidate pool."""
     opposed = []
     for challenge in selected.challenges:
         try:
@@ -606,7 +606,7 @@ def explore(run: Run) -> None:
 
 
 def _challenge(run: Run, chance: np.random.Generator) -> None:
-    """Draw the shown items under the design of the running challenges.
+    """Draw the shown items from the results of the active and the challenger packs.
 
     The draw is described for the slate.
     """
@@ -732,7 +732,7 @@ class Recaller:
         )
 
     def _begin_run(self, state: State, pack: Pack, question: Question) -> Run:
-        """Return a run of the query before its first stage."""
+        """Prepare the run of a recall: plan, eligible population and query features."""
         plan = self._plans.get(pack)
         speakers = self._speakers.get(state) or self._speakers.setdefault(state, SpeakerNames())
         population = self._populations.get(

@@ -564,7 +564,7 @@ def _spreading(pack: Pack) -> Spreading:
 
 
 def _eligible_by_hops(pack: Pack) -> tuple[bool, ...] | None:
-    """Return whether a candidate is eligible at each hop count, or None if it varies.
+    """Return eligibility by hop count, or None if other features decide too.
 
     The result is None if ``eligible`` reads other features than ``hops``.
     """
@@ -641,7 +641,7 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
 
 
 def _replaced() -> dict[str, str]:
-    """Return the extension of each replaced stage, as fingerprints of a slate."""
+    """Return the extension that replaced each recall stage, to be logged with slates."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 

@@ -240,7 +240,7 @@ def _serialise(expression: pl.Expr) -> str | None:
 
 
 def _unpack_buffers(node: Any) -> Any:
-    """Replace buffers of values by ``{"Values": {"type", "shape", "items"}}``."""
+    """Convert Polars' binary buffers in a serialised expression to value lists."""
     if isinstance(node, list):
         return [_unpack_buffers(item) for item in node]
     if not isinstance(node, dict):
@@ -270,7 +270,7 @@ def _unpack_buffers(node: Any) -> Any:
 
 
 def _pack_buffers(node: Any) -> Any:
-    """Replace plain values by the buffers that Polars reads."""
+    """Convert the value lists of a serialised expression to Polars' binary buffers."""
     if isinstance(node, list):
         return [_pack_buffers(item) for item in node]
     if not isinstance(node, dict):
@@ -288,7 +288,7 @@ def _pack_buffers(node: Any) -> Any:
 
 
 def _is_plain(node: Any) -> bool:
-    """Return whether every node of a serialised expression only computes."""
+    """Return whether a serialised Polars expression has only permitted operations."""
     # Each kind of node has its own form; an unknown kind or form is refused.
     if node == "Element" or node == "Len":
         return True

@@ -538,7 +538,7 @@ class EntityNames:
         return About(names.nodes[chosen][order], nearness[order])
 
     def _update_names(self, state: State, entities: Entities) -> _CachedNames:
-        """Return the cached names of a state, after adding new entities, merges and nodes."""
+        """Update and return the cached entity names, vectors and nodes of a state."""
         # Three updates, each only if its source has changed: names, merges of entities, and nodes of the graph.
         names = self._cache.get(state)
         if names is None:

@@ -321,7 +321,7 @@ class _Selection:
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
-        """Return how many selected candidates have the code of each waiting candidate.
+        """Count, for each waiting candidate, the selected ones with the same code.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
         """
@@ -509,7 +509,7 @@ def _insert_probes(
     sampler: str,
     kappa: float | None = None,
 ) -> Shown:
-    """Return the shown items, with the drawn probes inserted at random positions."""
+    """Return the shown items, with exploration items inserted at random positions."""
     positions = put_among(head, drawn, chance)
     probability = dict(zip(drawn.tolist(), conditional.tolist(), strict=True))
     chances = tuple(probability.get(position, 1.0) for position in positions.tolist())
@@ -519,7 +519,7 @@ def _insert_probes(
 def _probe_probabilities(
     pack: Pack, pool: Candidates | Features, band: Positions, limit: int
 ) -> Scores | None:
-    """Return each candidate's probability of being the first probe drawn.
+    """Return each candidate's probability of being the first exploration item drawn.
 
     The result is None if all weights are 0.
     """
@@ -559,7 +559,7 @@ def _draw_index(share: Scores, chance: np.random.Generator) -> int:
 
 
 def _gumbel_top(share: Scores, count: int, chance: np.random.Generator) -> tuple[Positions, float]:
-    """Draw indices by the Gumbel top-k method; return them and the threshold kappa."""
+    """Draw indices by Gumbel top-k; return them and the largest key not drawn."""
     with np.errstate(divide="ignore"):
         keys = np.log(share) + chance.gumbel(size=len(share))
     order = best(keys, count + 1)
@@ -691,7 +691,7 @@ def _draw_lot(
     rate: float,
     chance: np.random.Generator,
 ) -> tuple[Positions, Positions, Scores, int]:
-    """Draw the contested positions from all packs' items (challenge design "lot")."""
+    """Draw shown items where packs disagree (challenge design "lot")."""
     best_rank = np.full(count, np.inf)
     votes = np.zeros(count)
     for positions in (active, *challengers):

@@ -68,7 +68,7 @@ def log(run: Run) -> None:
 
 
 def _collect_features(run: Run) -> tuple[Logging, dict[str, Table], dict[str, list[str | None]]]:
-    """Return the log settings of a slate, and its numeric and string features by name.
+    """Return what a recall logs: constant parts, numeric features, string features.
 
     Features that challengers read are included.
     """

@@ -328,7 +328,7 @@ def _reconcile(
 def _fill_samplers(
     decisions: pl.DataFrame, exposures: pl.DataFrame, labels: Labels
 ) -> pl.DataFrame:
-    """Fill in the missing samplers of decisions, inferred from propensities."""
+    """Fill in how each recall drew its items, where missing, from propensities."""
     undeclared = decisions.filter(pl.col("sampler").is_null())
     if undeclared.is_empty():
         return decisions
@@ -989,7 +989,7 @@ def _present_names(**columns: str | None) -> dict[str, str]:
 def _choose_features(
     wide: pl.DataFrame, used: set[str], features: Sequence[str] | None
 ) -> list[str]:
-    """Return the names of the wide frame's columns that are features."""
+    """Return the feature columns of a log that is one frame, a row per candidate."""
     if features is None:
         left = [name for name in wide.columns if name not in used]
         chosen = [
@@ -1010,7 +1010,7 @@ def _choose_features(
 
 
 def _split_decisions(wide: pl.DataFrame, role: dict[str, str], labels: Labels) -> pl.DataFrame:
-    """Return the table of decisions of a wide frame.
+    """Extract the table of recalls from a log that is one frame, a row per candidate.
 
     Raises DatasetError if the rows of a decision differ in one of these columns.
     """

@@ -282,7 +282,7 @@ def _compress_struct(value: Any) -> bytes:
 def _encode_columns(
     slates: Sequence[Slate], features: Sequence[str], words: Sequence[str]
 ) -> dict[str, Column]:
-    """Encode the columns of all slates, ordered so that references point backwards.
+    """Encode the columns of recalls, so that a column refers only to earlier ones.
 
     A column may refer only to columns that come before it.
     """
@@ -435,7 +435,7 @@ class _Writer:
         return self._encode_codes(distinct, codes)
 
     def _encode_codes(self, distinct: Bits, codes: NDArray[np.int64]) -> Column:
-        """Encode ascending distinct numbers as differences, followed by the codes.
+        """Encode a column as its ascending distinct values and one code per row.
 
         Codes are stored in the order of candidates or of memory ids, whichever compresses better.
         """
@@ -484,7 +484,7 @@ def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
 
 
 def _choices(first: Floats, second: Floats) -> Floats:
-    """Return both columns and their sum, the choices of the encoding "pick"."""
+    """Stack two columns and their sum; encoding "pick" stores which one fits."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
 

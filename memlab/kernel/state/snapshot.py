@@ -234,7 +234,7 @@ def _write(
 
 
 def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
-    """Return whether a snapshot is intact and has this lab and chain value."""
+    """Return whether a snapshot is intact and matches this lab and journal hash."""
     try:
         snapshot = load_snapshot(path, projections)
     except DamagedLab:

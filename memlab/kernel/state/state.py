@@ -703,7 +703,7 @@ def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None
 
 
 def _nodes(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the nodes of the ends of imported edges.
+    """Convert the ends of imported edges (ids, or negative indices) to node codes.
 
     An end below zero is a position in ``imported``.
     """

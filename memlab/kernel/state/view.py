@@ -116,7 +116,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
 
 def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
-    """Return the nodes of ``other`` with the kinds and names of nodes of ``state``."""
+    """Map nodes of ``state`` to the nodes of ``other`` with the same kind and name."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
     for kind in np.unique(kinds[kinds > 0]).tolist():
@@ -242,7 +242,7 @@ class ViewerState(State):
         return body, is_visible
 
     def _numbered(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Convert edge numbers in a body from the whole state to this state."""
+        """Convert edge numbers in an event's body from the full state to the viewer's."""
         if "unlink" in body:
             here = match_edges(np.asarray(body["unlink"], dtype=np.int64), self.full, self)
             body = body | {"unlink": here[here >= 0].tolist()}
@@ -304,11 +304,11 @@ class VisibleBody:
         return _READ[field.role](self, field, value, siblings)
 
     def _sees(self, ids: Sequence[int]) -> list[bool]:
-        """Return whether each memory id is visible, and update ``seen`` and ``unseen``."""
+        """Return whether each memory id is visible, and count visible and hidden ids."""
         return self._counted(~self._hidden[np.asarray(ids, dtype=np.int64) - 1])
 
     def _counted(self, flags: Flags) -> list[bool]:
-        """Add flags to the counts ``seen`` and ``unseen``, and return them as a list."""
+        """Count visible memories and edges by ``flags``; return the flags as a list."""
         count = int(flags.sum())
         self.seen, self.unseen = self.seen + count, self.unseen + len(flags) - count
         listed: list[bool] = flags.tolist()
@@ -355,18 +355,18 @@ class VisibleBody:
         return [id for id in part.ids(siblings.get(field.of)) if not self._hidden[id - 1]]
 
     def _flag(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return a flag about the rows that an event adds; None if all rows are hidden."""
+        """Return a true/false field about added memories; None if all of them are hidden."""
         first = siblings["first"] - 1
         return value if not self._hidden[first : first + siblings["count"]].all() else None
 
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible members of a mapping; None if the memory it names is hidden."""
+        """Filter an object of an event's body; None if its own memory is hidden."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Return the visible parts of a tuple; None if the memory it names is hidden."""
+        """Filter a tuple of an event's body; None if its own memory is hidden."""
         parts = list(enumerate(value))
         return self._scope(
             field,
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Apply ``visible`` to a mapping or tuple; None if the memory it names is hidden."""
+        """Filter an object or tuple by ``visible``; None if its own memory is hidden."""
         unseen = self.unseen
         own = [
             part
@@ -480,7 +480,7 @@ class VisibleBody:
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
     def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the dumps of an import, or an empty dict if any memory is hidden.
+        """Return the projection dumps of an import, or {} if any memory is hidden.
 
         The dumps do not say which memories their values describe.
         """
@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Return a value of an event's body without its private strings.
+    """Remove strings not declared ``shared`` from a value of an event's body.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -531,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with its private strings emptied."""
+    """Return rows of an event's body with strings not declared ``shared`` emptied."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)
@@ -555,7 +555,7 @@ def _emptied(field: Field, value: Any) -> Any:
 
 
 def _selected(values: Any, flags: Sequence[bool]) -> Any:
-    """Return the flagged items of a column; a value that all rows share is unchanged."""
+    """Keep the items of a list where ``flags`` is true; return other values unchanged."""
     return (
         [value for value, keep in zip(values, flags, strict=True) if keep]
         if isinstance(values, list)

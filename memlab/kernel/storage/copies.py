@@ -113,7 +113,7 @@ def write_without_purge(
 
 
 def _put(journal: Journal, registered: list[Copy]) -> None:
-    """Store the list of copies in the journal."""
+    """Store the list of the lab's registered mirrors and exports in the journal."""
     with journal.write() as tx:
         rows = [(copy.kind, str(copy.path), copy.purge) for copy in registered]
         tx.meta(COPIES, msgspec.json.encode(rows).decode())

@@ -28,6 +28,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.clock import Clock
+from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import Embedder
 from memlab.kernel.index import EXACT_UP_TO, Neighbours
@@ -153,7 +154,7 @@ def _check_declared(tx: Transaction) -> None:
 
 
 def _digest(journal: Journal, upto: int) -> str:
-    """Compute the digest of the sealed segment that ends at the recall ``upto``."""
+    """Hash the stored segment of recall logs that ends at the recall ``upto``."""
     return digest_parts(journal.segment_parts(upto).items())
 
 
@@ -285,7 +286,7 @@ class Store:
             self._sweep()
             self._match_embedder(reembed=not read_only and reembed)
             self._opened = True
-            secret = isinstance(self.journal, Journal) and self.journal.vault is not None
+            secret = self.journal.vault is not None
             indexes = None if folder is None or secret else folder / "neighbours"
             self.neighbours = Neighbours(
                 indexes,
@@ -331,7 +332,7 @@ class Store:
             yield
 
     def _begin(self, first: bool) -> None:
-        """Mark the state as unreliable if a reader was interrupted."""
+        """Mark the state for a rebuild if the last reader was interrupted (say by Ctrl-C)."""
         if first and self._is_reading:
             self._marked, self._is_reading = True, False
 
@@ -363,7 +364,7 @@ class Store:
             self._follow()
 
     def _follow(self) -> None:
-        """Fold new events; if the state is unreliable, fold again from a sound state."""
+        """Apply new events to the state; rebuild it first if it may be inconsistent."""
         rewritten = (
             isinstance(self.journal, JournalView) and last_purge(self.journal) != self._purged
         )
@@ -683,21 +684,28 @@ class Store:
         exactly one slate at every moment. A lab in memory seals nothing.
         """
         every, count = _SEAL_EVERY if every is None else every, 0
-        while self.folder is not None and not self.journal.read_only:
-            with self.writing() as tx:
-                after = max(self.journal.segments(), default=0)
-                slates = list(islice(read_slates(self.journal, after), every))
-                if len(slates) < every:
-                    break
-                sealed = seal(slates, after=after)
-                tx.segment(sealed.upto, sealed.parts, sealed.questions)
-                tx.event("seal", sealed.body, at=self.clock())
-                count += len(slates)
+        if self.folder is not None and not self.journal.read_only:
+            while self._seal_segment(every):
+                count += every
         self._waiting = None
+        if count:
+            return_memory()
         return count
 
+    def _seal_segment(self, every: int) -> bool:
+        """Seal the oldest ``every`` unsealed slates; return False if there are fewer."""
+        with self.writing() as tx:
+            after = max(self.journal.segments(), default=0)
+            slates = list(islice(read_slates(self.journal, after), every))
+            if len(slates) < every:
+                return False
+            sealed = seal(slates, after=after)
+            tx.segment(sealed.upto, sealed.parts, sealed.questions)
+            tx.event("seal", sealed.body, at=self.clock())
+        return True
+
     def _unsealed(self) -> int:
-        """Return the number of slates that are not yet sealed."""
+        """Return the number of recall logs that are not yet packed into a segment."""
         return self.journal.unsealed() if isinstance(self.journal, Journal) else 0
 
     def seal_if_due(self) -> None:

@@ -82,7 +82,7 @@ class Latencies:
 
 
 def _unheld(name: str) -> Any:
-    """Raise LookupError, because a core without a lab has no components."""
+    """Raise LookupError: components exist only after ``Core.held_by`` sets the lab."""
     raise LookupError(
         f"The component {name} needs a core that a lab owns. Call Core.held_by first."
     )

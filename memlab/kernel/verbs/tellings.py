@@ -157,7 +157,7 @@ def _drop_memory(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record_row(state: State, row: int, how: str) -> dict[str, Any]:
-    """Return the record of the first statement of a row."""
+    """Build the provenance record of the statement that first stored a memory."""
     record: dict[str, Any] = {"memory_id": row + 1, "how": how, "at": _created(state, row)}
     for name in RECORDED:
         if name in state.names:

@@ -308,7 +308,7 @@ class _Names:
         ]
 
     def _nearest(self, wanted: str) -> str:
-        """Name the memory text that shares at least half of the words, as a sentence."""
+        """Return a hint that quotes the memory text with most words of ``wanted``."""
         words = set(wanted.lower().split())
         best = max(self._texts, key=lambda text: len(words & set(text.lower().split())), default="")
         shared = len(words & set(best.lower().split()))

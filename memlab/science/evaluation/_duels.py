@@ -187,7 +187,7 @@ _Version = tuple[str, str, str | None, bool]
 
 
 def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
-    """Return the identity of the comparison that a recall belongs to."""
+    """Return a recall's comparison: challenger, its hash, live pack, and design."""
     return name, challenge.heads[name].hash, live, bool(challenge.shares)
 
 
@@ -369,7 +369,7 @@ def _reward_bounds(credited: Credited | None, settings: Settings) -> tuple[float
 
 
 def _sum_weighted(arm: Floats, fill: float) -> Floats:
-    """Return the weighted sum of the rewards of an arm by recall.
+    """Return the weighted sum of an item set's rewards for each recall.
 
     Missing and unsupported rewards count as ``fill``.
     """
@@ -380,7 +380,7 @@ def _sum_weighted(arm: Floats, fill: float) -> Floats:
 def _maximum_weight(
     arm: Floats, rows: Ints, duel: Duel, evidence: Evidence, rate: Floats
 ) -> Floats:
-    """Return the maximum that the weights of an arm can sum to in each recall.
+    """Return the upper bound of an item set's total weight in each recall.
 
     The result is f64[recalls] and is known before any item is drawn.
     """

@@ -566,7 +566,7 @@ class Evaluation(Report):
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
-    """Return a closed or untested gate as JSON values; an untested gate has no figure."""
+    """Return a policy's failed or untested check (gate) as JSON values."""
     figure = {"figure": gate.figure if isfinite(gate.figure) else None} if gate.closed else {}
     return {
         "policy": row.policy,
@@ -643,7 +643,7 @@ def headline(ev: Evaluation) -> str:
 
 
 def _state_finding(ev: Evaluation) -> str:
-    """Return the finding in one sentence, without the untested gates."""
+    """State in one sentence which policies would have done better than the baseline."""
     # The cases go from the strongest finding that the log supports to the weakest.
     valued = [row for row in ev.rows if row.value is not None]
     if not valued:
@@ -731,7 +731,7 @@ def next_step(ev: Evaluation) -> str:
 
 
 def _state_forecast(ev: Evaluation, how: str) -> str:
-    """Return the forecast of the recalls that distinguish two policies, as a clause."""
+    """Return a clause such as "Separating A and B needs about 400 recalls"."""
     assert ev.needed is not None
     first, second, count = ev.needed
     return f"Separating {first} and {second} needs about {format_count(count)} recalls {how}"

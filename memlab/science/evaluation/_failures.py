@@ -487,7 +487,7 @@ def _assign_places(
 
 
 def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
-    """Count all wanted memories, and those of each place, by cluster."""
+    """Count wanted memories by cluster, in total and by the stage that lost them."""
     cluster = log.cluster[rows["recall"].to_numpy()]
     clusters = np.unique(cluster, return_inverse=True)[1]
     places = rows["place"].to_numpy()
@@ -500,7 +500,7 @@ def _count_places(rows: pl.DataFrame, log: Log, level: float) -> Sample:
 
 
 def _estimate_share(sample: Sample, index: int) -> Estimate:
-    """Estimate the share of wanted memories that have the place with this index."""
+    """Estimate the share of wanted memories that one stage lost, or that were found."""
     return sample.estimate(lambda totals: np.asarray(totals[..., 1 + index] / totals[..., 0]))
 
 

@@ -181,7 +181,7 @@ class Sample:
     # Cached: every statistic of a sample reads these rows.
     @cached_property
     def _left(self) -> Floats:
-        """The overall totals, then the totals without each cluster."""
+        """The column totals over all clusters, then those with each cluster left out."""
         return np.concatenate([self.total[None, :], self.total - self.sums])
 
 
@@ -210,7 +210,7 @@ def _density(freedom: float, x: float) -> float:
 
 
 def _p(distance: float, error: float, width: float, freedom: float) -> float:
-    """Return the p-value of zero for a quantity that is known within two bounds.
+    """Return the p-value of zero for a quantity known only to lie in an interval.
 
     ``distance`` is that of zero from the nearer bound, ``width`` that of the bounds in standard
     errors.

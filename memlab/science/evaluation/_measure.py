@@ -135,7 +135,7 @@ def difference_statistic(estimator: Estimator, first: float, second: float) -> S
 
 
 def _sum_rewards(estimator: Estimator, arm: Floats, fill: float) -> Floats:
-    """Return the estimated sum of rewards of the items of an arm, by row of totals."""
+    """Return the estimated total reward of an item set, for each row of its totals."""
     certain, certain_weight, certain_reward, probes, weight, reward, silent, unsupported = (
         arm[..., column] for column in range(ARM)
     )
@@ -265,7 +265,7 @@ def credited_note(log: Log, credited: Credited | None) -> list[str]:
 
 
 def _fit_inverse_line(counts: Floats) -> Floats:
-    """Regress attributed on judged rewards; return the inverse's level and slope.
+    """Regress attributed on judged rewards; return the inverse line's coefficients.
 
     The line is fitted by least squares. Its inverse maps an attributed reward to a judged one.
     """
@@ -441,21 +441,21 @@ class Evidence:
         return ranks
 
     def _sum_at_ranks(self, top_k: TopK, rows: Ints, eta: float, columns: Floats) -> Floats:
-        """Return the arm of some rows of a top-k, with rewards scaled to their ranks."""
+        """Sum some top-k items by recall, their rewards rescaled to the policy's ranks."""
         if self.examination is None:
             return self.sum_arm(rows, top_k.outside, columns=columns)
         scale = self.examination.theta(self._rank_rows(top_k)[rows], eta) / self._examine(eta)[rows]
         return self.sum_arm(rows, top_k.outside, scale=scale, columns=columns)
 
     def _examine(self, eta: float) -> Floats:
-        """Return the mean examination of each candidate for a value of eta, f64[n]."""
+        """Return how often users examine each candidate on average, for exponent ``eta``."""
         assert self.examination is not None
         if eta not in self._examination_by_eta:
             self._examination_by_eta[eta] = self.examination.average(eta)
         return self._examination_by_eta[eta]
 
     def _stack_totals(self, arms: Callable[[float, Floats], list[Floats]]) -> Floats:
-        """Return the totals of arms, followed by what estimated parameters add.
+        """Return item set totals by recall, and derivatives by each estimated parameter.
 
         For each parameter (eta, and the level and slope of the calibration), the derivative of the
         totals follows. The counts from which the parameter is estimated come last.
@@ -475,7 +475,7 @@ class Evidence:
         return np.concatenate(parts, axis=1)
 
     def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
-        """Return a statistic that follows estimated parameters to first order.
+        """Make a statistic reflect errors of its estimated parameters, to first order.
 
         The parameters are estimated from the same totals. ``width`` is the number of columns of the
         arms, ARM or 2 ARM.
@@ -555,7 +555,7 @@ class Evidence:
         typical: Statistic,
         level: float | None = None,
     ) -> tuple[Estimate, float, float]:
-        """Return the estimate for a statistic with two bounds, and the bounds themselves."""
+        """Estimate a value known only within two bounds; return it and both bounds."""
         sample = self.sample(totals)
         with np.errstate(divide="ignore", invalid="ignore"):
             low, high, middle = (
@@ -791,7 +791,7 @@ class Tests:
 
     @property
     def _scored_items(self) -> tuple[Floats, Floats, Ints]:
-        """The scores, rewards and recalls of the candidates in ``_is_scored``."""
+        """The scores, rewards and recalls of shown items with reward, position, score."""
         return (
             self._features[self._is_scored, 0],
             self._log.reward[self._is_scored],
@@ -815,7 +815,7 @@ class Tests:
 
     @cached_property
     def _balance(self) -> Balance:
-        """The test of the propensities, with the columns that all policies share."""
+        """The test that logged propensities are right, with weights that fit any policy."""
         log, rows = self._log, self._randomised_rows
         propensity, recall, rank = log.propensity[rows], log.recall[rows], self._scaled_rank[rows]
         weight = None

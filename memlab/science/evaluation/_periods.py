@@ -207,7 +207,7 @@ class Bets:
 
 
 def _mix_bets(logs: Floats) -> Floats:
-    """Return the logarithm of a bet's capital, averaged over the shares."""
+    """Return the log capital of a betting test, averaged over its bet sizes."""
     top = logs.max(axis=0)
     return np.asarray(top + np.log(np.exp(logs - top).mean(axis=0)))
 
@@ -269,12 +269,12 @@ def falls_at(times: Floats, values: Floats, after: NDArray[np.bool_]) -> bool:
 
 
 def _step_at(starts: NDArray[np.int64], values: Floats) -> Floats:
-    """Return the log likelihood of a step at each of ``starts``, f64[starts]."""
+    """Return the log likelihood of a sudden change of level at each start block."""
     return _likelihood((np.arange(len(values)) >= starts[:, None]).astype(np.float64), values)
 
 
 def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of the likeliest slope from each start, f64[starts]."""
+    """Return the log likelihood of the best gradual change from each start block."""
     began = scaled[starts - 1]
     best = np.full(len(starts), -np.inf)
     for share in _SLOPES:
@@ -285,7 +285,7 @@ def _slope_at(starts: NDArray[np.int64], scaled: Floats, values: Floats) -> Floa
 
 
 def _likelihood(shapes: Floats, values: Floats) -> Floats:
-    """Return the log likelihood of a regression of ``values`` on each shape.
+    """Regress ``values`` on each curve over time; return the log likelihoods.
 
     ``shapes`` is f64[shapes, blocks].
     """
@@ -455,7 +455,7 @@ class _Blocks:
 
 
 def _residual_squares(design: Floats, values: Floats) -> float:
-    """Return the residual sum of squares of a regression, plus the prior's squares."""
+    """Return the residual sum of squares of a regression, plus a constant prior."""
     coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
     return float(((values - design @ coefficients) ** 2).sum()) + _PRIOR_SQUARES
 
@@ -721,7 +721,7 @@ def _compare_blocks(
     unit: Unit,
     notes: Sequence[str],
 ) -> Periods:
-    """Compare the live version's blocks with those of each other version."""
+    """Compare the live version's mean rewards in time blocks with other versions'."""
     present = set(blocks["pack_hash"])
     if live not in present:
         return Periods(None, (), tuple(notes))
@@ -839,7 +839,7 @@ def _split_days(recalls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _form_blocks(recalls: pl.DataFrame, in_turn: bool) -> pl.DataFrame:
-    """Return a row for each block of each version, in order of time.
+    """Average recalls by time block: one row for each block of each pack version.
 
     A row has the means of ``low`` and ``high``. If clusters come ``in_turn``, a block ends when the
     next begins, and the latest block is left out.

@@ -388,7 +388,7 @@ def _designs(
 
 
 def _draw_variance(arm: _Arm, draws: int) -> Floats:
-    """Return the variance of an arm's weighted sum if ``draws`` of its items are shown.
+    """Return the variance of an item set's weighted sum if ``draws`` items are shown.
 
     The result is f64[recalls].
     """
@@ -406,7 +406,7 @@ def _sum_arm(
     noise: Floats,
     typical: float,
 ) -> _Arm:
-    """Sum the expected rewards and the noise of one policy's own items, by recall.
+    """Sum the expected reward and its variance over one policy's items, by recall.
 
     ``rows`` are candidates of the log. ``outside`` counts the items outside the logged pools, each
     of which has the expected reward ``typical``.

@@ -136,7 +136,7 @@ def feature_names(slates: Slates) -> tuple[str, ...]:
 
 
 def _weight_positions(settings: Settings) -> Settings:
-    """Return the settings with rewards weighted by the examination of positions."""
+    """Return the settings with rewards weighted by how often positions are examined."""
     if settings.measure == "labels" or settings.reward_range[0] < 0:
         raise InputError(
             "position=True weights rewards by the examination of positions. It needs feedback and rewards of at least 0: "

@@ -154,7 +154,7 @@ def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: flo
 
 
 def _shrink_factor(reach: Floats) -> Floats:
-    """Return the factor c by which each observation is shrunk.
+    """Return factors that limit how far observations fall below their expectations.
 
     ``reach`` is the range of the observation below its expectation, times the rate.
     """
@@ -219,7 +219,7 @@ def recalls_to_end(values: Floats, floor: Floats, *, unit: float, level: float) 
 
 
 def _first_count(growth: Floats, spread: Floats, level: float) -> int | None:
-    """Return the number of observations at which the mixture excludes zero.
+    """Return how many observations a sequential test needs to exclude zero.
 
     The power is .8. ``growth`` and ``spread`` (f64[rates]) are the mean and the standard deviation
     of the growth of the process at each rate per observation.

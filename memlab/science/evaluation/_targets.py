@@ -72,7 +72,7 @@ SLOT = "recall-score"
 
 
 def _form_as_text(form: object) -> Any:
-    """Return the text of a Hy form, or a ``Misfit`` for any other object."""
+    """Return the text of a Hy form; a `Misfit` (error) for any other object."""
     text = policy_form_text(form)
     return Misfit("a Hy form", describe_value(form)) if text is None else text
 
@@ -680,7 +680,7 @@ def _repeat_recalls(
 def _target_repeated(
     ranker: Ranker, pack: Pack, log: Log, pools: dict[int, pl.DataFrame]
 ) -> Target:
-    """Rank the pools of the recalls that were repeated under a pack.
+    """Return the top-k of recalls repeated under a pack, from their candidate pools.
 
     ``pools`` has the pool of each recall by the recall's number in the log.
     """

@@ -247,7 +247,7 @@ def gates(facts: Facts) -> tuple[Gate, ...]:
 
 
 def _state(passed: bool) -> GateState:
-    """Return "open" if a check passed, otherwise "closed"."""
+    """Return the state of a check (gate): "open" if it passed, otherwise "closed"."""
     return "open" if passed else "closed"
 
 
@@ -285,7 +285,7 @@ _NOT_TESTED = {
 
 
 def _without_figure(name: str, figure: float | None, threshold: str) -> Gate:
-    """Return a gate without a figure: not needed for None, untested for NaN."""
+    """Return a check without a number: "not needed" for None, "untested" for NaN."""
     if figure is None:
         return Gate(name, math.nan, threshold, "not needed", "", "")
     return Gate(name, math.nan, threshold, "untested", *_NOT_TESTED[name])
@@ -302,7 +302,7 @@ def _p_value_gate(name: str, p: float | None, finding: str, advice: str) -> Gate
 
 
 def _influence_gate(facts: Facts) -> Gate:
-    """Return the gate on the number of recalls that carry the difference."""
+    """Check that enough recalls contribute to the difference between two policies."""
     count, threshold = facts.effective, f"at least {_MIN_EFFECTIVE:g}"
     if count is None or math.isnan(count):
         return _without_figure("influence", count, threshold)
@@ -318,7 +318,7 @@ def _influence_gate(facts: Facts) -> Gate:
 
 
 def _probes_gate(facts: Facts) -> Gate:
-    """Return the gate on the number of answered probes."""
+    """Check that enough exploration items with feedback distinguish two policies."""
     count, threshold = facts.probes, f"at least {_MIN_PROBES}"
     if count is None:
         return _without_figure("answered probes", count, threshold)

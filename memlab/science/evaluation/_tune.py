@@ -162,7 +162,7 @@ class Tuning(Report):
 
     @property
     def _rounding(self) -> float:
-        """The largest gain that may be due to rounding alone."""
+        """The largest gain of the fit over the defaults that may be only rounding error."""
         return float(10.0**-_DIGITS * max(1.0, abs(self.held_out.value)))
 
     @property
@@ -176,7 +176,7 @@ class Tuning(Report):
 
     @property
     def _finding(self) -> str:
-        """The sentence of the verdict, without the untested gates."""
+        """One sentence: whether the tuned parameters beat the defaults on held-out data."""
         gain = self.gain
         if self.closed:
             return f"No verdict on the fit: the gate {self.closed[0].title} is closed. {self.closed[0]}"
@@ -463,7 +463,7 @@ class Metric:
 
 
 def _feedback_metric(evidence: Evidence) -> Metric:
-    """Return the metric of feedback: the value with the minimum reward if unsupported."""
+    """Return the tuning metric: mean reward if unsupported items get the minimum."""
     minimum = evidence.reward_range[0]
     return Metric(
         "value, at worst",
@@ -504,7 +504,7 @@ def _order_metric(log: Log) -> Metric:
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pair the answered items of each recall that have unequal rewards.
+    """Return pairs of answered items of one recall, the better and the worse item.
 
     Returns the row of the better item and the row of the worse item of each pair.
     """
@@ -520,7 +520,7 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _search(
     objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
 ) -> Tuning:
-    """Search on all clusters and without each fold; estimate the cross-fitted gain."""
+    """Tune on all clusters, and without each fold to estimate the held-out gain."""
     clusters, names = objective.log.clusters, list(objective.space)
     fold = np.random.default_rng(seed).permutation(clusters) % folds
     trials: list[pl.DataFrame] = []
@@ -579,7 +579,7 @@ def _evolve(
     seed: tuple[int, int],
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Run one search on some clusters, and return each point tried with its value."""
+    """Search parameters on some clusters by differential evolution; return all trials."""
     with require_extra("science", "memlab.tune"):
         from scipy.optimize import differential_evolution
 

@@ -507,7 +507,7 @@ class _Evidence:
 def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
-    """Return the verdict of a duel, and remarks on its attributed rewards."""
+    """Decide whether a challenger or the live pack is better; return remarks too."""
     level = level_of(duel.number, settings.level)
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)

@@ -229,7 +229,7 @@ class _Course:
         state.fold([event], self._journal)
 
     def _row(self, instant: Micros) -> tuple[object, ...]:
-        """Return the frame's row of an instant, and reset the counts."""
+        """Return a lab's measures at an instant as a row, and reset the recall counters."""
         state = self._state
         live = _find_live(state)
         retention = self._retention(live, instant)

@@ -354,7 +354,7 @@ class _Player:
         return None
 
     def _verify(self, event: Event) -> str | None:
-        """Repeat an agent's verdict on the results of a recall, for those that are shown."""
+        """Replay an agent's verdict on results, limited to those that the new lab shows."""
         hits = self._hits.get(event.body["decision"])
         if hits is None:
             return "the recall was left out"
@@ -369,7 +369,7 @@ class _Player:
         return None
 
     def _conversation(self, event: Event) -> str | None:
-        """Repeat the record of a conversation."""
+        """Replay in the new lab an event that recorded a conversation."""
         self._new.agents.conversation(event.body["relationship"]["agent"], at=event.at)
         return None
 
@@ -418,7 +418,7 @@ class _Player:
         return reason
 
     def _describe_tag(self, event: Event) -> str | None:
-        """Repeat the description of a tag, if a memory has the tag."""
+        """Replay a tag's description in the new lab, unless no memory there has the tag."""
         try:
             self._new.graph.describe_tag(event.body["tag"], event.body["description"])
         except UnknownName:
@@ -452,7 +452,7 @@ class _Player:
         return None
 
     def _applies(self, id: int, columns: dict[str, Any]) -> bool:
-        """Return whether a change of fields still changes a memory of the new lab.
+        """Return whether replaying a logged field change would still change the memory.
 
         A change of status does not, if the memory has the status, or is recallable exactly if the
         status is.

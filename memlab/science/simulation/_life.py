@@ -224,24 +224,24 @@ class Life:
     # -- internals --------------------------------------------------------------------------------------------
 
     def _utility(self, decisions: NDArray[Any], memories: NDArray[Any]) -> Floats:
-        """Return the utility of each memory for the question of each recall."""
+        """Return the true usefulness of each memory for the question of its recall."""
         numbers = np.array(list(self.questions), dtype=np.int64)
         return np.asarray(self._utilities[np.searchsorted(numbers, decisions), memories - 1])
 
     # Cached, because each policy re-scores the same candidates.
     @cached_property
     def _frame(self) -> pl.DataFrame:
-        """The logged candidates with the limit of their recall."""
+        """The logged candidates of a simulated run, with the result limit of each recall."""
         limits = self.slates.decisions.select("decision", "limit")
         return self.slates.candidates.join(limits, on="decision", how="inner").collect()
 
     @cached_property
     def _logging_packs(self) -> tuple[Pack, ...]:
-        """The packs that logged, as objects."""
+        """The packs under which the simulated run logs recalls, as `Pack` objects."""
         return tuple(load_pack(pack) for _, pack in self.world.packs)
 
     def _can_rescore(self, pack: Pack) -> bool:
-        """Return whether a pack can be re-scored on the log.
+        """Return whether logged features suffice to score the log under another pack.
 
         The log must have the features of the pack's recall-score, computed as the pack would
         compute them.
@@ -299,7 +299,7 @@ class Life:
 
 
 def _find_decider(pack: Pack, name: str) -> object:
-    """Return the pack's policy hash of a slot, or its value of a setting."""
+    """Return a pack's policy hash (for a slot name) or its value of a setting."""
     return pack.policies[name].hash if name in pack.policies else pack.settings.get(name)
 
 

@@ -455,7 +455,7 @@ def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estim
 def _find_one_step(
     logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """Return a pack's value on the recalls of a logged run; None if it is not known."""
+    """Return a pack's true or estimated value on logged recalls; None if not known."""
     if isinstance(logged, Life):
         return logged.truth(pack, of=of, how="recall")
     if logged is None:

@@ -61,7 +61,7 @@ _TABLES = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encodin
 
 
 def _read_aspects(name: str) -> tuple[Aspect, ...]:
-    """Return the aspects of a named table of the vocabulary."""
+    """Read simulated properties, with synonyms and values, from a vocabulary table."""
     return tuple(
         Aspect(tuple(row["names"]), tuple(row["values"]), row["kind"]) for row in _TABLES[name]
     )
@@ -559,7 +559,7 @@ class _Composer:
     def _write_question(
         self, fact: _Fact, about: str, project: str, at: Micros, rng: np.random.Generator
     ) -> tuple[str, Mapping[str, float]]:
-        """Return the text of a question about a stated fact, and messages' utilities."""
+        """Return a question about a stated fact, and how useful each message is for it."""
         versions = [version for version in fact.versions if self._is_stated(version, at)]
         if (about == "before" and len(versions) < 2) or (
             about == "why" and not versions[-1].reasons

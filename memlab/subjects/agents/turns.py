@@ -349,7 +349,7 @@ class _Search:
         return 0.0
 
     def _search(self, context: str) -> Surfaced:
-        """Recall and verify hits for a context; return the hits new to the topic."""
+        """Recall for an agent's context; return verified hits not yet shown on the topic."""
         hits = self._ask(context)
         new = self._is_new(hits)
         if new:

@@ -294,7 +294,7 @@ def _reinforce(
 
 
 def _make_gap(slate: Slate) -> dict[str, Any] | None:
-    """Return the fields of a gap for a query without an accepted memory, or None.
+    """Build the gap record of a query without an accepted memory; None for a greeting.
 
     A query without candidates is a gap too, unless it has fewer than two words: a greeting asks for
     nothing.

@@ -328,7 +328,7 @@ class Calibrated(Projection):
 
 
 def _get_entry(by_decision: dict[int, Any], decision: int, initial: Any) -> Any:
-    """Return a recall's entry, ``initial`` if new; drop the oldest beyond the limit."""
+    """Get a recall's entry, or add ``initial`` and drop the oldest entry if full."""
     if decision not in by_decision and len(by_decision) >= _MAX_DECISIONS:
         del by_decision[next(iter(by_decision))]
     return by_decision.setdefault(decision, initial)

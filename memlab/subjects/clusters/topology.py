@@ -270,12 +270,15 @@ def _count_components(graph: SimpleGraph) -> tuple[int, int]:
     """Return the number of connected components and the size of the largest one."""
     if not len(graph.nodes):
         return 0, 0
-    rows, columns = graph.matrix.rows(), graph.matrix.columns
+    starts, columns = graph.matrix.starts, graph.matrix.columns
+    nodes = np.flatnonzero(np.diff(starts))
     label: Ints = np.arange(len(graph.nodes))
-    # Each component has the number of its smallest node when both ends of each edge have one number.
-    while (label[rows] != label[columns]).any():
-        before = label.copy()
-        np.minimum.at(label, before[rows], before[columns])
+    # Each component has the number of its smallest node when no neighbour has a smaller one.
+    while len(nodes):
+        own, lowest = label[nodes], np.minimum.reduceat(label[columns], starts[nodes])
+        if (own <= lowest).all():
+            break
+        np.minimum.at(label, own, lowest)
         while not np.array_equal(label, following := label[label]):
             label = following
     sizes = np.bincount(label)

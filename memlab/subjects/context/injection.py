@@ -502,7 +502,7 @@ class Injection:
         return "pinned" if pinned else f"always: {self._state.names['kind'].value_at(row)}"
 
     def _write(self, row: int, entry: Entry, tier: int, reason: str) -> int:
-        """Add an entry to the sheet and to the plan; return its size in bytes."""
+        """Add an entry to the prompt, and record why; return its size in bytes."""
         self._planned[row + 1] = _Planned(entry, tier, reason)
         return self.sheet.add(entry)
 

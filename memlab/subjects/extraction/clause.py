@@ -414,7 +414,7 @@ def _index_forms(own: bool) -> dict[tuple[str, ...], str]:
 
 @cache  # the tables of the language do not change
 def _stop_phrases(sort: str) -> frozenset[str]:
-    """Return the phrases that end a value of a sort."""
+    """Return the phrases at which an extracted value ends, from the table ``sort``."""
     return frozenset(word_table("stops")[sort])
 
 

@@ -350,7 +350,7 @@ def _rate_being(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_thing(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate a statement that a thing is something: at best doubtful without a team.
+    """Rate a statement such as "the port is 8443": "fine" only if it names the team.
 
     A specific value such as in "The staging port is 8443" is doubtful, others are implausible.
     """

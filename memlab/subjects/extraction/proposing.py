@@ -278,7 +278,7 @@ def _may_be_memorable(text: str) -> bool:
 
 @cache  # the tables of the language do not change
 def _memorable_first_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Return first words of memorable phrases, first words of times, and pronouns."""
+    """Return three word sets: starts of memorable phrases, of times, and pronouns."""
     times = frozenset(phrase.split()[0] for phrase in phrases("utterance", "times"))
     return frozenset(_index_memorable_phrases()), times, vocabulary("utterance", "speakers")
 

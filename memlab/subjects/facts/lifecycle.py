@@ -475,7 +475,7 @@ def decide_succession(
 def _build_change(
     ended: Mapping[int, _End], doubtful: Sequence[tuple[int, int]], now: int
 ) -> Change:
-    """Return the change that ends facts, and links doubtful contradictions."""
+    """Build the change that supersedes ended facts and links contradictory facts."""
     # Ids are sorted, so that equal decisions give equal events.
     parts = []
     if ended:

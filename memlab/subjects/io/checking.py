@@ -384,7 +384,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
 
 
 def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
-    """Return the identity of the journal and its chain value at the event ``seq``."""
+    """Return the journal's identity and its hash-chain value at the event ``seq``."""
     return journal.identity, journal.chain(seq)
 
 

@@ -92,7 +92,7 @@ def _describe_join(
 
 
 def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
-    """Return the secrets redacted in added texts, with the ids of the memories here."""
+    """Return each secret redacted in an added text, with the memory id in this lab."""
     return tuple(
         (plan.here[checked.ids[row]], finding)
         for row in plan.fresh
@@ -108,7 +108,7 @@ def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], in
 
 
 def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the column values of one memory as a part of an event."""
+    """Build the part of an edit event that sets the column values of one memory."""
     listed = {
         name: [value or []] if MEMORY[name].storage == "list" else value
         for name, value in columns.items()

@@ -195,7 +195,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
 def _overtaken(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
-    """Return the change that retires the last edit of the losing side, or None.
+    """Return the change that supersedes the losing lab's last edit in a join, or None.
 
     The edit is superseded by the version that is kept if only the losing side has the edit and it is still active. The
     result is the time of the kept version, the id of the edit here and its new fields.

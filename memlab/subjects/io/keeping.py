@@ -242,13 +242,13 @@ class LabKeeping:
             plan.challenged[act] |= set(challenge["heads"] if challenge else ())
 
     def _describe(self, plan: _Plan, *, done: bool) -> Thinning:
-        """Return a plan as a ``Thinning``, with a table and sentences."""
+        """Return a report of the recall logs that are thinned or dropped, as a table."""
         frame = pl.DataFrame(plan.rows, schema=_SCHEMA, orient="row")
         return Thinning(frame, tuple(_ends(plan)), done)
 
 
 def _check_days(full_days: float, thin_days: float) -> None:
-    """Raise InputError if slates would be removed before they are thinned."""
+    """Raise InputError if recall logs would be dropped before they are thinned."""
     if 0 < thin_days < full_days:
         raise InputError(
             f"Slates would be dropped after {thin_days:g} days, before they are thinned after {full_days:g} days. "
@@ -257,7 +257,7 @@ def _check_days(full_days: float, thin_days: float) -> None:
 
 
 def _body(act: str, plan: _Plan) -> dict[str, Any]:
-    """Return the body of the event that records thinned or dropped segments."""
+    """Build the event body that lists thinned or dropped segments of recall logs."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]
     digests = [None if part is None else digest_parts(sorted(part.items())) for part in parts]

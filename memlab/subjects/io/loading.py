@@ -117,6 +117,7 @@ def load(
         Options,
         build_bundle_from_frame,
         find_reader,
+        is_archive,
         is_memories,
         read_file,
         read_folder,
@@ -142,7 +143,7 @@ def load(
     )
     if path is None:
         sources: Iterator[Source] = iter((read_object(x, reading),))
-    elif path.is_dir():
+    elif path.is_dir() or is_archive(path):
         sources = read_folder(path, reading)
     else:
         sources = iter((read_file(path, reading),))

@@ -186,7 +186,7 @@ def restore(
 
 
 def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
-    """Unlock a lab and its backups, each with the key unless the lab's vault serves for it."""
+    """Unlock a lab and its backups: the first with ``key``, others with its vault."""
     paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
     paths += [] if backup is None else [Path(backup).expanduser()]
     vaults: list[object] = []
@@ -197,7 +197,7 @@ def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) 
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the later of two records of a journal's last event, by number of purges.
+    """Return the record of a journal's last event that has seen more purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.
@@ -358,9 +358,10 @@ def _put_in_place(folder: Path, backup: Path, recorded: Head | None, *, sound: b
         derived = [name for name in ("snapshots",) if (folder / name).is_dir()]
         for name in derived:
             (folder / name).rename(aside / name)
-        draft.rename(folder / file)
-        if record is not None:
-            write_record(folder, record)
+        if record is None:
+            draft.rename(folder / FILE)
+        else:
+            write_record(folder, record, draft)
         sync(folder)
         for name in derived:
             shutil.rmtree(aside / name, ignore_errors=True)

@@ -370,7 +370,7 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
 
 
 def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the dumps of a bundle that differ from those of an empty projection."""
+    """Return the bundle's projection dumps that differ from an empty projection's."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()

@@ -462,7 +462,7 @@ def _compare_forms(
 
 
 def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
-    """Return the canonical texts of a policy and its helpers, each wide and narrow."""
+    """Return the canonical texts of a policy and its helpers, in two line widths."""
     if policy is None:
         return {}
     whole = parsed(policy)

@@ -555,7 +555,7 @@ def edited(
 
 
 def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tuple[str, list[Form]]:
-    """Return the edited source, and the position of each change in it as a form."""
+    """Apply changes to a policy's source; return it and each change's new position."""
     source, pieces, forms, offset, length = policy.source, [""], [], 0, 0
     all_changes = dict(changes)
     if arguments:

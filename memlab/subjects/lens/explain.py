@@ -227,7 +227,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
 
 
 def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
-    """Yield the operands of a node that can be expanded, each with its factor."""
+    """Yield the operands that add up to a node's value, each with its multiplier."""
     op, args = node.op, node.args
     if op == "if":
         pairs, live = clauses(node)
@@ -499,7 +499,7 @@ def _turns(gap: float, term: float) -> bool:
 
 
 def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
-    """Return which item's branch has a node as a term: "a", "b" or "both"."""
+    """Return which of two items has a graph node as score term: "a", "b" or "both"."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
@@ -508,7 +508,7 @@ def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both",
 def _aligned(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
-    """Pair the terms of both items with the same node and the same sign of weight."""
+    """Pair the score terms of two items by graph node and sign of weight."""
     others = {(part.node.index, part.weight < 0): part for part in second}
     pairs: list[tuple[Part | None, Part | None]] = [
         (part, others.pop((part.node.index, part.weight < 0), None)) for part in first
@@ -517,14 +517,14 @@ def _aligned(
 
 
 def _name(x: Part | None, y: Part | None) -> str:
-    """Return the text of a term, without its weight if the items' weights differ."""
+    """Return a score term's text; without its weight if that differs between items."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
 def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
-    """Return, for each node, those of the inputs in ``names`` that it depends on."""
+    """Return, for each graph node, the inputs in ``names`` on which it depends."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:
         inside = [inputs_of[a.index] for a in node.args]

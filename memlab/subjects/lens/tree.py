@@ -129,7 +129,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
 
 
 def _around(factor: float) -> tuple[str, str]:
-    """Return the text before and after the source of a node scaled by ``factor``."""
+    """Return the source text before and after a node that multiplies it by ``factor``."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
         math.isfinite(inverse)

@@ -92,7 +92,7 @@ class Pairs:
         return result
 
     def _policy_input(self, policy: Policy, name: str) -> Column:
-        """Return an input of a policy: a feature, or a test that is derived from sets."""
+        """Return a policy's input for each pair: a feature or a test of string sets."""
         test = policy.derived.get(name)
         if test is None:
             return self._column(name)

@@ -372,7 +372,7 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Weigh the edges between a memory and a later partial restatement.
+        """Set the weights of edges for partial restatements; some become "related".
 
         Both memories stay. A restatement in another reach, or of a memory that is not valid, is
         only "related".
@@ -398,7 +398,7 @@ class _Decision:
         return is_near & compared.pairs.opposed if is_near.any() else is_near
 
     def _settle(self, compared: _ComparedPairs, pair: int, *, is_late: bool) -> None:
-        """Settle one conflict; earlier rows and nearer neighbours are already settled.
+        """Apply one pair's resolution: supersede, merge, skip, or flag as a conflict.
 
         With `is_late`, the old memory has the later valid time, so that the new memory may end.
         """
@@ -552,7 +552,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Return the distinct new edges of conflicts and of pairs of which both stay."""
+        """Return the edges to add for conflicts, and for related pairs that both stay."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root
@@ -806,7 +806,7 @@ class _Decision:
 
 
 def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return whether each pair has the same reach and both memories are valid now."""
+    """Return which pairs share project, scope and visibility, and are valid now."""
     is_allowed = _have_same_reach(pairs, now)
     for side, positions in ((pairs.new, pairs.first), (pairs.old, pairs.second)):
         # a memory whose validity is over does not conflict with a valid memory
@@ -816,7 +816,7 @@ def _may_resolve(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
-    """Return whether each pair has the same reach and both memories are in effect."""
+    """Return which pairs share project, scope and visibility, and are in effect."""
     is_allowed = np.ones(len(pairs), dtype=np.bool_)
     for column in _REACH:
         is_allowed &= pairs.same(column, none=True)
@@ -830,7 +830,7 @@ def _have_same_reach(pairs: Pairs, now: int) -> NDArray[np.bool_]:
 
 
 def _spare_stated(compared: _ComparedPairs) -> None:
-    """Keep user statements that only staged hearsay contradicts, and link the two.
+    """Keep user statements that only staged, second-hand memories contradict.
 
     Hearsay is a staged memory that was inferred or observed, for example on a web page.
     """

@@ -142,14 +142,14 @@ class Timeline:
         return False
 
     def _follow(self, row: int, root: int) -> None:
-        """Record the survivor of a merged fact as the end of the facts that it ended."""
+        """Replace merged fact ``row`` by ``root`` as the one that ended other facts."""
         for line in self.lines.values():
             if line.killer == row:
                 line.killer = root
 
 
 def _read_line(joint: PairedState, row: int) -> Line:
-    """Return the line of a fact, from its stored validity and its statements."""
+    """Return a fact's timeline: intervals of validity, and times of its statements."""
     state, local_row = joint.home(row)
     began, stop = (
         int(state.numbers[name].values[local_row]) for name in ("valid_from", "valid_until")

@@ -196,13 +196,13 @@ def _layers() -> frozenset[str]:
 
 
 def _is_layer_word(word: str) -> bool:
-    """Return whether a name consists only of layer words."""
+    """Return whether a name has only words of code layers, such as "routes"."""
     stems = name_stems(word)
     return bool(stems) and all(stem in _layers() for stem in stems)
 
 
 def _folder_key(folder: str) -> Key:
-    """Return the stems of the folders of a path, without layers."""
+    """Return the stems of a path's folders, without layer folders such as "routes"."""
     if folder == ".":
         return ()
     return tuple(
@@ -211,7 +211,7 @@ def _folder_key(folder: str) -> Key:
 
 
 def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
-    """Return the key of a file in a layer, and whether a subfolder gave the key."""
+    """Return a file's module key, and whether it comes from subfolders or the name."""
     around, base = _folder_key(str(PurePosixPath(path).parent)), _folder_key(folder)
     if len(around) > len(base):
         return around, True
@@ -220,7 +220,7 @@ def _file_key(path: str, folder: str) -> tuple[Key | None, bool]:
 
 
 def _folder_of(path: str, layer: str) -> str:
-    """Return the path of a file's deepest folder that is not a layer."""
+    """Return a file's deepest folder that is not a layer folder such as "routes"."""
     parts = path.split("/")[:-1]
     start = 0 if layer == "." else layer.count("/") + 1
     last = next(
@@ -230,7 +230,7 @@ def _folder_of(path: str, layer: str) -> str:
 
 
 def _written(path: str) -> str:
-    """Return a file name as hyphenated words in lower case, without layer words."""
+    """Return a file name as hyphenated words, without layer words such as "routes"."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
     words = [
         word
@@ -241,7 +241,7 @@ def _written(path: str) -> str:
 
 
 def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return for each subject of file names its modules; layers are left out."""
+    """Map the subject of each file name to its modules, except layers ("routes")."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():
         for path in () if is_layer(name) else paths:

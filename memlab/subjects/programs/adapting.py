@@ -552,7 +552,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _period_line(period: Period, why: str) -> tuple[Any, ...]:
-    """Return the row of evidence about an earlier version while it was active."""
+    """Build the evidence table's row on an earlier pack version's active period."""
     gap = period.difference or (None, None, None)
     verdict = "not separated" if why else "better"
     name = f"pack {period.pack_hash[:12]}, while it was live"
@@ -698,7 +698,7 @@ class FallWatch:
             return proposal
 
     def _count(self, head: int) -> None:
-        """Add the rewards of the events that were written since the last call."""
+        """Add the rewards of feedback since the last call to the totals of each pack."""
         if self._earned is None:
             # The import runs only if more than one pack has been active.
             from memlab.science.evaluation import Earnings

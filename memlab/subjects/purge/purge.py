@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from memlab.errors import LabError, MissingExtension, ReadOnlyLab
+from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.journal import Journal, Scrub
 from memlab.kernel.privacy import refuse
 from memlab.kernel.state import State
@@ -118,6 +119,7 @@ def purge(
     if not rows:
         return Purged((), 0, 0, 0, review, Receipt().frame(), reason)
     store.snapshot_if_due()
+    return_memory()
     return Purged(tuple(row + 1 for row in rows), *counts, review, frame, reason)
 
 

@@ -105,7 +105,7 @@ def _mapping(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> A
 
 
 def _is_query_removed(field: Field, value: Siblings, gone: PurgePlan) -> bool:
-    """Return whether a mapping's query is removed for its text or its filters."""
+    """Return whether a purge removes a recall's query, for its text or its filters."""
     filters: dict[str, str | None] = {"project": None, "session": None, "viewer": None}
     query = ""
     for name, part in value.items():
@@ -278,7 +278,7 @@ def _newest(field: Field, value: Any, siblings: Siblings, gone: PurgePlan) -> in
 
 
 def _counted(field: Field, siblings: Siblings, gone: PurgePlan) -> tuple[set[int], set[int]]:
-    """Return the memories a count covers, and the remaining ones among them."""
+    """Return the memories that a count includes, and those left after a purge."""
     part = _PARTS.get(field.of)
     memories = set(part.ids(siblings.get(field.of)))
     return memories, memories.difference(gone.ids.tolist())

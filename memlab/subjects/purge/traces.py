@@ -176,7 +176,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _marked(value: bytes) -> tuple[bytes, ...]:
-    """Return a value with the delimiters of JSON, MessagePack and decoded tables."""
+    """Return a value's bytes in delimiters, as JSON, MessagePack and tables store it."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
 
@@ -391,7 +391,7 @@ def _is_value(name: str, file: Path, part_name: str, blob: bytes) -> bool:
 
 
 def _slate(blob: bytes) -> dict[str, Any]:
-    """Return the fields of a slate, or only its query if the slate is sealed."""
+    """Return the fields of a stored recall log, or only the query if it was sealed."""
     return (
         msgspec.structs.asdict(question_of(blob, decision=0))
         if is_sealed(blob)

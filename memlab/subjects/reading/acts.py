@@ -595,7 +595,7 @@ _PREPOSITIONS = frozenset(("in", "at", "on", "for", "from", "with", "near"))
 
 
 def _statement_opening(words: list[str]) -> str | None:
-    """Return the opening of the statement that answers a question, or None."""
+    """Return how the answer to a question begins, such as "My name is", or None."""
     low = " ".join(words)
     for phrase, begins in lexicon()["answers"]["openings"].items():
         if low == phrase or low.startswith(phrase + " "):

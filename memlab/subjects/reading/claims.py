@@ -281,7 +281,7 @@ _LIGHT = frozenset({"hav", "want", "need", "get", "b", "us", "do", "year", "now"
 
 
 def _claim_words(name: str) -> frozenset[str]:
-    """Return a word table of the rules for claims, by name."""
+    """Return the word list with this name for denials and conflicts between texts."""
     return vocabulary("conflicts", name)
 
 
@@ -310,7 +310,7 @@ def _class_numbers(name: str) -> dict[str, frozenset[int]]:
 # Built once for each table.
 @cache
 def _stem_table(name: str) -> frozenset[str]:
-    """Return a word table of the rules for claims, as stems."""
+    """Return the word list with this name for denials and conflicts, as stems."""
     return frozenset(map(_stem, _claim_words(name)))
 
 
@@ -549,7 +549,7 @@ def _is_same_time(new: Claim, old: Claim) -> bool:
 
 
 def _contains_denied(denying: Claim, other: Claim) -> bool:
-    """Return whether ``other`` contains everything that ``denying`` denies."""
+    """Return whether ``other`` contains every content word that ``denying`` denies."""
     holding = _stem_sets("holding")
     core = denying.stems - _LIGHT
     if not core:

@@ -275,7 +275,7 @@ def compare(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: bool
 
 
 def _apply_odds(ruled: Verdict, odds: float | None) -> Verdict:
-    """Return the rules' verdict, or the model's if the model is more certain."""
+    """Return the rules' verdict on two texts, or the change model's if more certain."""
     if odds is None or not noticed(odds):
         return ruled
     likely = certain(odds)
@@ -623,7 +623,7 @@ def _find_value_rule(new: Part, old: Part, short: bool) -> tuple[str, bool] | No
 def _comparable(
     kind: str, others: dict[str, frozenset[str]], content: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the other text's sets of values that are comparable with a kind of value.
+    """Return the other text's sets of values that can be compared with a given kind.
 
     A count without a unit is compared with counts of units that the new text names, and with counts
     without a unit.

@@ -355,7 +355,7 @@ def _get_tool_class(value: str) -> str | None:
 
 
 def _read_holder(who: str | None, before: str) -> str:
-    """Return the holder of a slot from the subject or from the words before the match.
+    """Return whose property a text states: the speaker, the user, or a name.
 
     The holder is the speaker, the user, a name, or a relative; "" if it is unclear.
     """

@@ -132,7 +132,7 @@ class Wording:
     def _correct(
         self, by_phrase: dict[tuple[str, ...], str], old: list[_Word], new: list[_Word]
     ) -> None:
-        """Add a correction, if the phrase contains a word that is gone."""
+        """Map an old phrase to its new wording, if the edit removed one of its words."""
         phrase = tuple(word.low for word in old)
         if self.gone.intersection(phrase):
             by_phrase.setdefault(phrase, self.new[new[0].start : new[-1].stop])
@@ -464,7 +464,7 @@ def _subject_forms(subject: str) -> tuple[str, ...]:
 
 
 def _correct_names(work: _Work, names: Iterable[str]) -> None:
-    """Correct names that repeat replaced words, and drop uncorrectable names."""
+    """Correct the named fields where they quote words that an edit replaced."""
     for name in names:
         value = work.after.get(name)
         if value is None or name in work.given or not work.words.quotes(value):
@@ -477,7 +477,7 @@ def _correct_names(work: _Work, names: Iterable[str]) -> None:
 
 
 def _correct_texts(work: _Work) -> None:
-    """Correct procedures, and drop other texts that repeat replaced words.
+    """Correct or drop text fields of a memory that quote words that an edit replaced.
 
     The other texts are the context, the reason and operations.
     """
@@ -605,7 +605,7 @@ def _rederive_summary(work: _Work, before: Mapping[str, Any], pack: Pack) -> Non
 
 
 def _rederive_feeling(work: _Work, before: Mapping[str, Any]) -> None:
-    """Recompute the weight of a feeling if it came from the old text."""
+    """Recompute a feeling's emotional weight if it was computed from the old text."""
     words, default = work.words, MEMORY["emotional_weight"].default
     old_weight = before.get("emotional_weight", default)
     if (

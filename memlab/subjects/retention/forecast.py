@@ -522,7 +522,7 @@ _MOVED: dict[str, Any] = {
 
 
 def _locate_transitions(walk: _Walk, steps: Sequence[_Step]) -> list[_Step]:
-    """Return the transitions within steps, each with its instant, by bisection.
+    """Find by bisection when memories change status or label within time steps.
 
     All memories are bisected at once.
     """

@@ -175,7 +175,7 @@ _SCHEMA = {"id": pl.Int64, "what": pl.String, "from": pl.String, "to": pl.String
 
 
 def _join_transitions(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return the joint frame of transitions, by id."""
+    """Concatenate tables of status changes, sorted by memory id."""
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).sort("id", maintain_order=True)
 
 
@@ -246,7 +246,7 @@ def find_pruned(state: State, pack: Pack, edges: Ints, now: Micros) -> Ints:
 
 
 def _visible_degree(state: State, edges: Ints, ends: Ints) -> Floats:
-    """Return the degree of each end node, counting only edges the edge's viewers see."""
+    """Return the degrees of edge ends, counting edges that the edge's viewers see."""
     graph = state.edges
     degree = graph.degree(ends).astype(np.float64)
     if hidden_rows(state, EVERYONE) is None:

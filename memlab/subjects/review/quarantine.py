@@ -259,7 +259,7 @@ def plan_release(state: State, body: Mapping[str, Any], now: int) -> tuple[Chang
 
 
 def _find_stand_ins(state: State) -> dict[int, Any]:
-    """Return the memories that stand for others, by id, with ``members`` and ``was``."""
+    """Return the memories that replace others, such as summaries, by id."""
     return {
         id: stand_in for find in list_hooks("stand-ins") for id, stand_in in find(state).items()
     }
@@ -287,7 +287,7 @@ def _read_value(state: State, row: int, name: str) -> Any:
 
 
 def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
-    """Group values into the parts of a change, by column and by status."""
+    """Group new values of memories into the parts of an event, by column and status."""
     parts: list[dict[str, Any]] = []
     for name in dict.fromkeys(name for row_values in values.values() for name in row_values):
         by_id = {
@@ -305,7 +305,7 @@ def _group_parts(values: Mapping[int, Values]) -> list[dict[str, Any]]:
 
 
 def _index_parts(parts: Iterable[Mapping[str, Any]]) -> dict[int, Values]:
-    """Return the values in the parts of a change, by row."""
+    """Return the values that the parts of an event set, by memory row."""
     by_row: dict[int, Values] = {}
     for part in parts:
         for position, id in enumerate(part["ids"]):

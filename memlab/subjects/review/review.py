@@ -495,7 +495,7 @@ class LabReview:
     def _apart(
         self, state: State, names: dict[str, str | None], since: int | None
     ) -> tuple[QuarantinePlan, Displaced]:
-        """Plan a quarantine, and find the memories that its memories superseded."""
+        """Plan a quarantine; find the memories that quarantined ones had superseded."""
         rows = select_origin(state, **names)
         events = self._core.store.journal.events
         if since is not None:
@@ -602,7 +602,7 @@ def _describe_plan(
 
 
 def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the edges of memories, with one row for each end among them."""
+    """Return memories' edges; an edge between two of the memories has two rows."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the relation that ``link`` gave a superseding pair, or None."""
+    """Return the event's conflict relation of a superseding pair, or None."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None

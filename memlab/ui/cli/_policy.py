@@ -335,7 +335,7 @@ def _read_item(
     by: str | None,
     order: str,
 ) -> tuple[dict[str, object], dict[str, float | None] | None]:
-    """Return the input values of one item, and the aggregates of its slate."""
+    """Return one item's input values for a policy, and aggregates of its group."""
     # a value of the caller has precedence over one of the row; derived inputs are computed over the
     # whole slate
     inputs = policy.signature.inputs

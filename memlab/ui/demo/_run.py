@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from memlab.errors import InputError
+from memlab.errors import InputError, require_extra
 from memlab.io.ingest import conversation, read_locomo
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.display import Markup, clip, render_html, text_table
@@ -183,6 +183,8 @@ def run_demo(
 
     Raises
     ------
+    MissingExtra
+        If matplotlib is not installed.
     InputError
         If a page cannot be written; this is checked first.
 
@@ -191,6 +193,9 @@ def run_demo(
     >>> run_demo(quiet=True).output                                      # doctest: +SKIP
     PosixPath('memlab-demo.html')
     """
+    # Before seconds of work whose figures could not be drawn.
+    with require_extra("plots", "memlab demo"):
+        import matplotlib.figure  # noqa: F401
     start = perf_counter()
     target = _create_file(Path(output).expanduser())
     report = _create_file(target.with_name(f"{target.stem}-evaluation.html")) if full else None

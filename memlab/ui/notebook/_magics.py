@@ -362,7 +362,7 @@ class Installed(Displayed):
     _sums: tuple[dict[str, Any], ...] = field(repr=False)
 
     def _lines(self) -> Iterator[str]:
-        """Yield a line for each query: its reordered pairs and new results."""
+        """Yield, for each query, how many result pairs are reordered and how many new."""
         for row in self._sums:
             new = f"{row['new']} new in the top {TOP}" if row["new"] else f"the same top {TOP}"
             yield f"{row['question']}: {row['pairs']} of {row['of']} pairs reordered, {new}"
@@ -379,7 +379,7 @@ class Installed(Displayed):
         return printable("\n".join([self._heading(), *(f"  {line}" for line in self._lines())]))
 
     def _display(self) -> object:
-        """Return the before-and-after tables for display in a notebook."""
+        """Return tables of each query's ranks before and after a policy's installation."""
         parts: list[object] = []
         for row, line in zip(self._sums, self._lines(), strict=True):
             own = self.moves.filter(

@@ -292,7 +292,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self._challenge = plain({**report, "key": self._key()})
 
     def _key(self) -> list[Any]:
-        """Return the settings of a result, so that the page can mark a result of other settings."""
+        """Return the settings that a result was computed with, to mark outdated results."""
         return [list(self.policies), self.missing, self.horizon, self.cluster]
 
 

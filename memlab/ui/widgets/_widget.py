@@ -13,7 +13,6 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar
@@ -63,8 +62,6 @@ def synced(default: Any, **limits: Any) -> Any:
     return _TRAITS[type(default)](default, **limits).tag(sync=True)
 
 
-# Read once per class: a summary never changes.
-@cache
 def _read_hints(cls: type) -> dict[str, str]:
     """Return the summary of each method ``answer_<verb>`` of a widget, without its period."""
     return {

@@ -62,7 +62,7 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="view
 
 # Bytes of a message of a page, at most; the longest has the text of an edited pack, which has 11,000 characters.
 _MAX_MESSAGE = 1 << 20
-# Bytes of the head of a request, and of its body.
+# Bytes of the headers of a request, and of its body.
 _MAX_HEAD = 16 << 10
 
 

@@ -335,7 +335,7 @@ _GREATEST = 1.7976931348623157e308
 
 
 def _text(value: Any) -> Any:
-    """Return a text that is valid Unicode, or a Misfit."""
+    """Return a text of valid Unicode; a `Misfit` (error) for any other value."""
     if type(value) is not str:
         if not isinstance(value, str):
             return Misfit("a text", describe_value(value))
@@ -353,7 +353,7 @@ def _text(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """Return a Python or NumPy boolean as a bool, or a Misfit."""
+    """Return a Python or NumPy boolean as a bool; a `Misfit` (error) for other values."""
     if value is True or value is False:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -362,7 +362,7 @@ def _flag(value: Any) -> Any:
 
 
 def _path(value: Any) -> Any:
-    """Return a local path without NUL characters, or a Misfit."""
+    """Return a local path; a `Misfit` (error) for a URL, a NUL character or no path."""
     text = _text(str(value) if isinstance(value, Path) else value)
     if type(text) is Misfit:
         return Misfit("a path", text.given)
@@ -493,7 +493,7 @@ def _literal(words: tuple[Any, ...]) -> Rule:
 
 
 def _called(where: str, value: Any) -> Any:
-    """Return a caller's function wrapped in `Called`, or a Misfit."""
+    """Wrap a caller's function in `Called`; a `Misfit` (error) for other values."""
     if isinstance(value, Called):
         return value
     return Called(value, where) if callable(value) else Misfit("a function", describe_value(value))

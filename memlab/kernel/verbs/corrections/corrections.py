@@ -424,7 +424,7 @@ def _check_permitted(state: State, rows: list[int], permit: Permit | None) -> li
 
 
 def _versions_of_status(state: State, row: int) -> list[int]:
-    """Return the rows of an inactive memory and of its versions with equal status.
+    """Return the rows of an inactive memory and its versions that share its status.
 
     A superseded memory is returned alone: restoring it brings back its own text.
     """

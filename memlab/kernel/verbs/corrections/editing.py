@@ -334,7 +334,7 @@ def undo_deprecation(state: State, events: Iterable[Event], rows: Sequence[int])
 
 
 def _values_for(parts: Iterable[Mapping[str, Any]], id: int) -> dict[str, Any]:
-    """Return the values of one memory among the parts of an event, by field."""
+    """Return the values that an event's column lists give one memory, by field."""
     result: dict[str, Any] = {}
     for part in parts:
         if id in part["ids"]:

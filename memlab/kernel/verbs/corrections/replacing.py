@@ -149,7 +149,7 @@ def dependents() -> list[Dependents]:
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return the rows derived from ``row`` that a new text invalidates, by sort."""
+    """Return, for each sort of derived memory, the rows that a new text invalidates."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []
@@ -361,7 +361,7 @@ def _check_not_superseded(state: State, row: int) -> None:
 
 
 def _drop_chain(state: State, edges: Change, row: int, complete: Mapping[str, Any]) -> Change:
-    """Return a change without ``next`` edges if the session of the memory changes."""
+    """Drop ``next`` edges from a change if the memory moves to another session."""
     is_same_session = all(
         complete.get(name) == state.names[name].value_at(row) for name in ("project", "session")
     )

@@ -838,7 +838,7 @@ class LabPolicies(Displayed):
             yield self._store.versions
 
     def _reinstall(self, slot: str, to: int | str | None, kind: str, reason: str) -> Version:
-        """Install an earlier version of a slot as a rollback or pin; return the version."""
+        """Roll back or pin a slot's policy to an earlier version; return the new version."""
         get_slot(slot)
 
         def make(versions: VersionLog) -> list[_Change]:
@@ -863,7 +863,7 @@ class LabPolicies(Displayed):
             return self._store.versions.versions(slot)[-1]
 
     def _write(self, make: Callable[[VersionLog], list[_Change]], reason: str) -> None:
-        """Write the events that ``make`` returns for the locked versions, all or none."""
+        """Write the events that ``make`` builds from the current versions, all or none."""
         refuse(reason, "reason")
         with self._store.writing() as tx:
             now = self._store.clock()
@@ -909,7 +909,7 @@ def _check_unpinned(versions: VersionLog, slot: str) -> None:
 
 
 def _make_change(kind: str, slot: str, policy: Policy, after: Pack, reason: str) -> _Change:
-    """Return the event that installs ``policy`` in ``slot`` and activates ``after``."""
+    """Build the event that installs ``policy``, so that ``after`` is the active pack."""
     hash = _hash(policy.source)
     body: dict[str, Any] = {
         "slot": slot,

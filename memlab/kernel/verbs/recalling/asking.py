@@ -230,7 +230,7 @@ class Past:
     def _apply_counterfactual(
         self, state: State, instead: Callable[[State], tuple[Change, Change]] | None
     ) -> Iterator[State]:
-        """Apply a counterfactual change to a state within the block, then undo it."""
+        """Provide the state after a hypothetical edit, and undo the edit on exit."""
         if instead is None:
             yield state
             return

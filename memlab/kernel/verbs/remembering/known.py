@@ -92,7 +92,7 @@ class Known:
         self._counted = []
 
     def _catch_up(self, state: State) -> None:
-        """Count the keys of memories that were added to the lab since the last call."""
+        """Count the duplicate-detection keys of memories added since the last call."""
         columns = [state.names[name] for name in _CONTEXT]
         created = state.numbers["created"].values
         for row in range(self._rows, len(state)):

@@ -261,7 +261,7 @@ class Remembering:
 
 
 def _assign_findings(fresh: Rows, standing: Sequence[int]) -> Findings:
-    """Return each redacted secret with the id of the memory that represents its row."""
+    """Return each redacted secret with the id of the memory that stores its row."""
     return tuple(
         (standing[row], finding)
         for row, findings in enumerate(fresh.findings)
