@@ -2,6 +2,7 @@
 
 import json
 
+import polars as pl
 import pytest
 
 import memlab
@@ -17,7 +18,6 @@ from memlab.kernel.policies import (
     pack_names,
     pack_source,
 )
-from memlab.kernel.verbs.policies import policies as verb
 from memlab.ui.widgets import PolicyStudio
 from tests.displays import html_of
 
@@ -25,6 +25,18 @@ LINE = "(fn [recency] (+ (inherited) (* 0.1 recency)))"
 FILE = '(pack mine "Recent." :inherits {}) (defpolicy recall-score [recency] "More recent." {})'
 BODY = "(+ (inherited) (* 0.1 recency))"
 SCORE = "recall-score"
+
+
+@pytest.fixture
+def shelve(monkeypatch):
+    """Return a function that puts packs next to those that come with memlab, or in their place."""
+
+    def put(**texts):
+        _packs._pack_from_sources.cache_clear()
+        monkeypatch.setattr(_packs, "pack_source", lambda n: texts.get(n) or pack_source(n))
+
+    yield put
+    _packs._pack_from_sources.cache_clear()
 
 
 @pytest.fixture
@@ -87,10 +99,8 @@ def test_a_file_inherits_from_the_pack_that_it_names():
 
 
 def test_a_file_that_inherits_nothing_is_refused():
-    for text in (
-        f'(pack mine "Recent.") (defpolicy recall-score [recency] "More recent." {BODY})',
-        f'(pack memlab "Recent.") (defpolicy recall-score [recency] "More recent." {BODY})',
-    ):
+    for name in ("mine", "memlab"):
+        text = f'(pack {name} "Alone.") (defpolicy recall-score [] "{name}" (* 2 (inherited)))'
         with pytest.raises(PolicyError, match="this text has no parent") as caught:
             load_pack(text)
         assert (caught.value.line, caught.value.column) == (1, text.index("(inherited)") + 1)
@@ -98,9 +108,9 @@ def test_a_file_that_inherits_nothing_is_refused():
         load_pack(FILE.format("mine", BODY))
 
 
-def test_two_parents_at_once_are_refused(monkeypatch):
-    shelf = {"half": '(pack half "Half." :inherits memlab) (defpolicy recall-score [] "Half." (* 0.5 (inherited)))'}
-    monkeypatch.setattr(_packs, "pack_source", lambda name: shelf.get(name) or pack_source(name))
+def test_two_parents_at_once_are_refused(shelve):
+    half = '(defpolicy recall-score [] "Half." (* 0.5 (inherited)))'
+    shelve(half=f'(pack half "Half." :inherits memlab) {half}')
     alias = "(from-pack half recall-score :as half-score)"
     head = f'(pack mine "Mine." :inherits companion) {alias} (defpolicy recall-score [half-score]'
     with pytest.raises(PolicyError, match="inherit from two packs"):
@@ -109,18 +119,18 @@ def test_two_parents_at_once_are_refused(monkeypatch):
     assert policy.inherited == load_pack("memlab").policies[SCORE]
 
 
-def test_a_later_change_of_the_parent_changes_nothing(disk, monkeypatch):
+def test_a_later_change_of_the_parent_changes_nothing(disk, shelve):
     with disk() as lab:
         lab.remember("Ana prefers tabs")
         one = lab.policies.install(SCORE, LINE).hash
         lab.policies.use(FILE.format("companion", BODY), compare=0)
         two = lab.policies[SCORE].hash
     other = FILE.format("memlab", "recency").replace("(pack mine", "(pack companion")
-    monkeypatch.setattr(
-        _packs, "pack_source", lambda name: other if name == "companion" else pack_source(name)
-    )
+    shelve(companion=other)
     with disk() as lab:
-        assert [v.hash for v in (lab.policies.rollback(SCORE, to=2), lab.policies.rollback(SCORE, to=3))] == [one, two]
+        assert [
+            v.hash for v in (lab.policies.rollback(SCORE, to=2), lab.policies.rollback(SCORE, to=3))
+        ] == [one, two]
         assert lab.policies[SCORE].hash == two
         # Only a version that is installed from now on sees the new parent.
         assert load_pack(FILE.format("companion", BODY)).policies[SCORE].hash != two
@@ -174,20 +184,31 @@ def test_a_challenger_inherits_from_the_parent_of_its_pack(asked):
 
 
 def test_an_evaluation_inherits_from_the_lab(asked):
-    asked.policies.install(SCORE, "(fn [similarity] similarity)")
     for _ in range(3):
         asked.feedback(asked.recall("what does Ana prefer?")[0], "success")
-    both = memlab.evaluate(asked, {"line": LINE, "file": FILE.format("memlab", BODY)}, missing="zero")
+    asked.policies.install(SCORE, "(fn [similarity] similarity)")
+    both = memlab.evaluate(
+        asked, {"line": LINE, "file": FILE.format("memlab", BODY)}, missing="zero"
+    )
     line, file = (next(row for row in both.rows if row.policy == n) for n in ("line", "file"))
     assert line.value.value == file.value.value
     tuned = "(fn [recency] (+ (inherited) (* (param :w 0.1 :low 0 :high 1) recency)))"
-    tuning = memlab.tune(asked.slates(), tuned, missing="zero", goal="order", budget=20, folds=2, cluster="decision")
+    tuning = memlab.tune(
+        asked.slates(), tuned, missing="zero", goal="order", budget=20, folds=2, cluster="decision"
+    )
     assert list(tuning.params) == ["w"]
-    log = asked.slates()
-    loose = memlab.Slates(*(getattr(log, name) for name in ("decisions", "candidates", "rewards", "propensities")))
-    assert loose.lab is None
+    loose = memlab.Slates.from_wide(
+        pl.read_parquet(memlab.examples.LOG),
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        limit=3,
+        scores=["old_score"],
+    )
     with pytest.raises(PolicyError, match="this text has no parent"):
-        memlab.evaluate(loose, LINE, missing="zero")
+        memlab.evaluate(loose, "(fn [] (inherited))", missing="zero")
 
 
 def test_an_older_memlab_names_the_vocabulary(monkeypatch, asked):
@@ -229,7 +250,6 @@ def test_files_and_operations_may_use_it(asked, tmp_path, run):
     assert asked.policies[SCORE].inherited == load_pack("memlab").policies[SCORE]
     report = json.loads(run("policy", "hash", str(path), "--json").stdout)
     assert report["slots"][SCORE]["hash"] == asked.policies[SCORE].hash
-    asked.policies.rollback(SCORE)
-    operation = f'(install-policy "recall-score" {json.dumps(LINE)})'
-    assert verb._compile(SCORE, LINE, (), None, lambda: load_pack("memlab")).inherited
-    assert operation
+    code = LINE.replace('"', '\\"')
+    program = asked.upkeep.operations.run(f'(set-policy-fn "recall-score" "{code}")', consent=True)
+    assert program[0].value.policy == asked.policies[SCORE]
