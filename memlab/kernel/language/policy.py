@@ -118,9 +118,10 @@ class Policy(Displayed):
 
     @cached_property
     def inherited(self) -> Policy | None:
-        """The policy that ``(inherited)`` stands for, with the parameter values of this policy, or None.
+        """The policy that ``(inherited)`` stands for, or None.
 
-        Its name is that of its pack and the slot, such as "memlab/recall-score".
+        It has the parameter values of this policy. Its name is that of its pack and the slot, such as
+        "memlab/recall-score".
         """
         if self._of is not None:
             record, field = self._of

@@ -555,7 +555,7 @@ def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
 
     slot, code = arguments["name"], arguments["code"]
     try:
-        # The lab is not known yet, so the default pack stands in for the parent.
+        # The lab is not known yet, so the parent in this check is the default pack.
         helpers = inherited_helpers(slot, code, (), lambda: load_pack(DEFAULT_PACK))
         compile_policy(code, get_slot(slot).signature, name=slot, helpers=helpers)
         declared_slot = slot_of(code)
