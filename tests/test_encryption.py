@@ -142,7 +142,9 @@ def test_a_killed_process_leaves_no_word(tmp_path):
     assert not plaintext(tmp_path / "lab")
     with open_lab(tmp_path / "lab") as lab:
         assert len(lab) == 61
-        assert lab.io.check().sound
+        checked = lab.io.check()
+        assert checked.sound
+        assert "journal.enc" in checked.frame["file"].to_list()
 
 
 def test_it_recalls_as_a_plain_lab_does(lab, tmp_path):

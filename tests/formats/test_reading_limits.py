@@ -168,6 +168,15 @@ def test_an_ordinary_file_may_decode_to_much_more_than_its_size(
     assert scan_parquet(path).collect().height == 50_000
 
 
+def test_a_time_that_no_date_can_hold_is_refused(tmp_path: Path, lab: memlab.Lab) -> None:
+    path = tmp_path / "a.parquet"
+    frame = pl.DataFrame({"text": ["hello"], "at": pl.Series([1 << 60]).cast(pl.Datetime("us"))})
+    frame.write_parquet(path)
+    for data in (path, frame):
+        with pytest.raises(DatasetError, match=r"The rows from 1 on cannot be read: year \d+"):
+            lab.load(data)
+
+
 def test_a_document_of_many_short_values_is_refused(
     tmp_path: Path, lab: memlab.Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,16 @@ def test_its_proposals_are_those_of_the_rules(lab):
     assert "small: 1 call" in repr(result)
 
 
+def test_a_fact_about_the_user_from_the_assistant_waits_and_replaces_nothing(lab):
+    lab.facts.add("user", "works-at", "Acme")
+    fact = FACT | {"predicate": "works-at", "object": "Evil Corp", "quote": "Evil Corp"}
+    for role, committed in (("assistant", 1), ("tool", 0), ("system", 0)):
+        message = {"role": role, "content": "The user works at Evil Corp"}
+        assert len(lab.agents.commit(extracted(lab, [message], answer([fact])))) == committed
+    statuses = dict(lab.memories.select("text", "status").iter_rows())
+    assert statuses == {"user works at Acme": "active", "The user works at Evil Corp": "staged"}
+
+
 def changed(**fields):
     return {**FACT, **fields}
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
+
+import polars as pl
 
 from memlab.errors import DatasetError
 from memlab.io.formats.lines import MAX_DOCUMENT_BYTES, Notes
@@ -50,22 +52,80 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
 
 
-def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> BinaryIO:
-    """Return an open file of an archive, within limits; DatasetError if it cannot be unpacked."""
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) -> bytes:
+    """Return the bytes of a file of an archive, within limits; DatasetError if it cannot be unpacked."""
     name, size = f"{source}/{member.filename}", member.file_size
-    if size > MAX_DOCUMENT_BYTES or (
-        size > 1 << 20 and size > _MAX_RATIO * max(1, member.compress_size)
-    ):
-        raise DatasetError(
-            f"{name} unpacks to {size:,} bytes from {member.compress_size:,}, more than a file of an export may. "
-            "Unpack it and load the file."
-        )
     try:
-        return archive.open(member)  # type: ignore[return-value]  # a reader of bytes
-    except (NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
+        packed = _read_packed(archive, member) if member.compress_type == _ZSTD else b""
+        size = max(size, _bound_zstd(packed))
+        if size > MAX_DOCUMENT_BYTES or (
+            size > 1 << 20 and size > _MAX_RATIO * max(1, member.compress_size)
+        ):
+            raise DatasetError(
+                f"{name} unpacks to {size:,} bytes from {member.compress_size:,}, more than a file of an export may. "
+                "Unpack it and load the file."
+            )
+        return _decompress_zstd(packed) if packed else archive.read(member)
+    except (NotImplementedError, RuntimeError) as error:
         raise DatasetError(
             f"{name} cannot be unpacked: {error}. Unpack the archive with another program and load the folder."
         ) from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        struct.error,
+        OSError,
+        pl.exceptions.PolarsError,
+    ) as error:
+        raise DatasetError(f"{name} is damaged: {error}. Export it again.") from None
+
+
+# -- zstd, which Python's zipfile reads from 3.14 on; logs of Inspect use it ------------------------------------------
+
+_ZSTD = 93
+"""The number of zstd in zip archives."""
+
+
+def _read_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return the packed bytes of a file of an archive."""
+    file = archive.fp
+    assert file is not None
+    file.seek(member.header_offset)
+    name_length, extra_length = struct.unpack("<26x2H", file.read(30))
+    file.seek(name_length + extra_length, 1)
+    return file.read(member.compress_size)
+
+
+def _bound_zstd(data: bytes) -> int:
+    """Return the maximum size of unpacked zstd frames (RFC 8878), from the headers of their blocks.
+
+    Polars unpacks without a limit, and the size that an archive states may be false.
+    """
+    total = position = 0
+    while position < len(data):
+        (flags,) = struct.unpack_from("<4xB", data, position)
+        is_single = flags >> 5 & 1
+        sizes = (is_single, 2, 4, 8)[flags >> 6], (0, 1, 2, 4)[flags & 3]
+        position += 6 - is_single + sum(sizes)
+        is_last = 0
+        while not is_last:
+            header = int.from_bytes(struct.unpack_from("3s", data, position)[0], "little")
+            is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
+            # a packed block has at most 128 kB; a repeated byte is stored once
+            total += 1 << 17 if kind == 2 else size
+            position += 3 + (1 if kind == 1 else size)
+        position += 4 * (flags >> 2 & 1)
+    return total
+
+
+def _decompress_zstd(data: bytes) -> bytes:
+    """Return a JSON text that is packed with zstd, by Polars as lines of a table."""
+    # U+0001 cannot occur in JSON, so each line is one cell
+    lines = pl.read_csv(
+        data, has_header=False, separator="\x01", quote_char=None, infer_schema=False
+    )
+    return "\n".join(lines.to_series().fill_null("").to_list()).encode()
 
 
 @contextmanager
@@ -95,21 +155,11 @@ def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Itera
                     f"{path.name} unpacks to more than {MAX_UNPACKED_BYTES:,} bytes. Unpack it and load its folders."
                 )
             try:
-                _unpack(archive, member, root / name, path.name)
+                target = root / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(read_member(archive, member, path.name))
             except (DatasetError, OSError) as problem:
                 notes.skip(number, "file not read", str(problem))
         entries = list(root.iterdir())
         # many archives contain one folder with everything
         yield entries[0] if len(entries) == 1 and entries[0].is_dir() else root
-
-
-def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, source: str) -> None:
-    """Write one file of an archive; DatasetError if its bytes are damaged."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with read_member(archive, member, source) as file, target.open("xb") as out:
-            while piece := file.read(1 << 20):
-                out.write(piece)
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        target.unlink(missing_ok=True)
-        raise DatasetError(f"{source}/{member.filename} is damaged: {error}.") from None

@@ -17,6 +17,7 @@ from memlab.errors import DatasetError, InputError
 from memlab.io.formats.columns import Rows
 from memlab.io.formats.lines import Lines, Notes, decode_json, decode_line, read_document
 from memlab.io.formats.messages import ROLES, is_message, parse_role, unwrap_message
+from memlab.io.formats.parquet_limits import UNREADABLE
 from memlab.kernel.base.arguments import Called
 
 __all__ = [
@@ -133,6 +134,10 @@ def find_conversation(entry: Mapping[str, Any], notes: Notes) -> list[Mapping[st
         and is_message(listed[0])
     ):
         return [message for message in listed if isinstance(message, Mapping)]
+    listed = entry.get("output")
+    if entry.get("object") == "response" and isinstance(listed, list):
+        at = entry.get("created_at")
+        return [{"created_at": at, **item} for item in listed if isinstance(item, Mapping)]
     listed = entry.get("data")
     if entry.get("object") == "list" and isinstance(listed, list):
         messages = [message for message in listed if isinstance(message, Mapping)]
@@ -328,11 +333,14 @@ def read_frame(frame: pl.DataFrame | pl.LazyFrame) -> Entries:
     lazy, start = frame.lazy(), 0
     while True:
         try:
-            part = lazy.slice(start, _SLICE).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise DatasetError(f"The frame cannot be read: {error}") from None
-        yield from enumerate(part.iter_rows(named=True), start + 1)
-        if len(part) < _SLICE:
+            rows = lazy.slice(start, _SLICE).collect().rows(named=True)
+        # ValueError and OverflowError: a time that Python has no date for
+        except (*UNREADABLE, ValueError, OverflowError) as error:
+            raise DatasetError(
+                f"The rows from {start + 1:,} on cannot be read: {error}. Correct or omit them."
+            ) from None
+        yield from enumerate(rows, start + 1)
+        if len(rows) < _SLICE:
             return
         start += _SLICE
 

@@ -174,13 +174,14 @@ def _first_entry(path: Path, start: str, key: str) -> Mapping[str, Any]:
     suffix = path.suffix.lower()
     if suffix not in (".json", *_LINES) or re.search(rf'"{key}"\s*:', start) is None:
         return {}
-    if suffix == ".json":
-        first = next((entry for _, entry in _read_entries(path)), None)
-    else:
-        try:
+    try:
+        if suffix == ".json":
+            first = next((entry for _, entry in _read_entries(path)), None)
+        else:
             first = decode_json(start.lstrip().partition("\n")[0].encode(), path.name, 1)
-        except DatasetError:
-            return {}
+    except DatasetError:
+        # the reader of another format says where the file is wrong
+        return {}
     return first if isinstance(first, dict) else {}
 
 

@@ -55,8 +55,20 @@ _DEEPEST = 8
 _CALLING = frozenset(("tool_calls", "additional_kwargs", "function_call"))
 """Fields with tool calls, next to the content."""
 # Types of parts that are calls of tools, and types of parts that are thoughts of a model.
-_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use", "tool_call", "function_call")
+_CALLS = (
+    "tool_use",
+    "server_tool_use",
+    "mcp_tool_use",
+    "tool_call",
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "mcp_call",
+)
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thoughts", "reasoning_recap")
+
+# Ends of the types of parts that are results of tools.
+_RESULTS = ("tool_result", "call_output", "tool_call_response")
 
 
 class Piece(NamedTuple):
@@ -122,8 +134,18 @@ def to_mapping(message: object) -> Mapping[str, Any] | None:
 def unwrap_message(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the message inside an envelope, or the entry itself without one.
 
-    Known envelopes are the two forms of LangChain, a line of a transcript, and an author with a role.
+    Known envelopes are items of OpenAI's Responses API, the two forms of LangChain, a line of a transcript, and an author
+    with a role.
     """
+    kind = entry.get("type")
+    if (
+        "role" not in entry
+        and isinstance(kind, str)
+        and (kind in _CALLS or kind.endswith(_RESULTS))
+    ):
+        # an item of OpenAI's Responses API, which has no role
+        times = {name: entry[name] for name in ("timestamp", "created_at") if name in entry}
+        return {"role": "assistant" if kind in _CALLS else "tool", "content": [entry], **times}
     if _ENVELOPES.isdisjoint(entry):
         return entry
     kwargs, data, inner, author = (
@@ -195,8 +217,9 @@ def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[P
     text = part.get("text")
     if kind in _CALLS:
         yield _build_call(part)
-    elif isinstance(kind, str) and kind.endswith(("tool_result", "call_output")):
-        inner = part.get("content", part.get("output"))
+    elif isinstance(kind, str) and kind.endswith(_RESULTS):
+        names = ("content", "output", "response", "result")
+        inner = next((part[name] for name in names if part.get(name) is not None), None)
         result = "\n".join(
             piece.text for piece in _split_content(inner, notes, depth + 1) if piece.text.strip()
         )
@@ -207,6 +230,8 @@ def _split_part(part: Mapping[str, Any], notes: Notes, depth: int) -> Iterator[P
         yield Piece("said", text)
     elif isinstance(text, OBJECT) and isinstance(text.get("value"), str):
         yield Piece("said", text["value"])
+    elif isinstance(part.get("content"), str):
+        yield Piece("said", part["content"])
     elif isinstance(part.get("parts"), list):
         yield from _split_content(part["parts"], notes, depth + 1)
     elif isinstance(part.get("result"), str):
@@ -220,7 +245,11 @@ def _build_call(call: Mapping[str, Any]) -> Piece:
     function = call.get("function")
     target = function if isinstance(function, OBJECT) else call
     arguments = next(
-        (target[name] for name in ("arguments", "input", "args") if target.get(name) is not None),
+        (
+            target[name]
+            for name in ("arguments", "input", "args", "action")
+            if target.get(name) is not None
+        ),
         "",
     )
     if not isinstance(arguments, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,6 +11,16 @@ from typing import Any, BinaryIO
 import msgspec
 
 from memlab.errors import DatasetError, ExtensionError, MemlabError, UnknownName
+from memlab.io.formats.agent_logs import (
+    is_codex,
+    is_inspect,
+    is_server_memory,
+    is_spans,
+    parse_codex,
+    parse_inspect,
+    parse_server_memory,
+    parse_spans,
+)
 from memlab.io.formats.archives import is_archive
 from memlab.io.formats.bundle import Bundle
 from memlab.io.formats.chat_services import (
@@ -83,6 +93,7 @@ OWN_SUFFIXES = (
     ".txt",
     ".log",
     ".parquet",
+    ".eval",
 )
 """Suffixes of files that memlab reads as rows; ``format=`` may name another reader for such a file."""
 
@@ -312,6 +323,25 @@ def _read_chat(
     return read
 
 
+def _read_agent_log(
+    name: str, parse: Callable[[Path, Notes], Entries]
+) -> Callable[[File, Options], Source]:
+    """Return the reader of a format whose parser yields messages with content parts."""
+
+    def read(file: File, options: Options) -> Source:
+        """Convert the messages of a file to rows."""
+        file.notes.guessed["reader"] = name
+        return build_source(
+            file.notes,
+            parse(file.path, file.notes),
+            replace(options, format="messages"),
+            file.default_session,
+            unit=file.notes.unit,
+        )
+
+    return read
+
+
 def _read_log(file: File, options: Options) -> Source:
     """Read the turns of a conversation log as memory rows."""
     speakers = find_speakers(file.start)
@@ -492,6 +522,30 @@ READERS: Registry[Reader] = Registry(
             "chats that Telegram's desktop app exports in JSON",
             matches=is_telegram,
             _rows=_read_chat("telegram", parse_telegram),
+        ),
+        Reader(
+            "codex",
+            "the rollout of a Codex session",
+            matches=is_codex,
+            _rows=_read_agent_log("codex", parse_codex),
+        ),
+        Reader(
+            "spans",
+            "OpenTelemetry spans of language models, from the SDK's exporters",
+            matches=is_spans,
+            _rows=_read_agent_log("spans", parse_spans),
+        ),
+        Reader(
+            "inspect",
+            "a log of Inspect: .eval or JSON",
+            matches=is_inspect,
+            _rows=_read_agent_log("inspect", parse_inspect),
+        ),
+        Reader(
+            "server-memory",
+            "the graph of server-memory of the Model Context Protocol",
+            matches=is_server_memory,
+            _rows=_read_chat("server-memory", parse_server_memory, kind="fact"),
         ),
         Reader(
             "csv",

@@ -59,8 +59,7 @@ class _Connection(H11Protocol):
         self.waits_since = self.loop.time()
         if len(self.connections) > max_connections():
             waiting = [other for other in _list_own(self.connections) if other.is_waiting()]
-            # a connection that was of use comes after those that never sent a request
-            min(waiting, key=lambda other: (other.cycle is not None, other.waits_since)).drop()
+            min(waiting, key=lambda other: other.waits_since).drop()
 
     def is_waiting(self) -> bool:
         """Return whether the request has not arrived completely."""

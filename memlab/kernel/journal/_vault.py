@@ -192,8 +192,9 @@ def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
         return None
     id, cost, salt, wrapped = stored.split()
     if key is None:
-        if id in _vaults:
-            return _vaults[id]
+        shared = _vaults.get(id)
+        if shared is not None:
+            return shared
         key = default_key() or _from_key_ring(id)
     if key is None:
         raise WrongKey(

@@ -27,6 +27,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.index import check_bases
 from memlab.kernel.journal import (
+    ENCRYPTED,
     FILE,
     HEAD,
     LOCK,
@@ -173,6 +174,7 @@ class _Checking:
     def __init__(self, folder: Path, repair: bool) -> None:
         self.folder, self.repair = folder, repair
         self.vault: Vault | None = None
+        self.database = ENCRYPTED if (folder / ENCRYPTED).exists() else FILE
         self.rows: list[tuple[str, str, str, str]] = []
 
     def run(self) -> None:
@@ -200,7 +202,7 @@ class _Checking:
             try:
                 journal = Journal.open(self.folder, create=False, read_only=not self.repair)
             except DamagedLab as error:
-                self._report(FILE, "database", "damaged", str(error))
+                self._report(self.database, "database", "damaged", str(error))
                 return None
         for warning in caught:
             self._report(
@@ -220,7 +222,7 @@ class _Checking:
             with open_connection(self.folder) as connection:
                 damage = find_faults(connection, self.folder)
         except DamagedLab as error:
-            self._report(FILE, "database", "damaged", str(error))
+            self._report(self.database, "database", "damaged", str(error))
             return False
         try:
             remaining = self._repair_rows(journal, damage) if damage and self.repair else damage
@@ -228,13 +230,13 @@ class _Checking:
             remaining = damage
         for fault in damage:
             self._report(
-                FILE,
+                self.database,
                 str(fault).partition(": ")[0],
                 "damaged" if fault in remaining else "repaired",
                 fault.detail,
             )
         if not damage:
-            self._report(FILE, "rows", "sound", f"{journal.head:,} events")
+            self._report(self.database, "rows", "sound", f"{journal.head:,} events")
         return not remaining
 
     def _repair_rows(self, journal: Journal, damage: list[Fault]) -> list[Fault]:
@@ -298,10 +300,12 @@ class _Checking:
                 versions.fold(event, journal.source)
             state.fold(journal.events(), journal)
         except MemlabError as error:
-            self._report(FILE, "fold", "damaged", str(error))
+            self._report(self.database, "fold", "damaged", str(error))
         else:
             short = len(state) - len(state.vectors)
-            self._report(FILE, "fold", "damaged" if short else "sound", f"{len(state):,} memories")
+            self._report(
+                self.database, "fold", "damaged" if short else "sound", f"{len(state):,} memories"
+            )
 
     def _check_snapshots(self, journal: Journal) -> None:
         """Check that each snapshot can be read and belongs to this journal."""
