@@ -75,7 +75,7 @@ def scaled(node: Node, scale: float, source: str = "") -> str:
         return f"(- {written})"
     if node.constant:
         return number(scale * float(node.value))
-    before, after = _around(scale)
+    before, after = _wrap_factor(scale)
     return f"{before}{written}{after}"
 
 
@@ -128,7 +128,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
     return _SPELLING.get(op, op), args
 
 
-def _around(factor: float) -> tuple[str, str]:
+def _wrap_factor(factor: float) -> tuple[str, str]:
     """Return the source text before and after a node that multiplies it by ``factor``."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
@@ -168,7 +168,7 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
     below = None if depth is None else depth - 1
     if op == "*" and (args[0].constant or args[1].constant):
         factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
-        before, after = _around(factor.value)
+        before, after = _wrap_factor(factor.value)
         yield before
         yield from _pieces(other, below)
         yield after
