@@ -475,7 +475,7 @@ def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]
     }
     # The parent's policy is part of the version, so a diff of two parents shows it.
     return prints | (
-        {} if policy.inherited is None else _prints(f"{slot}, inherited", policy.inherited)
+        {} if policy.inherited is None else _print_texts(f"{slot}, inherited", policy.inherited)
     )
 
 
