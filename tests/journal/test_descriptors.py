@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,7 @@ def fail_after_preview(journal: Any, head: int) -> None:
     with journal.write() as tx:
         tx.event("link", {}, at=0)
         assert tx.preview().head == head + 1
+        time.sleep(0.01)  # the other threads read
         raise RuntimeError
 
 

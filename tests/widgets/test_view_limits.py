@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 from collections.abc import Awaitable, Callable
@@ -120,6 +121,23 @@ def test_pages_that_close_during_a_message_leave_no_traceback_and_the_others_get
 
     with caplog.at_level(logging.WARNING):
         run(check)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_the_error_of_a_page_that_closes_while_a_frame_is_sent_is_read(caplog: Any) -> None:
+    class Closing:
+        def write_message(self, _frame: bytes, *, binary: bool) -> asyncio.Future[None]:
+            assert binary
+            sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            sent.set_exception(WebSocketClosedError())
+            return sent
+
+    async def check(_page: Page) -> None:
+        view._Live.send(Closing(), b"frame")  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        gc.collect()
+
+    run(check)
     assert not [record for record in caplog.records if record.exc_info]
 
 

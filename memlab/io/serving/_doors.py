@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition
 
 from memlab.errors import LabBusy, MemlabError
 from memlab.io.serving._connection import Client, Connection, read_clients
 from memlab.io.serving.audit import AuditLog
+from memlab.kernel.base.threads import ThreadLock
 from memlab.subjects.lab import Lab
 from memlab.subjects.loopback import is_same_token
 from memlab.subjects.opening import open_lab
@@ -93,7 +94,7 @@ class _OpenLab:
         self._lab: Lab | None = None
         self._audit: AuditLog | None = None
         # Held while this lab opens: other labs open meanwhile.
-        self._lock = Lock()
+        self._lock = ThreadLock()
 
     def connect(self, client: Client) -> Connection:
         """Open the lab if no request has done so, and return the client's connection."""

@@ -5,10 +5,13 @@ Every verb of a lab reads and writes through its store.
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
@@ -153,7 +156,7 @@ def _check_declared(tx: Transaction) -> None:
             )
 
 
-def _digest(journal: Journal, upto: int) -> str:
+def _hash_segment(journal: Journal, upto: int) -> str:
     """Hash the stored segment of recall logs that ends at the recall ``upto``."""
     return digest_parts(journal.segment_parts(upto).items())
 
@@ -213,6 +216,14 @@ def _replaced(
         whole[begin + cut : begin + len(matrix)] = matrix[cut:]
         present[begin + cut : begin + len(matrix)] = True
     yield after_id + 1, whole if present.all() else whole[: int(np.argmin(present))]
+
+
+# One thread seals for all labs and threads of a process: Polars keeps the peak of each thread that it works for. After a
+# fork the child has a thread of its own.
+@lru_cache(maxsize=1)
+def _sealer(_process: int) -> ThreadPoolExecutor:
+    """Return the thread that seals slates in this process."""
+    return ThreadPoolExecutor(1, thread_name_prefix="memlab-seal")
 
 
 class Store:
@@ -648,7 +659,7 @@ class Store:
             if (
                 digest is not None
                 and self._sound.get(upto) != digest
-                and _digest(journal, upto) == digest
+                and _hash_segment(journal, upto) == digest
             ):
                 self._sound[upto] = digest
             if digest is not None and self._sound.get(upto) == digest:
@@ -699,7 +710,7 @@ class Store:
             slates = list(islice(read_slates(self.journal, after), every))
             if len(slates) < every:
                 return False
-            sealed = seal(slates, after=after)
+            sealed = _sealer(os.getpid()).submit(seal, slates, after=after).result()
             tx.segment(sealed.upto, sealed.parts, sealed.questions)
             tx.event("seal", sealed.body, at=self.clock())
         return True
