@@ -450,10 +450,10 @@ def test_a_wave_is_bounded_and_reports_what_it_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "given more than once"),
+        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "more than once"),
         ({"rows": [3]}, r"rows 0\.\.2"),
         ({"rows": [-1]}, r"rows 0\.\.2"),
-        ({"rows": [0, 1]}, "one energy each"),
+        ({"rows": [0, 1]}, "one energy for each"),
         ({"energy": [np.nan]}, "energy of seed 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),

@@ -55,14 +55,18 @@ NAMES = [
     ("(defn f [x] x) (defn f [x] x) (fn [] 1)", "f is defined twice", "f"),
 ]
 TYPES = [
-    ('(fn [] (if (= 1 1) 1 "a"))', "two types: a number, and here a string", '"a"'),
+    ('(fn [] (if (= 1 1) 1 "a"))', "the first is a number, but this one is a string", '"a"'),
     (
         "(fn [similarity] (if similarity 1 2))",
-        "if tests true or false, and this is a number",
+        "if tests true or false, but this expression is a number",
         "similarity",
     ),
-    ("(fn [pinned] (+ pinned 1))", "+ takes a number, and this is true or false", "pinned"),
-    ("(fn [kind] kind)", "recall-score returns a number, and this is a string", "kind"),
+    (
+        "(fn [pinned] (+ pinned 1))",
+        "+ takes a number, but this expression is true or false",
+        "pinned",
+    ),
+    ("(fn [kind] kind)", "recall-score returns a number, but this expression is a string", "kind"),
     (
         '(fn [kind] (if (= kind "fcat") 1 2))',
         '"fcat" is not a value of kind. Did you mean fact?',
@@ -228,5 +232,5 @@ def test_an_error_shows_line_caret_policy_file_and_hash() -> None:
 
 def test_an_error_inside_a_helper_shows_the_helper() -> None:
     result = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
-    assert result.message == "+ takes a number, and this is a string."
+    assert result.message == "+ takes a number, but this expression is a string."
     assert (result.line, marked(result)) == (2, "n")

@@ -193,7 +193,10 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("(first acts)", "first takes a list of positions here, but this is a list"),
         ("(first (range 3))", "A range covers all items"),
         ("(first (range 1 (length acts)))", "A range covers all items"),
-        ("(first (filter (fn [i j] true) (range (length acts))))", "takes one position"),
+        (
+            "(first (filter (fn [i j] true) (range (length acts))))",
+            "must have one argument, a position",
+        ),
         ("(first (filter seldom (range (length acts))))", "filter takes a function first"),
         (
             "(first (filter (fn [i] (nth accs 0)) (range (length acts))))",
