@@ -94,7 +94,11 @@ def as_numbers(version):
 
 
 def test_windows_is_refused_in_one_sentence(tmp_path):
-    code = "import sys; sys.platform = 'win32'\ntry: import memlab\nexcept ImportError as error: print(error)"
+    # Modules of Python ask for the platform when they are imported.
+    code = (
+        "import shutil, subprocess, tempfile, sys; sys.platform = 'win32'\n"
+        "try: import memlab\nexcept ImportError as error: print(error)"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.startswith("memlab does not run on Windows, because"), done.stderr
     assert done.stdout.count(".") == 1

@@ -22,6 +22,7 @@ EXTENSIONS = (
     "memlab.subjects.observing",
     "memlab.subjects.programs",
     "memlab.subjects.purge",
+    "memlab.subjects.questions",
     "memlab.subjects.retention",
     "memlab.subjects.rederiving",
     "memlab.subjects.review",

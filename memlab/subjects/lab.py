@@ -57,6 +57,8 @@ if TYPE_CHECKING:
     from memlab.subjects.io.io import LabIO
     from memlab.subjects.io.results import Loaded
     from memlab.subjects.purge.receipt import Purged
+    from memlab.subjects.questions.questions import LabQuestions
+    from memlab.subjects.questions.scoring import Scores
     from memlab.subjects.retention.retention import LabUpkeep
     from memlab.subjects.review.review import Quarantined
 
@@ -237,6 +239,11 @@ class Lab(Displayed):
     def io(self) -> LabIO:
         """The accessor for exports, mirrors, backups, checks and re-embedding."""
         return self._component("io")
+
+    @property
+    def questions(self) -> LabQuestions:
+        """The accessor for labelled questions: add, infer, propose, accept, remove."""
+        return self._component("labels")
 
     @property
     def _owned_core(self) -> Core:
@@ -1318,6 +1325,60 @@ class Lab(Displayed):
             level=level,
             reward_range=reward_range,
         )
+
+    @checked
+    def score(
+        self,
+        policies: Annotated[Any, AsGiven] = (),
+        questions: Annotated[Any, AsGiven] = None,
+        *,
+        metrics: str | Sequence[str] = ("ndcg@10", "hit@5", "recall@10", "mrr"),
+    ) -> Scores:
+        """Score policies on labelled questions, next to the active pack, without logging.
+
+        Parameters
+        ----------
+        policies
+            One or several policies: texts, Hy forms or objects of policies, which replace the
+            active pack's policy of their slot (by default ``recall-score``); names, texts, paths or
+            objects of packs; names of features, by which candidates are ranked. A mapping gives
+            each policy a name.
+        questions
+            The questions, in any form that ``lab.questions.add`` takes, or the questions of another
+            view of the lab. Default: ``lab.questions``.
+        metrics
+            ``ndcg``, ``hit`` (any wanted memory is shown), ``recall``, ``mrr``, ``map`` or
+            ``recall_all``, each with a number of ranks. Without a number, 10 ranks count.
+
+        Returns
+        -------
+        Scores
+            The metrics with paired intervals, and the questions gained and lost.
+
+        Raises
+        ------
+        InputError
+            If there is no accepted question, or a question or policy is invalid.
+        UnknownName
+            If there is no such pack, feature or metric.
+        PolicyError
+            If the text of a policy is invalid.
+
+        Notes
+        -----
+        Each question is asked as a recall that is not logged, at its own time or now. Intervals are
+        over projects if the questions name at least two, otherwise over questions.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> _ = lab.questions.add("when do deploys go out?", wants=2)
+        >>> lab.score(["similarity"], metrics="mrr").frame["value"].to_list()
+        [1.0, 1.0]
+        """
+        return self._component("score")(policies, questions, metrics)
 
     @checked
     def close(self) -> None:

@@ -628,6 +628,7 @@ READERS: dict[str, Asked] = {
         lab.upkeep.review.provenance(id) for id in names.some(6)
     ],
     "graph.tags": lambda lab, names: lab.graph.tags(),
+    "questions.frame": lambda lab, names: lab.questions.frame,
     "agents.extract": lambda lab, names: (
         lab.agents.extract("I live in Oslo. Ada says the goat prefers hay to the barn.").frame
     ),
@@ -675,6 +676,8 @@ NOT_READ = {
         ),
         *("graph.link", "upkeep.schedule", "agents.conversation", "upkeep.operations.check_fall"),
         *("graph.tag", "graph.describe_tag"),
+        *("questions.add", "questions.infer", "questions.propose"),
+        *("questions.accept", "questions.remove"),
         *(
             "graph.clusters.find",
             "graph.clusters.refine",
@@ -720,6 +723,7 @@ NOT_READ = {
     ),
     "is the search of the whole lab, and refused": ("upkeep.index",),
     "is made of the slates, which are read": ("verdict",),
+    "is made of recalls and questions, which are read": ("score", "questions.label_recalls"),
     "is the view's own": ("io.store",),
 }
 """Public names of a lab that are not called, by reason."""

@@ -87,7 +87,7 @@ TYPES = [
     ('(fn [kind] (let [w "fcat"] (if (= kind w) 1 2)))', '"fcat" is not a value of kind', "w"),
     ('(fn [kind] (case kind "fact" 1 "gaol" 2 else 0))', "Did you mean goal", '"gaol"'),
     ('(fn [kind] (if (in kind ["fact" "evnt"]) 1 0))', "Did you mean event", '"evnt"'),
-    ("(fn [kind similarity] (if (= kind similarity) 1 0))", "two types", "similarity"),
+    ("(fn [kind similarity] (if (= kind similarity) 1 0))", "must have one type", "similarity"),
     (
         "(fn [similarity] (sqrt similarity 2))",
         "sqrt takes 1 argument, but 2 are given",
@@ -137,7 +137,7 @@ TYPES = [
     ("(fn similarity)", "The arguments are missing", "similarity"),
     ("(fn [similarity])", "The body is missing", "(fn [similarity])"),
     ("(fn [similarity] 1 2)", "one expression as its body", "2"),
-    ("(defpolicy [similarity] 1)", "defpolicy needs a name", "[similarity]"),
+    ("(defpolicy [similarity] 1)", "needs a name after defpolicy", "[similarity]"),
     ("(fn [similarity] (slate-max similarity))", "sees one item at a time", "slate-max"),
     ("(defn f [x] (f x)) (fn [] (f 1))", "f calls itself", "(f x)"),
     ("(defn f [x] (g x)) (defn g [x] (f x)) (fn [] (f 1))", "calls itself", "(f x)"),

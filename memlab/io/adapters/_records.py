@@ -472,7 +472,7 @@ class Records:
         return json.dumps(names, separators=(",", ":"))
 
     def _prefix(self, prefix: Iterable[str]) -> str:
-        """Return the text with which the refs of all paths below ``prefix`` begin."""
+        """Return the leading text that the refs of all paths below ``prefix`` share."""
         return self._ref(prefix)[:-1] + ","
 
     # -- writing ------------------------------------------------------------------------------------------------------

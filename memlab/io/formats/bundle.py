@@ -207,10 +207,11 @@ def build_bundle(
     is_selected = np.zeros(len(state), dtype=np.bool_)
     is_selected[rows] = selected.to_numpy()
     edges, nodes = _build_edges(state, is_selected, complete)
+    # An earlier memlab refuses a register that it does not know, so an empty one may be left out.
     registers = {
-        name: projection.dump()
+        name: dumped
         for name, projection in state.projections.items()
-        if complete and projection.exported
+        if complete and projection.exported and (dumped := projection.dump()) is not None
     }
     return Bundle(
         lab=lab,

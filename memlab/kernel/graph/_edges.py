@@ -395,7 +395,7 @@ class Edges:
             len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
         ):
             raise InputError(
-                f"Edge numbers must be a list of integers in 0..{self._size - 1}, the positions of stored edges."
+                f"Edges are numbered 0..{self._size - 1} in this graph. Pass a list of edge numbers within this range."
             )
         return numbers
 
@@ -475,7 +475,7 @@ def _check(
     """Raise InputError that names the first invalid edge."""
     weights = columns["weight"]
     counts = nodes.counts if isinstance(nodes, Nodes) else (nodes, 0, 0, 0)
-    absent = _absent(sources, counts) | _absent(targets, counts)
+    absent = _mask_absent(sources, counts) | _mask_absent(targets, counts)
     loops, light = sources == targets, ~((weights >= 0) & (weights <= 1))
     # Negative numbers are large as unsigned ones, so one comparison checks both bounds.
     relation = columns["relation"].view(np.uint64) > _MAX_RELATION
@@ -503,7 +503,7 @@ def _check(
             )
 
 
-def _absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
+def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
     """Return a mask of the node codes to which no existing node corresponds."""
     if not any(counts[1:]):
         return nodes.view(np.uint64) >= counts[0]

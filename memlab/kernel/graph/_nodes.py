@@ -67,7 +67,7 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     within = to_integers("number of a node", numbers)
     if within.size and not (within.min() >= 0 and within.max() < _KIND_SIZE):
         raise InputError(
-            f"The number of a node within its kind must be in 0..{_KIND_SIZE - 1}, not {within.min()}..{within.max()}."
+            f"Nodes of one kind are numbered 0..{_KIND_SIZE - 1}, so {within.min()}..{within.max()} is out of range."
         )
     return within + (_kind_code(kind) << SHIFT)
 
@@ -421,12 +421,12 @@ class Adjacency:
         fresh = size - self._base.stop
         seal = seal or fresh > max(RUN_MIN, self._base.stop // RUN_SHARE)
         if seal:
-            self._base = _compressed(ends, layout, alive)
+            self._base = _compress_edges(ends, layout, alive)
             self._run = self._tail = _Run(size, size, _NO_KEYS)
         elif size - self._run.stop > TAIL:
-            self._run, self._tail = _extended(self._run, ends, size), _Run(size, size, _NO_KEYS)
+            self._run, self._tail = _extend_run(self._run, ends, size), _Run(size, size, _NO_KEYS)
         elif size > self._tail.stop:
-            self._tail = _extended(self._tail, ends, size)
+            self._tail = _extend_run(self._tail, ends, size)
         return seal
 
     def count(self, nodes: Ints) -> Ints:
@@ -443,9 +443,11 @@ class Adjacency:
 
         With ``newest``, each of the three parts returns at most that many edges of each node.
         """
-        keys = [_gathered(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
+        keys = (
+            [_gather_edges(self._base.met, *self._span(nodes), newest)] if self._base.stop else []
+        )
         keys += [
-            _gathered(run.keys, *run.span(nodes), newest)
+            _gather_edges(run.keys, *run.span(nodes), newest)
             for run in (self._run, self._tail)
             if len(run.keys)
         ]
@@ -464,8 +466,10 @@ class Adjacency:
         return base.offsets[places], base.offsets[np.minimum(places + 1, base.layout.size)]
 
 
-def _gathered(met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None) -> Ints:
-    """Return the edges of each node as sorted keys, read from its range in ``met``.
+def _gather_edges(
+    met: NDArray[np.uint32] | Ints, start: Ints, stop: Ints, newest: Ints | None
+) -> Ints:
+    """Collect each node's edges as sorted keys, from its range in the edge index.
 
     A key is ``position << 32 | edge << 1 | outgoing``.
     """
@@ -491,7 +495,7 @@ def _interleaved(ends: Ends, start: int, stop: int) -> Ints:
     return nodes
 
 
-def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
+def _extend_run(run: _Run, ends: Ends, stop: int) -> _Run:
     """Return ``run``, the sorted index of recent edges, extended to edge ``stop - 1``."""
     fresh = _interleaved(ends, run.stop, stop)
     fresh <<= _WORD
@@ -503,7 +507,7 @@ def _extended(run: _Run, ends: Ends, stop: int) -> _Run:
     return _Run(run.start, stop, fresh)
 
 
-def _compressed(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
+def _compress_edges(ends: Ends, layout: Layout, alive: NDArray[np.bool_]) -> Base:
     """Build the compressed index of all live edges: the incident edges of each node."""
     size = ends.shape[1]
     positions = layout.positions(_interleaved(ends, 0, size)).astype(np.int32)

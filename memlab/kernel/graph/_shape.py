@@ -477,12 +477,12 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
         if path.depth < depth and len(paths) <= limit:
             # Among the strongest paths are at most as many continuations of one path as are still
             # wanted.
-            for longer in _onward(edges, path, limit + 1 - len(paths)):
+            for longer in _extend_path(edges, path, limit + 1 - len(paths)):
                 heapq.heappush(waiting, (-longer.product, longer.depth, longer.edges, longer))
     return Trace(node, tuple(paths[:limit]), len(paths) > limit)
 
 
-def _onward(edges: Edges, path: Path, limit: int) -> list[Path]:
+def _extend_path(edges: Edges, path: Path, limit: int) -> list[Path]:
     """Extend a path by one edge; return the extensions with the largest weights."""
     crossed = edges.crossings(np.array([path.nodes[-1]]))
     new = np.flatnonzero(~np.isin(crossed.neighbour, path.nodes))

@@ -394,7 +394,7 @@ def spread(
         return pagerank(
             edges, seeds, pass_on, limits, steps=steps, threshold=threshold, damping=damping
         )
-    return _waves(edges, seeds, pass_on, limits, mode, steps, threshold)
+    return _spread_in_waves(edges, seeds, pass_on, limits, mode, steps, threshold)
 
 
 def activate(
@@ -434,7 +434,7 @@ def activate(
     )
 
 
-def _waves(
+def _spread_in_waves(
     edges: Edges,
     seeds: Seeds,
     pass_on: PassOn,

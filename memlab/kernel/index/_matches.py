@@ -140,7 +140,7 @@ class GroupLengths:
 
 
 def _build_lengths(total: Scores, rows: Ints) -> GroupLengths:
-    """Build `GroupLengths` from the number of words and of rows in each group."""
+    """Build `GroupLengths` of groups (say sessions) from their word and row counts."""
     count = int(np.count_nonzero(rows))
     return GroupLengths(total, rows, count, float(total.sum()) / count if count else 0.0)
 

@@ -162,12 +162,12 @@ class Reading:
                 "SELECT seq, at, kind, body, content, chain FROM event WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
                 (after, upto, _EVENTS_AT_ONCE),
             )
-            if rows and _follows(before, after, rows[0]) is None:
+            if rows and _check_link(before, after, rows[0]) is None:
                 before = self.chain(
                     after
                 )  # a purge in another process may have rewritten the chain
             for row in rows:
-                link = _follows(before, after, row)
+                link = _check_link(before, after, row)
                 if link is None:
                     raise DamagedLab(
                         f"{self._name}: event {after + 1} was changed since it was written. {RESTORE}"
@@ -261,7 +261,7 @@ class Reading:
                         f"{self._name}: the vectors from memory {block[0]} on were changed since they were written. "
                         f"{RESTORE}"
                     )
-            for begin, matrix in _joined(blocks):
+            for begin, matrix in _join_blocks(blocks):
                 cut = max(0, first - begin)
                 yield begin + cut, matrix[cut:]
             first = blocks[-1][0] + blocks[-1][1]
@@ -421,7 +421,7 @@ class Reading:
         )
 
 
-def _follows(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
+def _check_link(before: bytes | None, after: int, row: tuple[Any, ...]) -> bytes | None:
     """Return the chain hash of ``row`` if it is the unchanged next event, or None."""
     link: bytes = row[5]
     is_next = before is not None and row[0] == after + 1 and compute_link(before, *row[:5]) == link
@@ -480,7 +480,7 @@ def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def _joined(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
+def _join_blocks(blocks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, NDArray[np.int8]]]:
     """Join vector blocks with adjacent ids; yield each first id and joined matrix."""
     start = 0
     for stop in range(1, len(blocks) + 1):

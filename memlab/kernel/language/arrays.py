@@ -112,7 +112,7 @@ def aggregate(
             total = np.bincount(
                 dense, weights=np.where(missing, 0.0, ordered), minlength=len(starts)
             )
-            return _per_row(total / count, empty, dense, order)
+            return _copy_to_rows(total / count, empty, dense, order)
         if op == "slate-rank":
             ranked = np.lexsort((np.where(missing, np.inf, -ordered), missing, dense))
             rank = np.empty(size)
@@ -120,10 +120,10 @@ def aggregate(
             return _in_row_order(np.where(missing, np.nan, rank), order), nulls
         low = np.minimum.reduceat(np.where(missing, np.inf, ordered), starts)
         if op == "slate-min":
-            return _per_row(low, empty, dense, order)
+            return _copy_to_rows(low, empty, dense, order)
         high = np.maximum.reduceat(np.where(missing, -np.inf, ordered), starts)
         if op == "slate-max":
-            return _per_row(high, empty, dense, order)
+            return _copy_to_rows(high, empty, dense, order)
         assert op == "min-max"
         low_of_row, high_of_row = low[dense], high[dense]
         scaled = np.where(
@@ -194,10 +194,10 @@ def _in_row_order(values: Floats, order: npt.NDArray[np.intp] | None) -> Floats:
     return result
 
 
-def _per_row(
+def _copy_to_rows(
     values: Floats, empty: Bools, dense: npt.NDArray[np.intp], order: npt.NDArray[np.intp] | None
 ) -> tuple[Floats, Bools | None]:
-    """Copy the aggregate and the null flag of each slate to the rows of the slate."""
+    """Copy the aggregate and null flag of each group (slate) of rows to its rows."""
     result = _in_row_order(values[dense], order)
     if not empty.any():
         return result, None
@@ -394,7 +394,8 @@ class ArrayProgram:
                 steps.append(_masked(primitive.masked, i, args))
                 continue
             steps.append(
-                self._word_step(node, i, args) or _plain(_array_function(op, node.args), i, args)
+                self._word_step(node, i, args)
+                or _build_plain_step(_array_function(op, node.args), i, args)
             )
             if null[i]:
                 steps.append(_strict_mask(i, [a for a, m in zip(args, missing, strict=True) if m]))
@@ -417,7 +418,7 @@ class ArrayProgram:
     def _slate_step(self, node: Node, i: int, args: list[int], missing: list[bool]) -> Step:
         """Build the instruction of a table lookup, a membership test or an aggregate."""
         last = len(self.nodes)
-        other = _other(node)
+        other = _slate_function(node)
         if node.op == "min-max" and not any(missing):
             return _MIN_MAX, other, i, args[0], last, 0
         return _masked(other, i, [*args, last])
@@ -528,7 +529,7 @@ def _array_function(op: str, args: tuple[Node, ...]) -> Callable[..., Any]:
     return PRIMITIVES[op].array
 
 
-def _plain(function: Callable[..., Any], i: int, args: list[int]) -> Step:
+def _build_plain_step(function: Callable[..., Any], i: int, args: list[int]) -> Step:
     """Build the instruction that applies a function to arguments without nulls."""
     a, b, c = (*args, 0, 0)[:3]
     return (_UNARY, _BINARY, _TERNARY)[len(args) - 1], function, i, a, b, c
@@ -570,7 +571,7 @@ def _masked(function: Callable[..., Any], i: int, args: list[int]) -> Step:
     return _BY_ITSELF, several, i, 0, 0, 0
 
 
-def _other(node: Node) -> Callable[..., Any]:
+def _slate_function(node: Node) -> Callable[..., Any]:
     """Return a node's function: a table lookup, a membership test or an aggregate.
 
     The last argument of the function is the register of the slates.

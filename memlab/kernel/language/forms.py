@@ -534,7 +534,7 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
 
 
 def _nth(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
-    """Check a call of ``nth``, list item at a position; return its graph node.
+    """Check a call of ``nth``, the list item at a position; return its graph node.
 
     The result is the value of a list at the position that filter tests.
     """

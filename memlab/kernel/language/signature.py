@@ -227,7 +227,7 @@ class Derived:
         return self._value([_set(name, _get_set(name, values)) for name in self.sets])
 
     def _value(self, sets: Iterable[frozenset[str] | None]) -> float | bool | None:
-        """Return the test's result on one item's string sets, or None if a set is null."""
+        """Test one item's string sets, say for overlap; return None if a set is null."""
         present = [values for values in sets if values is not None]
         return (
             SET_TESTS[self.op].value(present, self.words)
@@ -236,7 +236,7 @@ class Derived:
         )
 
     def _values(self, columns: Mapping[str, Any]) -> list[float | bool | None]:
-        """Return the test's result on the string sets in each row of ``columns``."""
+        """Test the string sets in each row of ``columns``; return one result per row."""
         sets = [_sets(name, _get_set(name, columns)) for name in self.sets]
         return [self._value(item) for item in zip(*sets, strict=True)]
 

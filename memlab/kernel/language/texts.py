@@ -101,7 +101,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
         and form.items[1].kind in ("list", "call")
     ):
         arguments = form.items[1].items
-        level = _next(scope)
+        level = _next_number(scope)
         inner = {**scope, **{a.text: level + i for i, a in enumerate(arguments)}}
         out.append(
             b"("
@@ -132,7 +132,7 @@ def _emit_quoted(form: Form, out: list[bytes]) -> None:
         _emit(form, {}, out)
 
 
-def _next(scope: Scope) -> int:
+def _next_number(scope: Scope) -> int:
     """Return the number for the next bound name: one above the highest in ``scope``."""
     return 1 + max(scope.values(), default=-1)
 
@@ -158,7 +158,7 @@ def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
     """Append the bytes by which a let form is hashed to ``out``; names are numbers."""
     inner = dict(scope)
-    level = _next(scope)
+    level = _next_number(scope)
     out.append(
         b"(" + struct.pack(">I", len(form.items)) + _atom("slet") + struct.pack(">I", len(bindings))
     )

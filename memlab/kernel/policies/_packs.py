@@ -738,12 +738,12 @@ def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingVal
     parts = [f"dialect {DIALECT}"]
     for name in sorted(_decided(policies)):
         slot = SLOTS[name]
-        parts.append(f"{_versioned(name, slot.version)} {policies[name].hash}{_of_extension(slot)}")
+        parts.append(f"{_versioned(name, slot.version)} {policies[name].hash}{_owner_suffix(slot)}")
     changed = _changed_settings(settings)
     for name in sorted(changed):
         setting = SETTINGS[name]
         parts.append(
-            f"{_versioned(name, setting.version)} {changed[name]!r}{_of_extension(setting)}"
+            f"{_versioned(name, setting.version)} {changed[name]!r}{_owner_suffix(setting)}"
         )
     return _digest("\n".join(parts))
 
@@ -767,8 +767,8 @@ def _changed_settings(settings: Mapping[str, SettingValue]) -> dict[str, Setting
     }
 
 
-def _of_extension(declared: Slot | Setting) -> str:
-    """Return the extension that owns a slot or setting, as a suffix for hashed text."""
+def _owner_suffix(declared: Slot | Setting) -> str:
+    """Return " of OWNER" for an extension's slot or setting: a suffix of hashed text."""
     return f" of {declared.owner}" if declared.owner else ""
 
 

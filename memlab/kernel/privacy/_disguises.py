@@ -128,14 +128,14 @@ def read_views(text: str) -> Iterator[tuple[View, Way]]:
     """Yield a text and its decoded views, each with the way in which it was read."""
     own = View(text)
     yield own, "as it is"
-    plain = _plain(own)
+    plain = _simplify(own)
     if plain is not own:
         yield plain, "as it is"
     yield from ((view, "as it is") for view in _decoded(plain))
-    if (joined := _joined(plain)) is not None:
+    if (joined := _join_broken(plain)) is not None:
         yield joined, "joined"
         yield from ((view, "joined") for view in _decoded(joined))
-    if (spelled := _spelled(plain)) is not None:
+    if (spelled := _join_spelled(plain)) is not None:
         yield spelled, "joined"
 
 
@@ -144,19 +144,19 @@ def strip_disguise(text: str) -> str:
 
     Look-alike characters of other alphabets are replaced by Latin characters.
     """
-    return _plain(View(text)).text
+    return _simplify(View(text)).text
 
 
 def has_broken_token(text: str) -> bool:
     """Return whether a token of a text may continue after a line break."""
-    return _joined(View(text)) is not None
+    return _join_broken(View(text)) is not None
 
 
 def _decoded(view: View) -> Iterator[View]:
     """Yield views in which one more layer of escapes or encodings is undone each time."""
     left = MAX_ENCODED
     for _ in range(DEPTH):
-        edits, left = _decoding(view.text, left)
+        edits, left = _find_decodings(view.text, left)
         if not edits:
             return
         view = view.edited(edits)
@@ -202,7 +202,7 @@ def _plain_of() -> tuple[re.Pattern[str], dict[int, str]]:
     return re.compile(f"[{_INVISIBLE}]+"), table
 
 
-def _plain(view: View) -> View:
+def _simplify(view: View) -> View:
     """Remove a text's invisible characters and replace look-alike letters by Latin.
 
     Look-alike characters of other alphabets are replaced by Latin characters.
@@ -212,14 +212,14 @@ def _plain(view: View) -> View:
     invisible, table = _plain_of()
     read = view.text.translate(table)
     if invisible.search(read) is None:
-        return view if read == view.text else _replaced(view, read)
+        return view if read == view.text else _replace_text(view, read)
     plain = view.edited(Edit(*match.span(), "") for match in invisible.finditer(view.text))
     read = plain.text.translate(table)
-    return plain if read == plain.text else _replaced(plain, read)
+    return plain if read == plain.text else _replace_text(plain, read)
 
 
-def _replaced(view: View, text: str) -> View:
-    """Return a view with a new text of equal length; original positions stay."""
+def _replace_text(view: View, text: str) -> View:
+    """Return a text variant with a new text of equal length and unchanged positions."""
     same = view.edited(())
     same.text = text
     return same
@@ -228,7 +228,7 @@ def _replaced(view: View, text: str) -> View:
 # -- Broken lines and spelled-out characters -----------------------------------------------------------------------
 
 
-def _joined(view: View) -> View | None:
+def _join_broken(view: View) -> View | None:
     """Join the parts of tokens broken over lines and of concatenated strings.
 
     Returns None if the text has neither.
@@ -248,7 +248,7 @@ def _joined(view: View) -> View | None:
     return view.edited(edits) if edits else None
 
 
-def _spelled(view: View) -> View | None:
+def _join_spelled(view: View) -> View | None:
     """Join the characters of words that are spelled out, or return None without any.
 
     For example, "g h p _ 4" is read as "ghp_4". Returns None if no characters are spelled out.
@@ -291,7 +291,7 @@ def _encodings() -> re.Pattern[str]:
     )
 
 
-def _decoding(text: str, left: int) -> tuple[list[Edit], int]:
+def _find_decodings(text: str, left: int) -> tuple[list[Edit], int]:
     """Return edits that decode a text's escapes or encodings, and the budget left.
 
     Encodings are decoded only if the text has no escapes. At most ``left`` characters are decoded.

@@ -275,7 +275,7 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
     findings: list[Finding] = []
     full_length: dict[int, int] = {}
     for view, way in read_views(text):
-        for kind, start, end, is_full in _found_in(view.text, wanted):
+        for kind, start, end, is_full in _find_in_variant(view.text, wanted):
             begin, stop = view.origin(start, end)
             if way == "as it is" and is_full:
                 full_length[begin] = stop
@@ -285,7 +285,7 @@ def _find_all(text: str, wanted: Collection[str]) -> list[Finding]:
     return findings
 
 
-def _found_in(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
+def _find_in_variant(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int, bool]]:
     """Yield kind, start, end and completeness of each secret in one text variant."""
     low = text.lower()
     if len(low) != len(

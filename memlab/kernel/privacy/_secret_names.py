@@ -238,14 +238,14 @@ def _in_code(match: re.Match[str], text: str) -> bool:
 
 
 @cache  # one pattern for each name, compiled when a text first has the name
-def _assigning(name: str) -> re.Pattern[str]:
+def _assignment_pattern(name: str) -> re.Pattern[str]:
     """Return the pattern of an assignment to a name such as "password"."""
     return re.compile(re.escape(name) + _ENDING + _OPERATOR + _VALUE)
 
 
 def _assigned(name: str, kind: str, accept: _Accept, text: str, low: str) -> Iterator[Match]:
     """Yield secrets assigned to a name in code, configuration, env files and chat."""
-    for match in _assigning(name).finditer(low):
+    for match in _assignment_pattern(name).finditer(low):
         start, end = match.span("quoted" if match["bare"] is None else "bare")
         if accept(text[start:end], match, text):
             yield kind, start, end
@@ -264,7 +264,7 @@ _STATES_TEXT = """
     very visible wanted weak what when where working wrong your
 """
 _STATES = frozenset(_STATES_TEXT.split())
-# The patterns of parts of a sentence, which ``_saying`` joins.
+# The patterns of parts of a sentence, which ``_sentence_pattern`` joins.
 _OF = (
     r"(?:,? (?:for|to|on|of|at|in|für|zum|zur|vom|von|der|des|del|de la|de|pour|du|per|para|do|da|van|voor|till|til|"
     r"för) [^\n.,;:'\"=]{1,40}?)?"
@@ -284,7 +284,7 @@ _SURE = frozenset(("lautet", "luidt", "=", "heisst", "heißt"))
 
 
 @cache  # one pattern for each name, compiled when a text first has the name
-def _saying(name: str) -> re.Pattern[str]:
+def _sentence_pattern(name: str) -> re.Pattern[str]:
     """Return the pattern of a sentence such as "the password is ..." for this name."""
     return re.compile(re.escape(name) + r"s?" + _OF + _VERB + _SAID)
 
@@ -295,7 +295,7 @@ def _stated(name: str, kind: str, text: str, low: str) -> Iterator[Match]:
     Sentences in other languages are read too, such as "das Passwort lautet geheim".
     """
     # A quoted value needs little evidence. A bare word may be an ordinary word, as in "the password is wrong".
-    for match in _saying(name).finditer(low):
+    for match in _sentence_pattern(name).finditer(low):
         if match["quoted"] is not None:
             start, end = match.span("quoted")
             value = text[start:end]

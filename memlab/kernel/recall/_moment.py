@@ -134,7 +134,7 @@ class Reading:
 
     def __init__(self, policy: Policy, program: Program) -> None:
         self.policy, self.program = policy, program
-        self.inputs = tuple((name, _form_of(policy, program, name)) for name in program.reads)
+        self.inputs = tuple((name, _find_form(policy, program, name)) for name in program.reads)
         self.uniform = tuple(name for name in program.reads if name in SHARED)
         """The inputs that all candidates of some recalls share."""
         # Readings specialised for shared values; None for values that occurred once.
@@ -170,7 +170,7 @@ def reading_of(policy: Policy) -> Reading:
     return reading
 
 
-def _form_of(policy: Policy, program: Program, name: str) -> str:
+def _find_form(policy: Policy, program: Program, name: str) -> str:
     """Return how to read a policy's input: set test, codes, nullable or plain column."""
     if name in policy.derived:
         return TEST

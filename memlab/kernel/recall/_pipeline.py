@@ -353,7 +353,7 @@ def cut(run: Run) -> None:
 
 
 def _add_requested(run: Run, requested: Rows) -> Candidates:
-    """Return the candidate pool, extended by eligible rows that a selection requests."""
+    """Return the candidate pool, extended by rows that a context or session requests."""
     pool = run.pool
     rows = admitted_rows(run, requested[~is_in_sorted(requested, pool.rows)], hops=1)
     if not len(rows):
@@ -453,7 +453,7 @@ def _rank_pool(run: Run, limit: int) -> Ranking:
 
 
 def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Selected:
-    """Reorder and limit the candidates as a selection, such as a context, decides.
+    """Reorder and limit the candidates as the caller's context or session requires.
 
     The items that the selection requires come first. The results of challengers are limited to
     candidates that the selection allows.
@@ -488,7 +488,7 @@ def _apply_selection(run: Run, selection: Selection, selected: Selected) -> Sele
 
 
 def _limit_results(rows: Rows, first: Rows, open_to_all: Rows, limit: int) -> Rows:
-    """Return the required rows, then the best rows that the selection allows.
+    """Return the required rows, then at most ``limit`` results that are allowed.
 
     At most ``limit`` rows follow the certain ones.
     """

@@ -617,7 +617,7 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
     flags += [name for name, policy in tests.items() if policy.derived[name].type == "bool"]
     policies = pack.policy_hashes
     fingerprints = {name: hash for name, hash in own.items() if name in features}
-    fingerprints = {"embedder": embedder, **fingerprints, **_replaced()}
+    fingerprints = {"embedder": embedder, **fingerprints, **_list_replaced()}
     return Logging(
         policies=policies,
         fingerprints=fingerprints,
@@ -640,8 +640,8 @@ def _logging(pack: Pack, embedder: str, challengers: Sequence[Pack] = ()) -> Log
     )
 
 
-def _replaced() -> dict[str, str]:
-    """Return the extension that replaced each recall stage, to be logged with slates."""
+def _list_replaced() -> dict[str, str]:
+    """Return the extension that replaced each recall stage, to log with each recall."""
     return {f"stage {name}": stage.owner for name, stage in STAGES.items() if stage.owner}
 
 

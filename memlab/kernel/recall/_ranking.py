@@ -321,7 +321,7 @@ class _Selection:
         }
 
     def _same(self, codes: NDArray[np.int32], waiting: Positions) -> Scores:
-        """Count, for each waiting candidate, the selected ones with the same code.
+        """Count selected candidates with each waiting candidate's session or speaker.
 
         A code of -1, for a missing session or speaker, is shared with no candidate.
         """

@@ -380,7 +380,9 @@ class _Writer:
         """Encode a column by reference to columns that determine it, or return None."""
         # A reference is only used if it reproduces the column exactly.
         if name in _PICKS and all(source in self._values for source in _PICKS[name]):
-            choices = _choices(*(self._values[source] for source in _PICKS[name])).view(np.int64)
+            choices = _stack_choices(*(self._values[source] for source in _PICKS[name])).view(
+                np.int64
+            )
             chosen = np.argmax(choices == bits, axis=0)
             if np.array_equal(np.take_along_axis(choices, chosen[None], axis=0)[0], bits):
                 return ["pick", *_PICKS[name], _compress(_narrow(chosen))]
@@ -483,7 +485,7 @@ def _days_since(instants: Bits, at: NDArray[np.int64]) -> Floats:
     return np.asarray(days)
 
 
-def _choices(first: Floats, second: Floats) -> Floats:
+def _stack_choices(first: Floats, second: Floats) -> Floats:
     """Stack two columns and their sum; encoding "pick" stores which one fits."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.stack([first, second, first + second])
@@ -655,7 +657,7 @@ class Segment:
         if kind == "same":
             return self.numbers(content[0])
         if kind == "pick":
-            choices = _choices(self.numbers(content[0]), self.numbers(content[1]))
+            choices = _stack_choices(self.numbers(content[0]), self.numbers(content[1]))
             return np.asarray(
                 np.take_along_axis(choices, _decompress(content[2])[None].astype(np.int64), axis=0)[
                     0

@@ -138,7 +138,7 @@ class Projection(ABC):
         Returns
         -------
         Any
-            A value of None, numbers, strings, bytes, lists and dicts.
+            A value of None, numbers, strings, bytes, lists and dicts. Exports leave out a table whose dump is None.
         """
 
     @abstractmethod

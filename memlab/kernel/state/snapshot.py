@@ -98,7 +98,7 @@ def save_snapshot(
     written; earlier snapshots then stay.
     """
     final = folder / f"{_PREFIX}{state.seq:012d}"
-    if final.exists() and _is_of(final, lab, chain, state.declared):
+    if final.exists() and _matches_journal(final, lab, chain, state.declared):
         return final
     draft = folder / f"{_DRAFT}{os.getpid()}-{state.seq:012d}"
     vault = unlock(folder.parent)
@@ -233,7 +233,9 @@ def _write(
     sync(draft)
 
 
-def _is_of(path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]) -> bool:
+def _matches_journal(
+    path: Path, lab: str, chain: bytes, projections: Sequence[type[Projection]]
+) -> bool:
     """Return whether a snapshot is intact and matches this lab and journal hash."""
     try:
         snapshot = load_snapshot(path, projections)

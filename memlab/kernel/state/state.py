@@ -684,8 +684,8 @@ def _fold_graph(nodes: Nodes, edges: Edges, event: Event) -> None:
     if unknown is not None:
         raise NewerLab.of_word(f'Event {event.seq} links by "{unknown}"')
     edges.append(
-        _nodes(graph["source"], codes),
-        _nodes(graph["target"], codes),
+        _resolve_ends(graph["source"], codes),
+        _resolve_ends(graph["target"], codes),
         edges.codes_of(graph["relation"], grow=True),
         np.asarray(graph["weight"], dtype=np.float64),
         nodes=nodes,
@@ -702,7 +702,7 @@ def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None
         projections[name].load(dumped)
 
 
-def _nodes(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
+def _resolve_ends(ends: list[int], imported: NDArray[np.int64]) -> NDArray[np.int64]:
     """Convert the ends of imported edges (ids, or negative indices) to node codes.
 
     An end below zero is a position in ``imported``.

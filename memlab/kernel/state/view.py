@@ -92,7 +92,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
 
     An edge that ``other`` lacks gets -1. Both states have the same rows of memories.
     """
-    source, target = (_same_nodes(ends, state, other) for ends in state.edges.ends(numbers))
+    source, target = (_map_nodes(ends, state, other) for ends in state.edges.ends(numbers))
     relation = other.edges.codes_of(state.edges.words_of(state.edges.relation[numbers]).tolist())
     matches = np.full(len(numbers), -1, dtype=np.int64)
     present = np.flatnonzero((source >= 0) & (target >= 0))
@@ -115,7 +115,7 @@ def match_edges(numbers: Ints, state: State, other: State) -> Ints:
     return matches
 
 
-def _same_nodes(nodes: Ints, state: State, other: State) -> Ints:
+def _map_nodes(nodes: Ints, state: State, other: State) -> Ints:
     """Map nodes of ``state`` to the nodes of ``other`` with the same kind and name."""
     kinds = node_kinds(nodes)
     matches = nodes.copy()
@@ -319,13 +319,13 @@ class VisibleBody:
     def _memory(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
         """Return the visible memory ids of a list, or a single id if it is visible."""
         if isinstance(value, list):
-            return _selected(value, self._sees(value))
+            return _keep_flagged(value, self._sees(value))
         return value if self._sees([value])[0] else None
 
     def _edge(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
         """Return the numbers of the edges that join no hidden memory."""
         if isinstance(value, list):
-            return _selected(value, self._counted(self._join_visible(value))) or None
+            return _keep_flagged(value, self._counted(self._join_visible(value))) or None
         return value if self._counted(self._join_visible([value]))[0] else None
 
     def _join_visible(self, numbers: Sequence[int]) -> Flags:
@@ -362,11 +362,11 @@ class VisibleBody:
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter an object of an event's body; None if its own memory is hidden."""
+        """Filter an object in an event for a viewer; None if about a hidden memory."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter a tuple of an event's body; None if its own memory is hidden."""
+        """Filter a tuple in an event for a viewer; None if about a hidden memory."""
         parts = list(enumerate(value))
         return self._scope(
             field,
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``; None if its own memory is hidden."""
+        """Filter an object or tuple by ``visible``; None if about a hidden memory."""
         unseen = self.unseen
         own = [
             part
@@ -415,7 +415,7 @@ class VisibleBody:
             return dict(value)
         visible = self._counted(flags)
         return (
-            {name: _selected(part, visible) for name, part in value.items()}
+            {name: _keep_flagged(part, visible) for name, part in value.items()}
             if any(visible)
             else None
         )
@@ -450,10 +450,10 @@ class VisibleBody:
         flags = self._sees(part["ids"])
         if not any(flags):
             return None
-        columns = {name: _selected(values, flags) for name, values in part["columns"].items()}
+        columns = {name: _keep_flagged(values, flags) for name, values in part["columns"].items()}
         if "superseded_by" in columns:
             columns["superseded_by"] = self._successors(columns["superseded_by"])
-        return {"ids": _selected(part["ids"], flags), "columns": columns}
+        return {"ids": _keep_flagged(part["ids"], flags), "columns": columns}
 
     def _successors(self, successors: Any) -> Any:
         """Replace the ids of hidden memories in ``superseded_by`` by None."""
@@ -469,7 +469,7 @@ class VisibleBody:
         )
         keep: list[bool] = (flags[0] & flags[1]).tolist()
         visible = {
-            name: _selected(values, keep) if name != "nodes" else values
+            name: _keep_flagged(values, keep) if name != "nodes" else values
             for name, values in graph.items()
         }
         # A node that is joined only to hidden memories is not visible.
@@ -480,7 +480,7 @@ class VisibleBody:
         return visible | {"nodes": [graph["nodes"][old - 1] for old in used]}
 
     def _registers(self, field: Field, dumped: Any, siblings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the projection dumps of an import, or {} if any memory is hidden.
+        """Return an import's dumps of state tables, or {} if any memory is hidden.
 
         The dumps do not say which memories their values describe.
         """
@@ -507,7 +507,7 @@ _READ: Mapping[str, Callable[[VisibleBody, Field, Any, Mapping[str, Any]], Any]]
 
 
 def _without_strings(field: Field, value: Any) -> Any:
-    """Remove strings not declared ``shared`` from a value of an event's body.
+    """Remove strings that some viewers may not see from a value of an event's body.
 
     Items of lists that name their own memories keep their strings, because they were filtered before.
     """
@@ -531,7 +531,7 @@ def _without_strings(field: Field, value: Any) -> Any:
 
 
 def _empty_rows(field: Field, columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Return rows of an event's body with strings not declared ``shared`` emptied."""
+    """Empty the strings that some viewers may not see in rows of an event's body."""
     left = dict(columns)
     for name, part in columns.items():
         column = field.get(name)
@@ -554,7 +554,7 @@ def _emptied(field: Field, value: Any) -> Any:
     return "" if field.role in ("text", "label") else None
 
 
-def _selected(values: Any, flags: Sequence[bool]) -> Any:
+def _keep_flagged(values: Any, flags: Sequence[bool]) -> Any:
     """Keep the items of a list where ``flags`` is true; return other values unchanged."""
     return (
         [value for value, keep in zip(values, flags, strict=True) if keep]

@@ -67,9 +67,9 @@ def register_copy(
     listed = any(copy.path == path for copy in registered)
     entry = Copy(kind, path, 0 if begun else last_purge(journal))
     if not listed:
-        _put(journal, [*registered, entry])
+        _store_copies(journal, [*registered, entry])
     elif not begun and entry not in registered:
-        _put(journal, [entry if copy.path == path else copy for copy in registered])
+        _store_copies(journal, [entry if copy.path == path else copy for copy in registered])
 
 
 def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
@@ -80,7 +80,7 @@ def unregister_copy(journal: Journal | JournalView, path: Path) -> None:
         and not journal.read_only
         and len(left) < len(list_copies(journal))
     ):
-        _put(journal, left)
+        _store_copies(journal, left)
 
 
 def list_outdated_mirrors(journal: Journal | JournalView) -> list[Copy]:
@@ -112,7 +112,7 @@ def write_without_purge(
                 return write(content)
 
 
-def _put(journal: Journal, registered: list[Copy]) -> None:
+def _store_copies(journal: Journal, registered: list[Copy]) -> None:
     """Store the list of the lab's registered mirrors and exports in the journal."""
     with journal.write() as tx:
         rows = [(copy.kind, str(copy.path), copy.purge) for copy in registered]

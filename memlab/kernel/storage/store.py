@@ -156,7 +156,7 @@ def _check_declared(tx: Transaction) -> None:
             )
 
 
-def _digest(journal: Journal, upto: int) -> str:
+def _hash_segment(journal: Journal, upto: int) -> str:
     """Hash the stored segment of recall logs that ends at the recall ``upto``."""
     return digest_parts(journal.segment_parts(upto).items())
 
@@ -659,7 +659,7 @@ class Store:
             if (
                 digest is not None
                 and self._sound.get(upto) != digest
-                and _digest(journal, upto) == digest
+                and _hash_segment(journal, upto) == digest
             ):
                 self._sound[upto] = digest
             if digest is not None and self._sound.get(upto) == digest:

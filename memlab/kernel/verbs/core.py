@@ -81,7 +81,7 @@ class Latencies:
         return (median(durations) if durations else None), len(durations)
 
 
-def _unheld(name: str) -> Any:
+def _refuse_component(name: str) -> Any:
     """Raise LookupError: components exist only after ``Core.held_by`` sets the lab."""
     raise LookupError(
         f"The component {name} exists only after the Core is attached to its Lab. Call Core.held_by(lab) first."
@@ -102,7 +102,7 @@ class Core:
         recaller: Recaller | None = None,
         *,
         owner: object = None,
-        component: Callable[[str], Any] = _unheld,
+        component: Callable[[str], Any] = _refuse_component,
     ) -> None:
         self.store, self.seed = store, seed
         self.latencies = Latencies()

@@ -173,7 +173,7 @@ def bench_lab(
         The folder of a lab, of which each pack has a copy. Or an open lab, whose recalls are then
         not logged, so that it does not change.
     questions
-        The result of ``memlab.ingest.read_questions``, or a frame. The frame needs the columns
+        ``lab.questions``, the result of ``memlab.ingest.read_questions``, or a frame. The frame needs the columns
         ``question`` and ``wanted`` (an id, ref or text, or a list of them). ``project``, ``at`` and
         ``category`` are optional.
     packs

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from memlab.errors import DatasetError, InputError, did_you_mean
+from memlab.subjects.questions.questions import LabQuestions
 
 __all__ = [
     "PUBLISHED",
@@ -202,7 +203,7 @@ _COLUMNS = ("question", "wanted", "project", "at", "category")
 
 
 def own_questions(source: object) -> Sequence[OwnQuestion]:
-    """Convert a frame to questions; return questions from a file unchanged.
+    """Convert a frame or ``lab.questions``; return questions from a file unchanged.
 
     Raises
     ------
@@ -210,6 +211,9 @@ def own_questions(source: object) -> Sequence[OwnQuestion]:
         If the argument is neither a frame nor a sequence, or if a frame has a wrong column or
         value.
     """
+    if isinstance(source, LabQuestions):
+        own = source.frame.filter("accepted")
+        source = own.select("project", "at", "category", question="query", wanted="wants")
     if not isinstance(source, pl.DataFrame):
         if not isinstance(source, Sequence) or isinstance(source, str):
             raise InputError(

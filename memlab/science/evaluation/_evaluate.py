@@ -13,7 +13,7 @@ from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, name_verdict
 from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
-from memlab.science.evaluation._labels import measure_labels
+from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
@@ -61,7 +61,7 @@ def evaluate(
     level: float = 0.95,
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
-    labels: pl.DataFrame | None = None,
+    labels: pl.DataFrame | LabelsRecalls | None = None,
 ) -> Evaluation:
     """Estimate the expected reward of policies on the recalls of a log.
 
@@ -100,8 +100,9 @@ def evaluate(
     reward_range
         The minimum and maximum reward of an item. By default that of the slates, or 0 and 1.
     labels
-        A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item.
-        With labels, feedback is not read, and the metrics are those of retrieval.
+        A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
+        or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
+        is not read, and the metrics are those of retrieval.
 
     Returns
     -------
@@ -143,6 +144,7 @@ def evaluate(
     [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
+    labels = frame_of_labels(labels, slates)
     prepared = prepare(
         slates,
         policies,

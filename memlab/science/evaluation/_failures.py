@@ -24,6 +24,7 @@ from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Sample
+from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels
 from memlab.science.evaluation._log import Log, number_recalls, optional_column, read_log
 from memlab.science.evaluation._prepared import HasSlates
 
@@ -203,7 +204,7 @@ _EXAMPLES: Columns = (
 @checked
 def failures(
     slates: Slates | HasSlates,
-    labels: pl.DataFrame | None = None,
+    labels: pl.DataFrame | LabelsRecalls | None = None,
     *,
     examples: Annotated[int, Within(0, 1000)] = 3,
     cluster: str | None = None,
@@ -220,7 +221,8 @@ def failures(
         A frame with a row for each wanted memory: ``decision`` or ``question`` (the text of the
         query), and ``memory_id`` or ``ref``. A row with a ``relevance`` of 0, or with neither id
         nor ref, labels a recall for which no wanted memory is known. A ``ref`` is looked up in the
-        project of the recall. Without labels, memories with a reward of at least .5 are wanted.
+        project of the recall. ``lab.questions`` label the recalls with the same
+        queries. Without labels, memories with a reward of at least .5 are wanted.
         That includes probes, but not memories that no user saw.
     examples
         The number of examples of each stage, 0 to 1,000.
@@ -256,6 +258,7 @@ def failures(
     '1 of 1 wanted memory was lost, most often ranked out: 1 (100%).'
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
+    labels = frame_of_labels(labels, slates)
     has_exposures = bool(slates.exposures.select(pl.len()).collect().item())
     bounds = slates.reward_range or (0.0, 1.0)
     log = read_log(slates, reward_range=bounds, feedback=has_exposures, cluster=cluster)

@@ -165,9 +165,9 @@ class Sample:
             return Estimate(value, low, high, error, float(low <= zero and high >= -zero))
         reach = _reach(level, width / error, self.freedom)
         if low > zero:
-            p = _p(low, low_error, width / error, self.freedom)
+            p = _interval_p(low, low_error, width / error, self.freedom)
         else:
-            p = _p(-high, high_error, width / error, self.freedom) if high < -zero else 1.0
+            p = _interval_p(-high, high_error, width / error, self.freedom) if high < -zero else 1.0
         return Estimate(value, low - reach * low_error, high + reach * high_error, error, p)
 
     def _jackknife(self, statistic: Statistic) -> tuple[float, float]:
@@ -209,7 +209,7 @@ def _density(freedom: float, x: float) -> float:
     return scale * math.exp(-(freedom + 1) / 2 * math.log1p(x * x / freedom))
 
 
-def _p(distance: float, error: float, width: float, freedom: float) -> float:
+def _interval_p(distance: float, error: float, width: float, freedom: float) -> float:
     """Return the p-value of zero for a quantity known only to lie in an interval.
 
     ``distance`` is that of zero from the nearer bound, ``width`` that of the bounds in standard

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._targets import Target
@@ -22,6 +24,8 @@ __all__ = [
     "Gold",
     "Judged",
     "Labelled",
+    "LabelsRecalls",
+    "frame_of_labels",
     "judge",
     "measure",
     "measure_labels",
@@ -197,6 +201,23 @@ def measure(judged: Judged, name: str) -> Floats:
         )
     gold = np.where(judged.gold > 0, judged.gold, np.nan).astype(np.float64)
     return METRICS[match[1]](judged.relevant[:, :cut], gold)
+
+
+@runtime_checkable
+class LabelsRecalls(Protocol):
+    """The questions of a lab (``lab.questions``), which label the recalls that ask them."""
+
+    def label_recalls(self, slates: Slates) -> pl.DataFrame:
+        """Return ``decision``, ``memory_id`` and ``relevance`` of each relevant item."""
+
+
+def frame_of_labels(
+    labels: pl.DataFrame | LabelsRecalls | None, slates: Slates
+) -> pl.DataFrame | None:
+    """Return labels as a frame; the questions of a lab label the recalls of ``slates``."""
+    if labels is None or isinstance(labels, pl.DataFrame):
+        return labels
+    return labels.label_recalls(slates)
 
 
 _KEY = ["decision", "memory_id"]

@@ -277,7 +277,7 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 
 
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
-    """Return numbers of extra and certain items around each candidate, and position.
+    """Count extra and certain items shown with each candidate, and find its position.
 
     The arrays are int64[n]: the number of items with a propensity below 1 that its recall showed,
     the number of certain items, and its position among the certain items.

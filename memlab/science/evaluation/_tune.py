@@ -28,7 +28,7 @@ from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
-from memlab.science.evaluation._labels import read_gold
+from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, read_gold
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     ARM,
@@ -219,7 +219,7 @@ def tune(
     policy: PolicySpec,
     *,
     bounds: Space | None = None,
-    labels: pl.DataFrame | None = None,
+    labels: pl.DataFrame | LabelsRecalls | None = None,
     horizon: Horizon = None,
     missing: Missing | None = None,
     estimator: Estimator = "snips",
@@ -304,6 +304,7 @@ def tune(
     >>> tuned.metric, list(tuned.params), tuned.trials.height
     ('pairs in order', ['w'], 51)
     """
+    labels = frame_of_labels(labels, slates)
     prepared = prepare(
         slates,
         policy,

@@ -279,7 +279,7 @@ class _Checking:
                 if path is None
                 else load_snapshot(path, add_extension_projections(PROJECTIONS))
             )
-            if snapshot is not None and (snapshot.lab, snapshot.chain) == _point(
+            if snapshot is not None and (snapshot.lab, snapshot.chain) == _identify_point(
                 journal, snapshot.state.seq
             ):
                 yield partial(_from_snapshot, snapshot.state)
@@ -313,7 +313,7 @@ class _Checking:
             name = f"snapshots/{path.name}"
             try:
                 snapshot = load_snapshot(path, add_extension_projections(PROJECTIONS))
-                if (snapshot.lab, snapshot.chain) != _point(journal, snapshot.state.seq):
+                if (snapshot.lab, snapshot.chain) != _identify_point(journal, snapshot.state.seq):
                     raise DamagedLab(
                         "The snapshot belongs to another journal: lab id or event hash differ."
                     )
@@ -389,7 +389,7 @@ def _from_snapshot(state: State, connection: sqlite3.Connection, *, wanted: list
                 )
 
 
-def _point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
+def _identify_point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
     """Return the journal's identity and its hash-chain value at the event ``seq``."""
     return journal.identity, journal.chain(seq)
 

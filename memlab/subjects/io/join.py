@@ -66,9 +66,9 @@ def join_bundle(
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if edges or (graph["nodes"] and plan.fresh) else {}
         rest |= Change(
-            set=[_values(id, columns) for id, columns in sorted(plan.set.items())]
+            set=[_build_part(id, columns) for id, columns in sorted(plan.set.items())]
         ).body()
-        rest |= describe_redactions(_redacted(checked, plan))
+        rest |= describe_redactions(_list_redacted(checked, plan))
         if rest:
             tx.event("import", {"lab": bundle.lab, **rest}, at=now)
     store.snapshot_if_due()
@@ -86,12 +86,12 @@ def _describe_join(
         edges,
         plan.kept_away,
         tuple(plan.purged),
-        _redacted(checked, plan),
+        _list_redacted(checked, plan),
         dry_run,
     )
 
 
-def _redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
+def _list_redacted(checked: Screened, plan: Plan) -> tuple[tuple[int, Finding], ...]:
     """Return each secret redacted in an added text, with the memory id in this lab."""
     return tuple(
         (plan.here[checked.ids[row]], finding)
@@ -107,7 +107,7 @@ def _edges(state: State, bundle: Bundle, plan: Plan) -> tuple[dict[str, Any], in
     return graph_of(state, bundle, new_ids, known_ids)
 
 
-def _values(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
+def _build_part(id: int, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Build the part of an edit event that sets the column values of one memory."""
     listed = {
         name: [value or []] if MEMORY[name].storage == "list" else value

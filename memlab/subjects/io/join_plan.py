@@ -132,7 +132,7 @@ def plan_join(
     _add_new(plan, meeting, checked, first=len(state) + 1)
     rivals = _change_known(plan, meeting)
     demoted = [
-        change for rival in rivals if (change := _overtaken(plan, meeting, rival)) is not None
+        change for rival in rivals if (change := _overrule_edit(plan, meeting, rival)) is not None
     ]
     _delete_by_tombstones(plan, meeting, bundle)
     plan.purged = sorted(set(plan.purged))
@@ -192,7 +192,7 @@ def _change_known(plan: Plan, meeting: _Meeting) -> list[_Rival]:
     return rivals
 
 
-def _overtaken(
+def _overrule_edit(
     plan: Plan, meeting: _Meeting, rival: _Rival
 ) -> tuple[Micros, int, dict[str, Any]] | None:
     """Return the change that supersedes the losing lab's last edit in a join, or None.

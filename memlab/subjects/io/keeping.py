@@ -207,7 +207,7 @@ class LabKeeping:
                 else:
                     tx.drop_slates(row.after, row.upto)
             for act in dict.fromkeys(row.act for row in plan.rows):
-                tx.event("thin", _body(act, plan), at=store.clock())
+                tx.event("thin", _build_body(act, plan), at=store.clock())
         return self._describe(plan, done=True)
 
     def _plan(self, full: float, thin: float) -> _Plan:
@@ -256,7 +256,7 @@ def _check_days(full_days: float, thin_days: float) -> None:
         )
 
 
-def _body(act: str, plan: _Plan) -> dict[str, Any]:
+def _build_body(act: str, plan: _Plan) -> dict[str, Any]:
     """Build the event body that lists thinned or dropped segments of recall logs."""
     chosen = [row for row in plan.rows if row.act == act]
     parts = [plan.parts.get(row.upto) if act == "thin" else None for row in chosen]

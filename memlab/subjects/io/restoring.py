@@ -186,7 +186,7 @@ def restore(
 
 
 def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) -> list[object]:
-    """Unlock a lab and its backups: the first with ``key``, others with its vault."""
+    """Unlock a lab and its backups; ``key`` is used until one vault is open."""
     paths = [folder, *(copy.path for copy in list_backups(folder / BACKUPS))]
     paths += [] if backup is None else [Path(backup).expanduser()]
     vaults: list[object] = []
@@ -197,7 +197,7 @@ def _unlock_all(folder: Path, backup: str | Path | None, key: KeySource | None) 
 
 
 def _latest_head(own: Head | None, recorded: Head | None) -> Head | None:
-    """Return the record of a journal's last event that has seen more purges.
+    """Return the record of a journal's last event that counts more purges.
 
     A generation is a number that grows with each purge. The journal's own record is not enough, because the journal may
     be a copy from before a purge.

@@ -137,7 +137,7 @@ def load_bundle(
             if isinstance(match, int) and match > 0
         }
         ids_here = known_ids | id_of
-        changed = _changed_registers(state, bundle)
+        changed = _list_filled_registers(state, bundle)
         registers = changed if _ids_stay(state, bundle, rows) else {}
         graph, joined = graph_of(state, bundle, id_of, known_ids)
         if rows:
@@ -370,8 +370,8 @@ def _match_rows(state: State, bundle: Bundle, checked: Screened, own: str) -> li
     return matches
 
 
-def _changed_registers(state: State, bundle: Bundle) -> dict[str, Any]:
-    """Return the bundle's projection dumps that differ from an empty projection's."""
+def _list_filled_registers(state: State, bundle: Bundle) -> dict[str, Any]:
+    """Return the bundle's dumps of state tables (projections) that are not empty."""
     return {
         name: dumped
         for name, dumped in bundle.registers.items()

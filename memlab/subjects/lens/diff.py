@@ -449,7 +449,7 @@ def _compare_forms(
         # A changed default is part of the source, which is compared below.
         if values[0] != values[1] and values != defaults:
             changes.append(Change(slot, "parameter", _value(values[0]), _value(values[1]), name))
-    texts = [_prints(slot, side) for side in (before, after)]
+    texts = [_print_texts(slot, side) for side in (before, after)]
     blocks = []
     for title in dict.fromkeys((*texts[0], *texts[1])):
         nothing = ("", "")
@@ -460,7 +460,7 @@ def _compare_forms(
     return [*changes, *(change for block in blocks for change in block.changes())], blocks
 
 
-def _prints(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
+def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]:
     """Return the canonical texts of a policy and its helpers, in two line widths."""
     if policy is None:
         return {}

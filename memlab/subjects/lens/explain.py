@@ -152,7 +152,7 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
             continue
         for choice in _choices(node, value_of):
             choices[choice.node.index] = choice
-        opened[node.index] = operands = tuple(_inside(node, value_of))
+        opened[node.index] = operands = tuple(_expand_operands(node, value_of))
         order.append(node)
         stack.extend(below for below, _ in reversed(operands))
     leaves = frozenset(index for index, operands in opened.items() if not operands)
@@ -207,7 +207,7 @@ def _choices(node: Node, value_of: Any) -> Iterator[Choice]:
         node = node.args[2]
 
 
-def _inside(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
+def _expand_operands(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
     """Yield the operands that add up to a node's value, each with its multiplier."""
     op, args = node.op, node.args
     if op == "if":
@@ -452,17 +452,17 @@ def compare_values(
     )
     terms: list[TermGap] = []
     if _number(a) and _number(b):
-        differing = _differing(program, {f.name for f in features})
-        for x, y in _aligned(parts_a.terms, parts_b.terms):
+        differing = _trace_inputs(program, {f.name for f in features})
+        for x, y in _pair_terms(parts_a.terms, parts_b.terms):
             left, right = (0.0 if part is None else part.weight * part.value for part in (x, y))
             part: Part = x or y  # type: ignore[assignment]
             terms.append(
                 TermGap(
-                    text=_name(x, y),
+                    text=_name_term(x, y),
                     a=left,
                     b=right,
                     difference=left - right,
-                    branch=_branch(part.node.index, parts_a.leaves, parts_b.leaves),
+                    branch=_find_branch(part.node.index, parts_a.leaves, parts_b.leaves),
                     features=differing[part.node.index],
                     decides=_turns(a - b, left - right),
                     label=part.label.text,
@@ -479,14 +479,14 @@ def _turns(gap: float, term: float) -> bool:
     return (gap > 0 >= gap - term) or (gap < 0 <= gap - term)
 
 
-def _branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
+def _find_branch(index: int, a: frozenset[int], b: frozenset[int]) -> Literal["both", "a", "b"]:
     """Return which of two items has a graph node as score term: "a", "b" or "both"."""
     if index in a and index in b:
         return "both"
     return "a" if index in a else "b"
 
 
-def _aligned(
+def _pair_terms(
     first: Sequence[Part], second: Sequence[Part]
 ) -> list[tuple[Part | None, Part | None]]:
     """Pair the score terms of two items by graph node and sign of weight."""
@@ -497,14 +497,14 @@ def _aligned(
     return [*pairs, *((None, part) for part in others.values())]
 
 
-def _name(x: Part | None, y: Part | None) -> str:
+def _name_term(x: Part | None, y: Part | None) -> str:
     """Return a score term's text; without its weight if that differs between items."""
     if x is not None and y is not None and x.weight != y.weight:
         return scaled(x.node, math.copysign(1.0, x.weight))
     return (x or y).text  # type: ignore[union-attr]
 
 
-def _differing(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
+def _trace_inputs(program: RowProgram, names: set[str]) -> dict[int, tuple[str, ...]]:
     """Return, for each graph node, the inputs in ``names`` on which it depends."""
     inputs_of: dict[int, frozenset[str]] = {}
     for node in program.nodes:

@@ -71,7 +71,7 @@ def scaled(node: Node, scale: float) -> str:
         return f"(- {render(node)})"
     if node.constant:
         return number(scale * float(node.value))
-    before, after = _around(scale)
+    before, after = _wrap_factor(scale)
     return f"{before}{render(node)}{after}"
 
 
@@ -124,7 +124,7 @@ def written_as(node: Node) -> tuple[str, tuple[Node, ...]]:
     return _SPELLING.get(op, op), args
 
 
-def _around(factor: float) -> tuple[str, str]:
+def _wrap_factor(factor: float) -> tuple[str, str]:
     """Return the source text before and after a node that multiplies it by ``factor``."""
     inverse = 1.0 / factor if factor and math.isfinite(factor) else math.inf
     if (
@@ -164,7 +164,7 @@ def _pieces(node: Node, depth: int | None) -> Iterator[str]:
     below = None if depth is None else depth - 1
     if op == "*" and (args[0].constant or args[1].constant):
         factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
-        before, after = _around(factor.value)
+        before, after = _wrap_factor(factor.value)
         yield before
         yield from _pieces(other, below)
         yield after

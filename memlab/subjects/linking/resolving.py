@@ -552,7 +552,7 @@ class _Decision:
         )
 
     def _collect_edges(self) -> tuple[Ints, Ints, NDArray[Any], NDArray[np.float64]]:
-        """Return the edges to add for conflicts, and for related pairs that both stay."""
+        """Return the edges to add for conflicts and for related pairs kept side by side."""
         survivor_of = np.arange(self.joint.total)
         for row, root in self.root.items():
             survivor_of[row] = root

@@ -113,7 +113,7 @@ def by_subject(groups: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     for key, entries in by_name.items():
         layers = {str(PurePosixPath(path).parent) for _, path in entries}
         if key not in module_of_key and len(layers) > 1 and len(key[-1]) >= _SHORT:
-            module_of_key[key] = "/".join([*key[:-1], _written(entries[0][1])])
+            module_of_key[key] = "/".join([*key[:-1], _hyphenate_name(entries[0][1])])
         target = module_of_key.get(key) or _by_first_word(key, module_of_key)
         if target is not None:
             _move(modules, entries, target)
@@ -141,7 +141,7 @@ def neighbours_join(
             if path in owner and target_module is not None and other != path:
                 counts[path][target_module] += 1
                 counts[other][owner[path]] += 1
-    stems = _stems(modules)
+    stems = _index_subjects(modules)
     result = {name: list(paths) for name, paths in modules.items()}
     for path, name in owner.items():
         if (
@@ -229,7 +229,7 @@ def _folder_of(path: str, layer: str) -> str:
     return "/".join(parts[: last + 1])
 
 
-def _written(path: str) -> str:
+def _hyphenate_name(path: str) -> str:
     """Return a file name as hyphenated words, without layer words such as "routes"."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", PurePosixPath(path).name.split(".")[0])
     words = [
@@ -240,7 +240,7 @@ def _written(path: str) -> str:
     return "-".join(words)
 
 
-def _stems(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+def _index_subjects(modules: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
     """Map the subject of each file name to its modules, except layers ("routes")."""
     modules_of: dict[str, set[str]] = defaultdict(set)
     for name, paths in modules.items():

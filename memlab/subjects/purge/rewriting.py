@@ -145,9 +145,11 @@ def _is_dropped(field: Field, item: Any, gone: PurgePlan) -> bool:
         return False
     parts = item.items() if isinstance(item, Mapping) else enumerate(item)
     own = [
-        part
+        id
         for name, part in parts
-        if _member_field(field, name).role == "memory" and isinstance(part, int)
+        if _member_field(field, name).role == "memory"
+        for id in (part if isinstance(part, list) else (part,))
+        if isinstance(id, int)
     ]
     if gone.within(own):
         return True

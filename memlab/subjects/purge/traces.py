@@ -74,7 +74,7 @@ class SearchTerms:
         """Return the number of matches of each pattern and whole value in each blob."""
         wanted = {pattern.decode("latin-1"): pattern for pattern in self.patterns}
         wanted |= {
-            mark.decode("latin-1"): value for value in self.values for mark in _marked(value)
+            mark.decode("latin-1"): value for value in self.values for mark in _delimit(value)
         }
         blobs = list(blobs)
         if len(wanted) <= _FEW:
@@ -175,7 +175,7 @@ def _pieces(text: str) -> Iterator[str]:
             )
 
 
-def _marked(value: bytes) -> tuple[bytes, ...]:
+def _delimit(value: bytes) -> tuple[bytes, ...]:
     """Return a value's bytes in delimiters, as JSON, MessagePack and tables store it."""
     return b'"%b"' % value, msgspec.msgpack.encode(value.decode()), b"\0%b\0" % value
 
@@ -248,7 +248,7 @@ def _count_raw(file: Path, terms: SearchTerms) -> Counter[bytes]:
 
     The file is read in blocks. The end of a block is searched with the next one, and its own matches are subtracted.
     """
-    marks = [mark for value in terms.values for mark in _marked(value)]
+    marks = [mark for value in terms.values for mark in _delimit(value)]
     overlap = max(map(len, (*terms.patterns, *marks)), default=1) - 1
     counts: Counter[bytes] = Counter()
     tail = b""

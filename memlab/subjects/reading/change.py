@@ -503,7 +503,7 @@ def _is_countable(unit: str) -> bool:
 
 
 def _target_values(later: Telling) -> set[str]:
-    """Return the text's values of each kind that also occurs after "from"."""
+    """Return values whose kind also has a value after "from", as in "from A to B"."""
     kinds = {value.kind for value in later.around if value.left}
     return {value.value for value in later.around if value.kind in kinds}
 

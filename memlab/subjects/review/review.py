@@ -602,7 +602,7 @@ def _describe_plan(
 
 
 def _edge_table(state: State, rows: NDArray[np.int64]) -> pl.DataFrame:
-    """Return memories' edges; an edge between two of the memories has two rows."""
+    """Return memories' edges as a table; an edge between two of them has two rows."""
     edges, crossings = state.edges, state.edges.crossings(rows)
     return pl.DataFrame(
         {
@@ -764,7 +764,7 @@ def _find_rule(event: Event | None, reason: str | None) -> str:
 
 
 def _find_relation(event: Event, successor: int, id: int) -> str | None:
-    """Return the event's conflict relation of a superseding pair, or None."""
+    """Return the relation other than "supersedes" that an event gave a pair, or None."""
     edges = event.body.get("edges")
     if not isinstance(edges, Mapping):
         return None

@@ -19,10 +19,12 @@ from memlab.kernel.language import Policy, canonical, compile_policy, read_pack,
 from memlab.kernel.policies import SLOTS, Pack, get_slot, load_pack
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
 from memlab.ui.cli._base import (
+    LAB,
     InputFile,
     LocalPath,
     Report,
     command,
+    open_existing,
     parse_value,
     policy,
     print_report,
@@ -307,6 +309,26 @@ def explain(
         "values": item_values,
         "explained": report,
     }, text
+
+
+@command(policy)
+@LAB
+@click.argument("policies", nargs=-1)
+@click.option("--questions", type=LocalPath(), help="File of questions. Default: those of the lab.")
+@click.option("--metric", "metrics", multiple=True, help="Metric such as ndcg@10; may be repeated.")
+def score(
+    lab: Path, policies: tuple[str, ...], questions: Path | None, metrics: tuple[str, ...]
+) -> Report:
+    """Score POLICIES on the labelled questions of LAB, next to its active pack.
+
+    A policy is a .hy file, a pack's name or a feature's name. LAB is only read.
+
+    Example: memlab policy score my.memlab mine.hy companion
+    """
+    with open_existing(lab, read_only=True) as opened:
+        chosen = {"metrics": metrics} if metrics else {}
+        scores = opened.score(list(policies), questions, **chosen)
+        return scores.to_dict(), scores
 
 
 def _is_within(name: str, places: list[str]) -> bool:

@@ -263,6 +263,12 @@ class Desk:
         return self.lab
 
     @cached_property
+    def asked(self) -> memlab.Lab:
+        """Return the lab with a labelled question that it was asked."""
+        self.lab.questions.add("tabs or spaces?", wants=1)
+        return self.lab
+
+    @cached_property
     def rewarded(self) -> memlab.Slates:
         """Return a log of sixty recalls of three items with a score and a probe, enough to fit a model of rewards."""
         rows = [
@@ -650,6 +656,20 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.verdict(d.challenged).__getitem__,
         {"challenger": "associative"},
     ),
+    "Lab.score": lambda d: (d.asked.score, {"policies": "similarity", "metrics": "mrr"}),
+    "LabQuestions.add": lambda d: (
+        d.lab.questions.add,
+        {"questions": "when?", "wants": [2], "project": "api", "category": "time"},
+    ),
+    "LabQuestions.propose": lambda d: (d.lab.questions.propose, {"limit": 3}),
+    "LabQuestions.accept": lambda d: (d.asked.questions.accept, {"ids": [1]}),
+    "LabQuestions.remove": lambda d: (d.asked.questions.remove, {"ids": [1]}),
+    "LabQuestions.label_recalls": lambda d: (
+        d.asked.questions.label_recalls,
+        {"slates": d.asked.slates()},
+    ),
+    "Scores.gained": lambda d: (d.asked.score("recency").gained, {"policy": "recency"}),
+    "Scores.lost": lambda d: (d.asked.score("recency").lost, {"policy": "recency"}),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
     "LabPolicies.challenge": lambda d: (d.lab.policies.challenge, {"pack": "cascade"}),

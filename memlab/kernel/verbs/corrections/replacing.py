@@ -149,7 +149,7 @@ def dependents() -> list[Dependents]:
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return, for each sort of derived memory, the rows that a new text invalidates."""
+    """Return derived rows (say of summaries) that a new text invalidates, by sort."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []

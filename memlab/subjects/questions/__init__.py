@@ -1,0 +1,1 @@
+"""Labelled questions of a lab, and the scores of policies on them."""

@@ -1,0 +1,101 @@
+"""Rules that turn stored facts and simple statements into questions."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from memlab.kernel.hooks import list_hooks
+from memlab.kernel.state import State
+from memlab.subjects.questions.rows import Row
+
+__all__ = ["propose_rows", "question_of"]
+
+_LONGEST = 200
+"""The maximum characters of a text that is read: longer ones seldom state a single thing."""
+
+_SUREST = 0.8
+"""The minimum confidence of a statement, above that of guesses such as "X is Y" (0.5 and 0.6)."""
+
+
+# The file never changes while memlab runs.
+@cache
+def _templates() -> dict[str, dict[str, Any]]:
+    """Return the tables of ``questions.toml``, read once per process."""
+    return tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
+
+
+_PREPOSITIONS = ("to", "on", "with", "in", "from", "for")
+"""Last words of predicates that a verb begins, such as "works-on"."""
+
+
+def question_of(subject: str, predicate: str) -> str | None:
+    """Return a question that a fact answers, or None if no rule applies.
+
+    >>> question_of("Ana", "lives-in"), question_of("the user", "prefers"), question_of("Ana", "dog")
+    ('Where does Ana live?', 'What does the user prefer?', "What is Ana's dog?")
+    """
+    subject = {"user": "the user", "team": "the team"}.get(subject, subject)
+    templates = _templates()
+    # "is" and "has" say too little to name one memory.
+    if predicate in templates["other"]["skipped"]:
+        return None
+    if predicate in templates["predicates"]:
+        return str(templates["predicates"][predicate]).format(subject)
+    verb, *rest = predicate.split("-")
+    # A denial would ask for what is not so.
+    if rest and verb in ("is", "has", "was", "does", "prefers"):
+        return None
+    verbs = templates["verbs"]
+    if verb in verbs or (verb.endswith("s") and not rest) or (rest and rest[-1] in _PREPOSITIONS):
+        base = verbs.get(verb) or verb.removesuffix("s")
+        return f"What does {subject} {' '.join([base, *rest])}?"
+    return f"What is {subject}'s {' '.join([verb, *rest])}?"
+
+
+def propose_rows(state: State, limit: int, existing: Collection[Any]) -> list[Row]:
+    """Return at most ``limit`` questions that one active memory answers, spread over the lab."""
+    answers: dict[Any, list[Row]] = {}
+    for row in _rows_of_facts(state):
+        answers.setdefault(row.query.casefold(), []).append(row)
+    queries = {query.casefold() for query, *_ in existing}
+    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in queries]
+    if len(single) <= limit:
+        return single
+    return [single[index] for index in np.linspace(0, len(single) - 1, limit).astype(int).tolist()]
+
+
+def _rows_of_facts(state: State) -> Iterator[Row]:
+    """Yield a question for each fact of an active memory, as columns or as its text states it."""
+    names = ("id", "text", "subject", "predicate", "speaker", "project", "visibility", "creator")
+    active = state.memories().filter(pl.col("status") == "active").select(names)
+    for id, text, subject, predicate, speaker, project, visibility, creator in active.iter_rows():
+        pairs = {(subject, predicate)} if subject and predicate else set(_read_pairs(text, speaker))
+        # A question quotes a private memory, so it belongs to the memory's creator.
+        viewer = creator if visibility == "private" else None
+        for own, relation in sorted(pairs):
+            query = question_of(own, relation)
+            if query is not None:
+                yield Row(f"Memory {id}", query, (id,), project, viewer)
+
+
+def _read_pairs(text: str | None, speaker: str | None) -> Iterator[tuple[str, str]]:
+    """Yield subject and predicate of each sure statement of a text; "I" is the speaker."""
+    if not text or len(text) > _LONGEST or speaker == "assistant" or text.rstrip().endswith("?"):
+        return
+    for read in list_hooks("read-facts"):
+        for fact in read(text, "user"):
+            if fact.confidence >= _SUREST:
+                own = speaker if fact.subject == "user" and _SELF.search(text) else fact.subject
+                yield own or fact.subject, fact.predicate
+
+
+# Words of a person about oneself; without them, "user" is a word of the text.
+_SELF = re.compile(r"\b(?:I|I'm|my|me|we|our)\b", re.IGNORECASE)

@@ -1,0 +1,419 @@
+"""``lab.score``: the retrieval quality of policies on labelled questions, without logging."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.arguments import checked, describe_value
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.disk import read_source
+from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.printable import count_of
+from memlab.kernel.language import Policy, policy_form_text, slot_of
+from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
+from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
+from memlab.subjects.questions.questions import questions_frame, read_asked
+
+__all__ = ["ACTIVE", "Scores", "score"]
+
+ACTIVE = "active"
+"""The name of the active pack among the policies of a score."""
+
+_MOST = 1_000
+"""The maximum number of ranks of a metric, beyond every pool that packs retrieve."""
+
+# Names that users know, and the number of ranks of a metric without one, as in published results.
+_ALIASES = {"hit": "recall_any"}
+_CUT = 10
+_METRIC = re.compile(r"([a-z_]+)(?:@([1-9]\d{0,3}))?\Z")
+
+_PACK = re.compile(r"(?:\s|;[^\n]*+)*+\(\s*(?:require memlab\.dialect \*\)\s*\()?pack\b")
+"""The beginning of a pack's text: its form ``pack``, after comments and the usual ``require``."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class Scores(Report):
+    """Scores of policies on labelled questions; made by ``lab.score``.
+
+    Parameters
+    ----------
+    frame
+        A row for each policy and metric: ``value`` with its interval ``low`` to ``high``, the
+        ``difference`` to the active pack with the paired interval ``difference_low`` to
+        ``difference_high``, and the numbers of questions ``gained`` and ``lost``.
+    ranks
+        A row for each question, with the best rank of a wanted memory under each policy in a column
+        with its name. Null beyond the judged ranks.
+    cut
+        The number of results in which a question counts as answered, for ``gained`` and ``lost``.
+    clustered
+        The unit of the intervals: question or project.
+    pack
+        The name of the active pack.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    >>> _ = lab.questions.add("when do deploys go out?", wants=2)
+    >>> scores = lab.score({"oldest": "(fn [age-days] age-days)"}, metrics="hit@1")
+    >>> scores.frame.select("policy", "value", "lost").rows()
+    [('active', 1.0, None), ('oldest', 0.0, 1)]
+    """
+
+    frame: pl.DataFrame
+    ranks: pl.DataFrame = field(repr=False)
+    cut: int
+    clustered: str
+    pack: str
+
+    @cached_property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies that are compared with the active pack."""
+        return tuple(name for name in self.frame["policy"].unique(maintain_order=True))[1:]
+
+    @checked
+    def gained(self, policy: str) -> pl.DataFrame:
+        """Return the questions that a policy answers and the active pack does not.
+
+        Parameters
+        ----------
+        policy
+            The name of a policy.
+
+        Returns
+        -------
+        DataFrame
+            A row for each question: ``id``, ``query``, ``wants``, and the best rank of a wanted
+            memory ``before``, under the active pack, and ``after``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such policy.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> _ = lab.questions.add("when do deploys go out?", wants=2)
+        >>> lab.score({"oldest": "(fn [age-days] age-days)"}, metrics="hit@1").gained("oldest").height
+        0
+        """
+        return self._changed(policy, ACTIVE)
+
+    @checked
+    def lost(self, policy: str) -> pl.DataFrame:
+        """Return the questions that the active pack answers and a policy does not.
+
+        Parameters
+        ----------
+        policy
+            The name of a policy.
+
+        Returns
+        -------
+        DataFrame
+            The columns of ``gained``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such policy.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> _ = lab.questions.add("when do deploys go out?", wants=2)
+        >>> scores = lab.score({"oldest": "(fn [age-days] age-days)"}, metrics="hit@1")
+        >>> scores.lost("oldest").select("query", "before", "after").rows()
+        [('when do deploys go out?', 1, 2)]
+        """
+        return self._changed(policy, policy)
+
+    def _changed(self, policy: str, missing: str) -> pl.DataFrame:
+        """Return the questions that only one of a policy and the active pack answers."""
+        if policy not in self.policies:
+            raise UnknownName("policy of these scores", policy, self.policies)
+        answered = {
+            name: (pl.col(name) <= self.cut).fill_null(value=False) for name in (ACTIVE, policy)
+        }
+        only = ~answered.pop(missing) & next(iter(answered.values()))
+        return self.ranks.filter(only).select("id", "query", "wants", before=ACTIVE, after=policy)
+
+    @property
+    def sentence(self) -> str:
+        """The finding: the first metric of the active pack, and of each other policy."""
+        first, *others = self.frame.unique("policy", keep="first", maintain_order=True).to_dicts()
+        count = count_of(self.ranks.height, "question")
+        active = f"{self.pack}, active: {first['metric']} {first['value']:.3f} on {count}."
+        return " ".join([active, *map(_describe, others)])
+
+    def _display(self) -> object:
+        table = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 1))
+        note = (
+            f"Intervals are over {self.clustered}s. Gained and lost: a wanted memory in the top {self.cut}, compared "
+            "with the active pack."
+        )
+        return self.sentence, table, note
+
+    @checked
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores as values that JSON can encode.
+
+        Returns
+        -------
+        dict
+            The rows of ``frame``, the ranks of each question, and the sample.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> _ = lab.questions.add("tabs or spaces?", wants=1)
+        >>> lab.score().to_dict()["questions"]
+        1
+        """
+        return {
+            "pack": self.pack,
+            "questions": self.ranks.height,
+            "cut": self.cut,
+            "clusters": self.clustered,
+            "scores": self.frame.to_dicts(),
+            "ranks": self.ranks.drop("at").to_dicts(),
+        }
+
+
+def _describe(row: Mapping[str, Any]) -> str:
+    """Return a policy's score and its difference to the active pack as a sentence."""
+    low, high = row["difference_low"], row["difference_high"]
+    interval = ""
+    if low is not None:
+        verdict = "better" if low > 0 else "worse" if high < 0 else "no significant difference"
+        interval = f", {low:+.3f} to {high:+.3f}: {verdict}"
+    return (
+        f"{row['policy']}: {row['value']:.3f} ({row['difference']:+.3f}{interval}; {row['gained']} gained, "
+        f"{row['lost']} lost)."
+    )
+
+
+# The heading and the template of each column of the table.
+_COLUMNS: Columns = (
+    ("policy", "{policy}"),
+    ("metric", "{metric}"),
+    ("value", "{value:.3f}"),
+    ("95% interval", "{low:.3f} to {high:.3f}"),
+    ("difference", "{difference:+.3f}"),
+    ("95%", "{difference_low:+.3f} to {difference_high:+.3f}"),
+    ("gained", "{gained}"),
+    ("lost", "{lost}"),
+)
+
+
+# -- scoring ----------------------------------------------------------------------------------------------------------
+
+
+def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str]) -> Scores:
+    """Score policies on a lab's questions; see ``Lab.score``."""
+    # Every ranking is judged once for all metrics, and each policy is compared with the active pack, the first of them.
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    measured = [_parse_metric(name) for name in names]
+    if not measured:
+        raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
+    active = lab.policies.pack
+    packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
+    resolved = read_asked(lab.questions, questions)
+    if not resolved:
+        raise InputError(
+            'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
+            "ones: lab.questions.propose()."
+        )
+    depth = max(cut for _, cut in measured)
+    now = lab.io.store.clock()
+    evidence = [set(map(str, row["wants"])) for row in resolved]
+    rankings = {
+        name: [_rank(lab, pack, row, depth, now) for row in resolved]
+        for name, pack in packs.items()
+    }
+    by_project = len({row.get("project") for row in resolved}) > 1
+    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(resolved)]
+    ranks = {name: _best_ranks(own, evidence) for name, own in rankings.items()}
+    cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
+    values = {
+        name: [measure(judged, f"{kind}@{at}") for kind, at in measured]
+        for name, own in rankings.items()
+        for judged in [judge(own, evidence, depth=depth)]
+    }
+    first = {
+        name: np.array([rank is not None and rank <= cut for rank in own])
+        for name, own in ranks.items()
+    }
+    rows = [
+        _score_row(own, base, clusters)
+        | {"policy": name, "metric": metric}
+        | ({} if name == ACTIVE else _count_changes(first[ACTIVE], first[name]))
+        for name in packs
+        for metric, own, base in zip(names, values[name], values[ACTIVE], strict=True)
+    ]
+    columns = questions_frame({"question": number, **row} for number, row in enumerate(resolved, 1))
+    return Scores(
+        pl.DataFrame(rows, schema=_SCHEMA),
+        columns.select(_QUESTION).with_columns(
+            pl.Series(name, own, dtype=pl.Int64) for name, own in ranks.items()
+        ),
+        cut,
+        "project" if by_project else "question",
+        active.name,
+    )
+
+
+_QUESTION = ("id", "query", "wants", "project", "at", "category")
+"""The columns of ``ranks`` that are not policies."""
+# The types of ``Scores.frame``, whose intervals may all be null.
+_SCHEMA: dict[str, Any] = {
+    "policy": pl.String,
+    "metric": pl.String,
+    **dict.fromkeys(
+        ("value", "low", "high", "difference", "difference_low", "difference_high"), pl.Float64
+    ),
+    "gained": pl.Int64,
+    "lost": pl.Int64,
+}
+
+
+def _score_row(values: Floats, base: Floats, clusters: list[str]) -> dict[str, Any]:
+    """Return the mean of a metric and of its difference to the active pack, with intervals."""
+    row: dict[str, Any] = {"value": float(values.mean())}
+    if interval := cluster_interval(values, clusters):
+        row |= {"low": max(interval.low, 0.0), "high": min(interval.high, 1.0)}
+    if values is not base:
+        row["difference"] = float((values - base).mean())
+        if paired := cluster_interval(values - base, clusters):
+            row |= {"difference_low": paired.low, "difference_high": paired.high}
+    return row
+
+
+def _count_changes(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> dict[str, int]:
+    """Count the questions that are answered only after, or only before."""
+    return {"gained": int((after & ~before).sum()), "lost": int((before & ~after).sum())}
+
+
+def _parse_metric(name: str) -> tuple[str, int]:
+    """Return the metric of ``memlab.science.evaluation`` and the number of ranks."""
+    match = _METRIC.match(name) if isinstance(name, str) else None
+    kind = match and _ALIASES.get(match[1], match[1])
+    cut = int(match[2] or _CUT) if match else 0
+    if kind not in METRICS or cut > _MOST:
+        raise UnknownName("metric", name, [f"{metric}@10" for metric in (*_ALIASES, *METRICS)])
+    return kind, cut
+
+
+def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> list[str]:
+    """Return the ids that a pack shows for a question, best first, without logging."""
+    hits = lab.recall(
+        row["query"],
+        limit=depth,
+        project=row.get("project"),
+        viewer=row.get("viewer"),
+        at=from_micros(row.get("at") or now),
+        pack=pack,
+        log=False,
+    )
+    return [str(hit.id) for hit in hits]
+
+
+def _best_ranks(
+    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]]
+) -> list[int | None]:
+    """Return the best rank of a wanted memory for each question."""
+    return [
+        next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
+        for ranking, wanted in zip(rankings, evidence, strict=True)
+    ]
+
+
+def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
+    """Return the pack of each policy by its unique name."""
+    if isinstance(policies, Mapping):
+        packs = {str(name): _read_policy(lab, active, spec)[1] for name, spec in policies.items()}
+    else:
+        many = isinstance(policies, list | tuple) and policy_form_text(policies) is None
+        packs = {}
+        for spec in policies if many else [policies]:
+            name, pack = _read_policy(lab, active, spec)
+            if packs.get(name, pack) is not pack:
+                name = f"{name} [{pack.hash[:8]}]"
+            if name in packs:
+                raise InputError(f"The policy {name} is given twice. Pass each policy once.")
+            packs[name] = pack
+    if reserved := {ACTIVE, *_QUESTION} & packs.keys():
+        raise InputError(
+            f'"{min(reserved)}" is a name of these scores. Give the policy another name.'
+        )
+    return packs
+
+
+def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack]:
+    """Return the name of a policy, and the active pack with it or the pack that it names."""
+    # Texts and paths are recognised before names, so that no name of a pack can hide a policy.
+    if isinstance(spec, Pack):
+        return spec.name, spec
+    if isinstance(spec, Policy):
+        return _with_policy(lab, active, spec.signature.slot, spec)
+    text = str(spec) if isinstance(spec, str | Path) else policy_form_text(spec)
+    if text is None:
+        raise InputError(
+            "A policy is a pack, a path, a text, a Hy form or the name of a feature, not "
+            f"{describe_value(spec)}."
+        )
+    text, name = text.strip(), ""
+    if text.endswith(".hy"):
+        path = Path(text).expanduser()
+        name, text = path.stem, _read_file(path)
+    if name or text.startswith(("(", ";")):
+        if _PACK.match(text):
+            pack = load_pack(path if name else text)
+            return pack.name, pack
+        own, pack = _with_policy(lab, active, slot_of(text) or _SLOT, text)
+        return name or own, pack
+    if text in pack_names():
+        return text, load_pack(text)
+    feature = text.replace("_", "-")
+    if feature in FEATURES:
+        return feature, _with_policy(lab, active, _SLOT, f"(fn [{feature}] {feature})")[1]
+    raise UnknownName("pack or feature", text, (*pack_names(), *FEATURES))
+
+
+def _read_file(path: Path) -> str:
+    """Return the text of a file, or the beginning of a pack if ``load_pack`` will refuse it."""
+    try:
+        return read_source(path)
+    except (OSError, UnicodeDecodeError):
+        return "(pack"
+
+
+_SLOT = "recall-score"
+"""The slot of a policy that names none."""
+
+
+def _with_policy(lab: Any, active: Pack, slot: str, source: Any) -> tuple[str, Pack]:
+    """Return a name for a policy, and the active pack with it in its slot."""
+    policy = lab.policies.check(slot, source)
+    return f"{slot} [{policy.hash[:8]}]", active.with_policy(slot, policy)
