@@ -150,7 +150,7 @@ class Stored:
         """
         if rows % BLOCK or not 0 <= rows <= self.size:
             raise InputError(
-                f"rows must be a multiple of {BLOCK:,} and at most {self.size:,}, not {rows:,}: digests are of whole blocks."
+                f"rows must be a multiple of {BLOCK:,} and at most {self.size:,}, not {rows:,} (whole blocks)."
             )
         digests = {} if rehash else self._digests
         digest = ""

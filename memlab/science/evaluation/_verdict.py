@@ -467,7 +467,7 @@ def verdict(
     # Arguments that a confidence sequence cannot use are refused before the log is split into duels.
     if missing == "inverse":
         raise InputError(
-            'missing="inverse" needs a feedback model fitted on the whole log, but each look of a confidence sequence may '
+            'missing="inverse" needs a feedback model fitted on the whole log, but each interim analysis may '
             'use earlier recalls only. Set missing to "censor", "bounds" or "zero", or call memlab.evaluate.'
         )
     duels = find_duels(log, challenger)
