@@ -729,7 +729,7 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
         challenge = _DECODER.decode(text)
     except (msgspec.DecodeError, TypeError) as error:
         raise InputError(
-            f"{where} (its comparison of packs) cannot be read: {error}. Drop this recall, or log its column "
+            f"{where} cannot be read: {error}. Drop this recall, or log its comparison of packs in the column "
             "challenge again."
         ) from None
     # A wrong challenge, written by a faulty logger, would bias a verdict silently. So ids and shares are checked.
