@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+import memlab
 from memlab.kernel.policies import load_pack
 from memlab.ui.cli import main
 
@@ -213,3 +214,21 @@ def test_a_record_is_explained_field_by_field(json_of):
 
 def _example(declared):
     return {"num": 0.5, "bool": True, "str": (*declared.words, "")[0], "set": []}[declared.type]
+
+
+def test_a_score_compares_files_packs_and_features(json_of, run, file, tmp_path):
+    with memlab.open(tmp_path / "own.memlab") as lab:
+        lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        lab.questions.add("when do deploys go out?", wants=2)
+        before = lab.io.store.journal.head
+    scores = json_of("score", "own.memlab", file(NEAR), "actr", "similarity", "--metric", "mrr")
+    assert [row["policy"] for row in scores["scores"]] == ["active", "mine", "actr", "similarity"]
+    assert scores["questions"] == 1
+    (tmp_path / "own.csv").write_text("query,wants\ntabs or spaces?,1\nnone?,9\n", encoding="utf-8")
+    assert (
+        "Row 2 of own.csv wants"
+        in run("score", "own.memlab", "--questions", "own.csv", status=1).output
+    )
+    assert "hit@5" in run("score", "own.memlab").output
+    with memlab.open(tmp_path / "own.memlab", read_only=True) as lab:
+        assert lab.io.store.journal.head == before

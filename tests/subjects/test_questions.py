@@ -177,6 +177,22 @@ class TestPropose:
             lab.remember("I live in Bergen", speaker="Emi")
             assert lab.questions.propose()["query"].to_list() == ["Where does Emi live?"]
 
+    def test_a_message_is_asked_for_by_a_phrase_of_its_own(self):
+        with memlab.open() as lab:
+            lab.remember(
+                [
+                    {"text": "We saw the old harbour, and more", "speaker": "Emi"},
+                    {"text": "I miss the pottery class in town", "speaker": "Ana"},
+                    {"text": "Is the pottery class on today?", "speaker": "Emi"},
+                    {"text": "See the long answer.", "speaker": "assistant"},
+                ]
+            )
+            proposed = lab.questions.propose()
+            assert proposed.select("query", "wants").rows() == [
+                ("What did Emi say about the old harbour?", [1])
+            ]
+            assert lab.questions.propose().is_empty()
+
     def test_a_private_memory_is_asked_by_its_creator(self):
         with memlab.open() as lab:
             lab.remember("Ana lives in Rome", creator="agent:a", visibility="private")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.kernel.english import STOP_WORDS
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.state import State
 from memlab.subjects.questions.rows import Row
@@ -67,9 +68,42 @@ def propose_rows(state: State, limit: int, existing: Collection[Any]) -> list[Ro
         answers.setdefault(row.query.casefold(), []).append(row)
     queries = {query.casefold() for query, *_ in existing}
     single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in queries]
-    if len(single) <= limit:
-        return single
-    return [single[index] for index in np.linspace(0, len(single) - 1, limit).astype(int).tolist()]
+    facts = _spread(single, limit)
+    answered = {row.wants for row in facts}
+    phrases = [
+        row
+        for row in _rows_of_phrases(state)
+        if row.wants not in answered and row.query.casefold() not in queries
+    ]
+    return [*facts, *_spread(phrases, limit - len(facts))]
+
+
+def _spread(rows: list[Row], limit: int) -> list[Row]:
+    """Return at most ``limit`` rows at even distances."""
+    if len(rows) <= limit:
+        return rows
+    return [rows[index] for index in np.linspace(0, len(rows) - 1, limit).astype(int).tolist()]
+
+
+# A noun phrase of two or three words, up to a comma, the end of a sentence or a preposition.
+_PHRASE = re.compile(
+    r"\b(?:my|our|the|an?) ((?:[a-z'-]{3,} ){1,2}[a-z'-]{3,})(?=[.,!?;]| (?:and|with|for|in|at|on|of|to|from)\b)"
+)
+
+
+def _rows_of_phrases(state: State) -> list[Row]:
+    """Return a question for each noun phrase that one active message of a person has."""
+    by_phrase: dict[str, Row | None] = {}
+    active = state.memories().filter(pl.col("status") == "active")
+    for id, text, speaker, project, visibility in active.select(
+        "id", "text", "speaker", "project", "visibility"
+    ).iter_rows():
+        for phrase in set(_PHRASE.findall((text or "").lower())):
+            usable = speaker and speaker != "assistant" and visibility != "private"
+            row = Row(f"Memory {id}", f"What did {speaker} say about the {phrase}?", (id,), project)
+            is_new = phrase not in by_phrase and STOP_WORDS["english"].isdisjoint(phrase.split())
+            by_phrase[phrase] = row if usable and is_new else None
+    return list({row.wants: row for row in by_phrase.values() if row is not None}.values())
 
 
 def _rows_of_facts(state: State) -> Iterator[Row]:

@@ -179,8 +179,9 @@ class LabQuestions(Displayed):
         """Propose questions whose answer is one stored memory, by rules.
 
         A rule turns a fact or a simple statement around: "Ana lives in Rome" answers "Where does Ana
-        live?". A statement that two memories make is left out. Proposed questions count in no score
-        until ``accept``.
+        live?". Messages without such a statement are asked for by a phrase that no other message
+        has: "What did Ana say about the old harbour?". What two memories state is left out.
+        Proposed questions count in no score until ``accept``.
 
         Parameters
         ----------
