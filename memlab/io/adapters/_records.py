@@ -464,7 +464,7 @@ class Records:
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _ref(self, path: Iterable[str]) -> str:
-        """Return the ref of a path; InputError if a name is not a text."""
+        """Return the ref of a path, or raise InputError if a name is not a text."""
         names = (*self.root, *path)
         for name in names:
             if not isinstance(name, str):

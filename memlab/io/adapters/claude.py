@@ -371,7 +371,7 @@ class MemoryFiles:
     # -- paths --------------------------------------------------------------------------------------------------------
 
     def _get_file(self, path: str) -> tuple[Record, str]:
-        """Return the record and text of a file; InputError if there is none."""
+        """Return the record and text of a file, or raise InputError if there is none."""
         parts = _split_file_path(path)
         record = self._records.get(parts)
         if record is None:
@@ -457,7 +457,7 @@ def _split_path(path: str) -> tuple[str, ...]:
 
 
 def _split_file_path(path: str) -> tuple[str, ...]:
-    """Return the names in the path of a file; InputError for the root."""
+    """Return the names in the path of a file, or raise InputError for the root."""
     parts = _split_path(path)
     if not parts:
         raise InputError(f"{ROOT} is the root, not a file, and cannot be changed.")

@@ -398,7 +398,7 @@ class Mem0Memory:
         return rows
 
     def _get_existing(self, memory_id: str) -> Record:
-        """Return the record with an id; UnknownName if there is none."""
+        """Return the record with an id, or raise UnknownName if there is none."""
         path = self._records.find_path(memory_id)
         record = None if path is None else self._records.get(path)
         if record is None:
@@ -489,7 +489,7 @@ def _choose_role(role: str) -> str:
 
 
 def _format_day(value: Any) -> str:
-    """Return a day as YYYY-MM-DD; InputError for an invalid one."""
+    """Return a day as YYYY-MM-DD, or raise InputError for an invalid one."""
     try:
         return (value if isinstance(value, date) else date.fromisoformat(value)).strftime(
             "%Y-%m-%d"
@@ -568,7 +568,7 @@ def _list_required(filters: Mapping[str, Any]) -> list[str]:
 
 
 def _read_filters(filters: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the filters in AND, OR or NOT; InputError for other values."""
+    """Return the filters in AND, OR or NOT, or raise InputError for other values."""
     parts = filters.get(name, [])
     if not isinstance(parts, list) or not all(isinstance(part, Mapping) for part in parts):
         raise InputError(

@@ -283,7 +283,7 @@ def _list_files(
 
 
 def _read_content(file: Path, label: str) -> str:
-    """Return the content of a file; DatasetError if it is unreadable."""
+    """Return the content of a file, or raise DatasetError if it is unreadable."""
     try:
         with open_regular(file) as stream:
             content = stream.read(2 * MAX_TEXT_BYTES + 1)

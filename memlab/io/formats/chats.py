@@ -138,7 +138,7 @@ def _list_messages(
 
 
 def _check_ref(value: object, field: str, location: Location) -> str:
-    """Return an id as a ref; DatasetError if it is not an integer."""
+    """Return an id as a ref, or raise DatasetError if it is not an integer."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise location.error(field, f"expected an integer, found {describe_json(value)}.")
     return str(value)
@@ -346,7 +346,7 @@ def _has_answer(message: dict[str, Any], field: str, location: Location) -> bool
 
 
 def _format_answer(answer: object, location: Location) -> str:
-    """Return an answer as text; DatasetError unless it is text or a number."""
+    """Return an answer as text, or raise DatasetError unless it is text or a number."""
     if answer is None or isinstance(answer, str):
         return answer or ""
     if isinstance(answer, bool | int | float):
@@ -437,7 +437,7 @@ def read_lmeb(folder: str | Path) -> tuple[LabelledConversation, ...]:
 
 
 def _find_above(task: Path, name: str) -> Path | None:
-    """Find a file in a task's folder or a folder above it; None if missing."""
+    """Find a file in a task's folder or a folder above it, or None if missing."""
     return next(
         (folder / name for folder in (task, *task.parents[:_ABOVE]) if (folder / name).is_file()),
         None,

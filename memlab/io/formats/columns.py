@@ -349,7 +349,7 @@ class Rows:
     # -- guesses ----------------------------------------------------------------------------------------------
 
     def _guess(self, field: str, values: Mapping[str, list[Any]]) -> str | None:
-        """Guess which column provides a field; None if no column fits."""
+        """Guess which column provides a field, or None if no column fits."""
         # the name of a column alone is no proof: its values must fit, too
         if field == "text":
             return self._guess_text(values)
@@ -375,7 +375,7 @@ class Rows:
         return candidates[0] if candidates else None
 
     def _guess_text(self, values: Mapping[str, list[Any]]) -> str | None:
-        """Guess which column contains the texts; None if no column fits."""
+        """Guess which column contains the texts, or None if no column fits."""
         names = ("content", *_TEXTS) if self.messages else _TEXTS
         used = set(self.columns.values())
         for name in names:

@@ -95,7 +95,7 @@ class Location:
     def time(
         self, value: object, field: str, example: str, pattern: re.Pattern[str] | None = None
     ) -> datetime:
-        """Return the UTC time that a text states; DatasetError if it states none.
+        """Return the UTC time that a text states, or raise DatasetError if it states none.
 
         The text has the form of ``pattern``, whose groups name the parts (months in English), or is
         in ISO 8601.
@@ -137,7 +137,7 @@ def _build_time(parts: Mapping[str, str | None]) -> datetime:
 
 
 def load_json(path: Path, kind: str) -> object:
-    """Return the contents of a JSON file; DatasetError if it cannot be read.
+    """Return the contents of a JSON file, or raise DatasetError if it cannot be read.
 
     ``kind`` names the expected contents in errors.
     """
@@ -157,7 +157,7 @@ def load_json(path: Path, kind: str) -> object:
 
 @contextmanager
 def open_text(path: Path, kind: str) -> Iterator[TextIO]:
-    """Open a text file to read line by line; DatasetError if that fails."""
+    """Open a text file to read line by line, or raise DatasetError if that fails."""
     try:
         with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig", newline="") as file:
             yield file
@@ -176,7 +176,7 @@ def read_json_lines(path: Path, kind: str) -> Iterator[tuple[int, object]]:
 
 
 def _read_lines(file: TextIO, path: Path, kind: str) -> Iterator[str]:
-    """Yield the lines of a text file; DatasetError for one that is too long."""
+    """Yield the lines of a text file, or raise DatasetError for one that is too long."""
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
         number += 1

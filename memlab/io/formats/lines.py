@@ -246,7 +246,7 @@ _MOST_LINE = 256 << 20
 
 
 def read_text(path: Path, *, max_bytes: int = MAX_EXPORT_BYTES) -> str:
-    """Return a whole file as text; DatasetError if too large or not UTF-8."""
+    """Return a whole file as text, or raise DatasetError if too large or not UTF-8."""
     data = _read_file(path, max_bytes)
     try:
         return data.decode()

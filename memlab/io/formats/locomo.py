@@ -146,7 +146,7 @@ _BETWEEN = re.compile(r"[;,\s]+")
 
 
 def parse_ref(id: str) -> str | None:
-    """Normalise a turn id (``D:11:026`` becomes ``D11:26``); None if invalid."""
+    """Normalise a turn id (``D:11:026`` becomes ``D11:26``), or None if invalid."""
     match = _ID.match(id)
     return f"D{match[1]}:{match[2]}" if match else None
 

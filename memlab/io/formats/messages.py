@@ -112,7 +112,7 @@ def parse_role(value: object) -> str | None:
 
 
 def to_mapping(message: object) -> Mapping[str, Any] | None:
-    """Convert a message object of a client library to a mapping; None if unknown.
+    """Convert a message object of a client library to a mapping, or None if unknown.
 
     A known object has a method ``model_dump``, or the attribute ``content`` with ``type`` or
     ``role``.

@@ -211,7 +211,7 @@ class Reader:
 
 
 def find_fault(reader: Reader) -> str | None:
-    """Return why the reader of an extension is refused; None if it is valid."""
+    """Return why the reader of an extension is refused, or None if it is valid."""
     if reader.read is None:
         return f"The reader {reader.name} has no function. Give read=, a function from a path to messages."
     refused = [

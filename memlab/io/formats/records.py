@@ -385,7 +385,7 @@ class _Records:
 
 
 def build_bundle_from_records(records: Iterable[Record], source: str) -> Bundle:
-    """Check records and build a bundle; DatasetError if one is invalid."""
+    """Check records and build a bundle, or raise DatasetError if one is invalid."""
     # the counts, and the ends of edges, are checked last, because an edge may precede its memories
     rows = _Records()
     for number, record in enumerate(records):

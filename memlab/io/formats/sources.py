@@ -339,7 +339,7 @@ def _remove(path: Path) -> None:
 
 
 def read_bundle(path: Path, format: str) -> Bundle:
-    """Read and check an export; DatasetError if it is invalid."""
+    """Read and check an export, or raise DatasetError if it is invalid."""
     read = READERS[format]._bundle if format in READERS else None
     if read is None or format == "lab":
         raise DatasetError(f"{path.name} is not an export in a readable format.")

@@ -36,7 +36,7 @@ _PATIENCE = 30.0
 
 
 def find_client(clients: Mapping[str, Client], token: str) -> Client | None:
-    """Return the client that has a token; None if no client has it."""
+    """Return the client that has a token, or None if no client has it."""
     # every token is compared, so that the response time reveals nothing about them
     matches = [client for valid, client in clients.items() if is_same_token(token, valid)]
     return matches[0] if matches else None
@@ -61,7 +61,7 @@ class LabDoor:
         self._audit = audit
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token; None if no client has it."""
+        """Return the client that has a token, or None if no client has it."""
         return find_client(self._clients, token)
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
@@ -149,7 +149,7 @@ class RootDoor:
             self._stamp = stamp
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token; None if no client has it.
+        """Return the client that has a token, or None if no client has it.
 
         While the file of clients is invalid, its last valid content is used.
         """

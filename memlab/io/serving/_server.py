@@ -310,7 +310,7 @@ class Door(Protocol):
     """The lab or labs of an HTTP server, found by the token of each request."""
 
     def find_client(self, token: str) -> Client | None:
-        """Return the client that has a token; None if no client has it."""
+        """Return the client that has a token, or None if no client has it."""
 
     def connect(self, client: Client) -> AbstractContextManager[Connection]:
         """Return a context manager that gives a client's connection for one request."""

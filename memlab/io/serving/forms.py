@@ -73,7 +73,7 @@ def _describe_argument(
 
 
 def _first_sentence(text: str) -> str | None:
-    """Return the first sentence of a text; None for an empty text."""
+    """Return the first sentence of a text, or None for an empty text."""
     sentence, stop, _ = text.partition(". ")
     return sentence + stop.rstrip() or None
 

@@ -112,7 +112,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def recall(self) -> int | None:
-        """The number of the logged recall, for ``feedback``; None if it was not logged."""
+        """The number of the logged recall, for ``feedback``, or None if it was not logged."""
         return self.answer.recall
 
     @property
@@ -122,7 +122,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def off(self) -> str | None:
-        """Why memory is switched off, so that the recall is empty; None if it is on."""
+        """Why memory is switched off, so that the recall is empty, or None if it is on."""
         return self.answer.off
 
     @property

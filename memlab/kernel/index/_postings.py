@@ -52,7 +52,7 @@ class Segment:
         return len(self.rows)
 
     def slices(self, terms: Ints) -> list[slice | None]:
-        """Return the slice of each term's postings; None for a term without postings."""
+        """Return the slice of each term's postings, or None for a term without postings."""
         if not len(self.terms):
             return [None] * len(terms)
         index = self.terms[:-1].searchsorted(terms)
@@ -249,7 +249,7 @@ class Words:
         self._pending_by_term: dict[int, list[int]] = {}
         self._indexed = 0
         self.passages: Passages | None = None
-        """The passages of long rows; None without long rows."""
+        """The passages of long rows, or None without long rows."""
         self._splits = True
 
     def __len__(self) -> int:

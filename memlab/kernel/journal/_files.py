@@ -256,6 +256,6 @@ class HeadFile:
         self._is_written = True
 
     def sync(self) -> None:
-        """Make the record durable; OSError if the disk refuses."""
+        """Make the record durable, or raise OSError if the disk refuses."""
         if self._is_written and self.path.exists():
             sync(self.path)

@@ -139,7 +139,7 @@ def _cipher(key: bytes) -> Any:
 
 
 def _decrypt(cipher: Any, nonce: bytes, data: bytes, about: str) -> bytes | None:
-    """Return the decrypted data; None if the key, the data or its name differs."""
+    """Return the decrypted data, or None if the key, the data or its name differs."""
     from cryptography.exceptions import InvalidTag
 
     try:
@@ -162,7 +162,7 @@ def _derive(key: KeySource, salt: bytes, cost: int) -> bytes:
 
 
 def encryption_of(folder: Path) -> str | None:
-    """Return the record of a lab's encrypted data key; None for a plain lab."""
+    """Return the record of a lab's encrypted data key, or None for a plain lab."""
     # A file without the record was left by an interrupted change between plain and encrypted.
     if not (folder / ENCRYPTED).exists() or not (folder / FILE).exists():
         return None
@@ -184,7 +184,7 @@ def encryption_of(folder: Path) -> str | None:
 
 
 def unlock(folder: Path, key: KeySource | None = None) -> Vault | None:
-    """Return the vault of a lab; None for a plain lab.
+    """Return the vault of a lab, or None for a plain lab.
 
     Without ``key``, the key is that of a lab in use, of the environment variable ``MEMLAB_KEY``, or of the key ring.
     Raises WrongKey if there is none or if it does not decrypt the data key.

@@ -55,7 +55,7 @@ class Slates:
 
     @cached_property
     def permutation(self) -> npt.NDArray[np.intp] | None:
-        """Row positions sorted by slate, then by id; None if rows are sorted already."""
+        """Row positions sorted by slate, then by id, or None if rows are sorted already."""
         keys = [k for k in (self.codes, self.order) if k is not None]
         if not keys or self.size < 2:
             return None

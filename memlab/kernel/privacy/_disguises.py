@@ -325,12 +325,12 @@ def _pieces(match: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _percent(escaped: str) -> str | None:
-    """Decode percent escapes; None if the result is not readable text."""
+    """Decode percent escapes, or None if the result is not readable text."""
     return _readable(unquote_to_bytes(escaped))
 
 
 def _entity(escaped: str) -> str | None:
-    """Decode HTML entities; None if nothing changes."""
+    """Decode HTML entities, or None if nothing changes."""
     read = html.unescape(escaped)
     return None if read == escaped else read
 
@@ -345,17 +345,17 @@ def _escape(escaped: str) -> str | None:
 
 
 def _quoted(escaped: str) -> str | None:
-    """Decode quoted-printable; None if the result is not readable text."""
+    """Decode quoted-printable, or None if the result is not readable text."""
     return _readable(binascii.a2b_qp(escaped))
 
 
 def _pairs(encoded: str) -> str | None:
-    """Decode pairs of hexadecimal digits; None if the result is not readable text."""
+    """Decode pairs of hexadecimal digits, or None if the result is not readable text."""
     return _readable(bytes.fromhex(re.sub(r"0x|[ :,]", "", encoded)))
 
 
 def _base64(encoded: str) -> str | None:
-    """Decode hexadecimal digits or base64; None if the result is not readable text.
+    """Decode hexadecimal digits or base64, or None if the result is not readable text.
 
     Both alphabets of base64 are read, and an end that was cut off is ignored.
     """
@@ -387,7 +387,7 @@ _READERS = {
 
 
 def _readable(data: bytes) -> str | None:
-    """Decode bytes as UTF-8 or UTF-16; None if a character is unprintable."""
+    """Decode bytes as UTF-8 or UTF-16, or None if a character is unprintable."""
     wide = len(data) >= 8 and not any(data[1::2]) and len(data) % 2 == 0
     try:
         text = data.decode("utf-16-le" if wide else "utf-8")

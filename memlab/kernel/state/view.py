@@ -83,7 +83,7 @@ def list_audiences(state: State) -> list[str]:
 
 
 def visible_rows(state: State) -> Ints | None:
-    """Return the rows that the viewer of ``state`` sees; None for all of them."""
+    """Return the rows that the viewer of ``state`` sees, or None for all of them."""
     return np.flatnonzero(~state.hidden) if isinstance(state, ViewerState) else None
 
 
@@ -362,11 +362,11 @@ class VisibleBody:
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter an object in an event for a viewer; None if about a hidden memory."""
+        """Filter an object in an event for a viewer, or None if about a hidden memory."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter a tuple in an event for a viewer; None if about a hidden memory."""
+        """Filter a tuple in an event for a viewer, or None if about a hidden memory."""
         parts = list(enumerate(value))
         return self._scope(
             field,
@@ -377,7 +377,7 @@ class VisibleBody:
     def _scope(
         self, field: Field, parts: Sequence[tuple[Any, Any]], visible: Callable[[], Any]
     ) -> Any:
-        """Filter an object or tuple by ``visible``; None if about a hidden memory."""
+        """Filter an object or tuple by ``visible``, or None if about a hidden memory."""
         unseen = self.unseen
         own = [
             part
@@ -393,7 +393,7 @@ class VisibleBody:
         return left
 
     def _list(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> list[Any] | None:
-        """Return the visible items of a list; None if no item is visible."""
+        """Return the visible items of a list, or None if no item is visible."""
         left = [
             part for item in value if (part := self._part(field.items[0], item, {})) is not None
         ]

@@ -53,7 +53,7 @@ class LabelledQuestion(Protocol):
 
     @property
     def at(self) -> datetime | None:
-        """The time of the question; None for one day after the conversation."""
+        """The time of the question, or None for one day after the conversation."""
 
 
 class Conversation(Protocol):
@@ -176,11 +176,11 @@ class OwnQuestion(Protocol):
 
     @property
     def project(self) -> str | None:
-        """The project of the recall; None for all projects."""
+        """The project of the recall, or None for all projects."""
 
     @property
     def at(self) -> datetime | None:
-        """The time of the question; None for now."""
+        """The time of the question, or None for now."""
 
     @property
     def category(self) -> str:

@@ -242,7 +242,7 @@ def _read_texts(log: Log, rows: NDArray[np.intp], schema: pl.Schema) -> dict[Any
 
 
 def _read_text(lab: Any, memory: int | str) -> str | None:
-    """Return the text of a memory in the lab; None without a lab."""
+    """Return the text of a memory in the lab, or None without a lab."""
     return None if lab is None else str(lab[memory].text)
 
 

@@ -215,7 +215,7 @@ def comparisons_begun(log: Log) -> int:
 
 
 def _live_hashes(log: Log) -> list[str | None]:
-    """Return the hash of the live pack in each recall; None if it was not logged."""
+    """Return the hash of the live pack in each recall, or None if it was not logged."""
     return (
         log.decisions["pack_hash"].to_list()
         if "pack_hash" in log.decisions.columns

@@ -237,7 +237,7 @@ class Evaluation(Report):
         return values
 
     def _predict_rewards(self) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-        """Predict the reward of each candidate; None if there are too few data."""
+        """Predict the reward of each candidate, or None if there are too few data."""
         names = [
             name
             for name in self._features

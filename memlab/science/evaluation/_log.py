@@ -73,7 +73,7 @@ _KEY = ["decision", "memory_id"]
 
 
 def horizon_micros(horizon: Horizon) -> int | None:
-    """Return a horizon as a number of microseconds; None for no horizon.
+    """Return a horizon as a number of microseconds, or None for no horizon.
 
     A horizon is a ``timedelta``, or a text of a number and the unit m, h, d or w.
 

@@ -74,7 +74,7 @@ class PairedItems:
 
 
 def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
-    """Return the pairs of probes and other items; None if positions are not random.
+    """Return the pairs of probes and other items, or None if positions are not random.
 
     ``ranks`` is the rank of each candidate by the score, f64[n], scaled to 0..1.
     """

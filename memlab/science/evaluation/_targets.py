@@ -241,7 +241,7 @@ def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:
 
 
 def _policy_type(dtype: pl.DataType) -> InputType | None:
-    """Return the policy language's type for a column type; None if there is none."""
+    """Return the policy language's type for a column type, or None if there is none."""
     if dtype.is_numeric():
         return "num"
     if dtype == pl.Boolean:

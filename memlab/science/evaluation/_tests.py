@@ -372,7 +372,7 @@ def effective_count(influence: Floats) -> float:
 
 
 def recalls_to_open(gates: Sequence[Gate]) -> int | None:
-    """Return the further recalls that open all gates; None if recalls cannot.
+    """Return the further recalls that open all gates, or None if recalls cannot.
 
     >>> recalls_to_open([])
     0

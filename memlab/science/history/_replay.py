@@ -502,7 +502,7 @@ class _Slates:
         self._next: Slate | None = next(self._remaining, None)
 
     def find(self, decision: int) -> Slate | None:
-        """Return the slate of a decision; None if the decision has no slate."""
+        """Return the slate of a decision, or None if the decision has no slate."""
         while self._next is not None and self._next.decision < decision:
             self._next = next(self._remaining, None)
         return None if self._next is None or self._next.decision != decision else self._next

@@ -455,7 +455,7 @@ def _estimate_mean(values: Floats, clusters: Sequence[str | int]) -> tuple[Estim
 def _find_one_step(
     logged: Life | Evaluation | None, name: str, pack: Pack, of: Literal["reward", "utility"]
 ) -> float | None:
-    """Return a pack's true or estimated value on logged recalls; None if not known."""
+    """Return a pack's true or estimated value on logged recalls, or None if not known."""
     if isinstance(logged, Life):
         return logged.truth(pack, of=of, how="recall")
     if logged is None:
@@ -476,6 +476,6 @@ def _name_verdict(gap: float, p: float | None) -> str:
 
 
 def _interval_end(estimate: Estimate | None, name: Literal["low", "high"]) -> float | None:
-    """Return a bound of an interval; None if there is none."""
+    """Return a bound of an interval, or None if there is none."""
     value = None if estimate is None else getattr(estimate, name)
     return None if value is None or np.isnan(value) else float(value)

@@ -239,7 +239,7 @@ class Credited(Projection):
         return memory in self._stated.get(decision, ())
 
     def reward(self, decision: int, memory: int) -> float | None:
-        """Return the reward attributed to a memory in a recall; None if there is none."""
+        """Return the reward attributed to a memory in a recall, or None if there is none."""
         return self._rewards.get(decision, {}).get(memory)
 
     def read(self, decision: int, answer: str) -> bool:
@@ -307,7 +307,7 @@ class Calibrated(Projection):
         self._latest: dict[str, Calibration] = {}
 
     def of(self, policy: str) -> Calibration | None:
-        """Return the calibration of a policy by its hash; None if it has none."""
+        """Return the calibration of a policy by its hash, or None if it has none."""
         return self._latest.get(policy)
 
     def fold(self, event: Event) -> None:

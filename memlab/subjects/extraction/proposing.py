@@ -60,7 +60,7 @@ _SURE_OF_WORDS = 0.8
 
 @dataclass(frozen=True)
 class Scope:
-    """The project, session and agent of a call's proposals; None where unspecified."""
+    """The project, session and agent of a call's proposals, or None where unspecified."""
 
     project: str | None = None
     session: str | None = None
@@ -206,7 +206,7 @@ _OTHERS_WORDS = frozenset(("far", "labelled", "played"))
 
 
 def _read_user_setting(message: Message, *, role_play: bool) -> Setting | None:
-    """Return the signs of a user's message; None if speakers are named."""
+    """Return the signs of a user's message, or None if speakers are named."""
     if message.role != "user" or message.speaker is not None:
         return None
     return read_setting(message.text, role_play=role_play)

@@ -226,7 +226,7 @@ def _measure_opening(clause: ClauseWords, position: int) -> int:
 def _find_subject(
     clause: ClauseWords, position: int, before: Subject | None, person: str | None, role: str
 ) -> Subject | None:
-    """Return the subject at a word of a clause; None if it is unclear."""
+    """Return the subject at a word of a clause, or None if it is unclear."""
     if position >= len(clause):
         return None
     low, start = clause.low(position), clause.words[position].start

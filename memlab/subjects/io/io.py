@@ -54,7 +54,7 @@ class LabIO:
 
     @property
     def path(self) -> Path | None:
-        """The lab's folder; None for a lab in memory."""
+        """The lab's folder, or None for a lab in memory."""
         return self._core.store.folder
 
     @property

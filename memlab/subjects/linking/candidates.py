@@ -247,7 +247,7 @@ class Scopes:
         self.groups: Ints = group.reshape(-1)
 
         def name(column: str, code: int) -> str | None:
-            """Return the name that has a code; None for a negative code."""
+            """Return the name that has a code, or None for a negative code."""
             return None if code < 0 else names[column].vocabulary[code]
 
         self.scopes = [
@@ -360,7 +360,7 @@ def _keep_nearest(
 
 
 def _eligible_rows(state: State, gone: Flags | None) -> Flags | None:
-    """Return whether each stored row can be linked; None if all rows can.
+    """Return whether each stored row can be linked, or None if all rows can.
 
     Turns and rows marked as gone cannot.
     """

@@ -205,7 +205,7 @@ class Linker(Background):
 
     @property
     def error(self) -> MemlabError | None:
-        """The error that stopped background linking; None if there was none."""
+        """The error that stopped background linking, or None if there was none."""
         return self._error
 
     def _step(self) -> float | None:

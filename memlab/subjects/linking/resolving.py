@@ -786,7 +786,7 @@ class _Decision:
         return float(state.numbers["confidence"].values[local_row])
 
     def _read_name(self, column: str, row: int) -> str | None:
-        """Return the value of a row in a column of names; None for null."""
+        """Return the value of a row in a column of names, or None for null."""
         state, local_row = self.joint.home(row)
         return state.names[column].value_at(local_row)
 

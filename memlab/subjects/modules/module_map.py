@@ -176,7 +176,7 @@ class Nearest:
                 self._named.setdefault(_folder_key(name), name)
 
     def __call__(self, path: str) -> str | None:
-        """Return the module of a path; None if no module is near."""
+        """Return the module of a path, or None if no module is near."""
         around = [name for name in self._modules if name != "." and path.startswith(name + "/")]
         deepest = max(around, key=len, default=None)
         if deepest is not None and not is_layer(deepest):
@@ -323,7 +323,7 @@ class ModuleWords:
         return np.array(sorted(matching), dtype=np.int64)
 
     def _module_of(self, path: str) -> str | None:
-        """Return the module of a path that a memory names; None if no module is near."""
+        """Return the module of a path that a memory names, or None if no module is near."""
         plain = plain_path(path)
         return self._owner.get(plain) or self._nearest(plain)
 
@@ -617,7 +617,7 @@ class ModuleMaps(Projection):
         self._words: dict[str, ModuleWords] = {}
 
     def words(self, project: str) -> ModuleWords | None:
-        """Return the words of a project's modules; None if the project has no map.
+        """Return the words of a project's modules, or None if the project has no map.
 
         The result is cached until the map changes, because each task of an agent asks for it.
         """
@@ -627,7 +627,7 @@ class ModuleMaps(Projection):
         return self._words.get(project)
 
     def get(self, project: str) -> dict[str, Any] | None:
-        """Return the stored fields of a project's map; None without a map."""
+        """Return the stored fields of a project's map, or None without a map."""
         return self._maps.get(project)
 
     @property
@@ -677,7 +677,7 @@ class ModuleMaps(Projection):
 
 
 def words_of_map(state: State, project: str) -> ModuleWords | None:
-    """Return the words of a project's modules; None if the project has no map."""
+    """Return the words of a project's modules, or None if the project has no map."""
     return state.projection(ModuleMaps).words(project)
 
 

@@ -196,7 +196,7 @@ def _names_in(texts: Collection[str]) -> Iterator[str]:
 def _owners_of_word(
     state: State, word: str, holders: Mapping[int, NDArray[np.bool_]]
 ) -> set[int] | None:
-    """Return the owners of remaining memories with a word; None if not indexed."""
+    """Return the owners of remaining memories with a word, or None if not indexed."""
     posted = state.words.hits(state.words.query(word)).parts
     return (
         {owner for owner, mask in holders.items() if any(mask[rows].any() for rows, _ in posted)}

@@ -375,7 +375,7 @@ class Completed:
 
 
 def last_question(text: str) -> str | None:
-    """Return the question at the end of a message; None if there is none.
+    """Return the question at the end of a message, or None if there is none.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def last_question(text: str) -> str | None:
 
 
 def complete_answer(question: str, answer: str) -> Completed | None:
-    """Combine an answer and its question into a statement; None if impossible.
+    """Combine an answer and its question into a statement, or None if impossible.
 
     Parameters
     ----------
@@ -476,7 +476,7 @@ _CRY = re.compile(
 
 
 def _first_sentence(text: str) -> tuple[int, int] | None:
-    """Return the span of a text's first sentence; None if it is a question."""
+    """Return the span of a text's first sentence, or None if it is a question."""
     for start, stop in sentence_spans(text):
         sentence = text[start:stop]
         if any(map(str.isalnum, sentence)):

@@ -554,7 +554,7 @@ def features(later: Telling, earlier: Telling, ruled: float) -> dict[str, float]
 
 
 def score(later: Telling, earlier: Telling, ruled: float) -> float | None:
-    """Return the log odds of a change; None if the texts share no content word.
+    """Return the log odds of a change, or None if the texts share no content word.
 
     The odds are on the scale of the sample that the model was fitted on.
     """

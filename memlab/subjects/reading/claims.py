@@ -371,7 +371,7 @@ class Claim:
 # Cached, because each statement is compared with many others.
 @lru_cache(maxsize=4096)
 def claim(text: str) -> Claim | None:
-    """Parse a text into a claim; None if the text is too long, too short or code.
+    """Parse a text into a claim, or None if the text is too long, too short or code.
 
     >>> claim("The user's dog does not like cats").subject, claim("Never log tokens").denies
     (('user', "'s", 'dog'), True)

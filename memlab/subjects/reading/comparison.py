@@ -99,7 +99,7 @@ class Part:
 
     @cached_property
     def claim(self) -> Claim | None:
-        """The claim that the statement makes; None if it is too long or too short."""
+        """The claim that the statement makes, or None if it is too long or too short."""
         return claim(self.text)
 
     @cached_property
@@ -122,7 +122,7 @@ class Reading:
 
     @cached_property
     def telling(self) -> Telling | None:
-        """The statements as input of the model of change; None for a long document."""
+        """The statements as input of the model of change, or None for a long document."""
         text = " . ".join(part.text for part in self.parts)
         return Telling(text, self.text) if text and text.count(" ") < MOST_WORDS else None
 

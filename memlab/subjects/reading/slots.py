@@ -350,7 +350,7 @@ def _tool_classes() -> dict[str, str]:
 
 
 def _get_tool_class(value: str) -> str | None:
-    """Return the class of a tool; None if the tool is unknown."""
+    """Return the class of a tool, or None if the tool is unknown."""
     return _tool_classes().get(value)
 
 

@@ -139,7 +139,7 @@ _MOST = 100.0
 
 
 def emotional_weight(text: str) -> float | None:
-    """Return the emotional weight of a text; None without emotional words.
+    """Return the emotional weight of a text, or None without emotional words.
 
     The strongest word counts. The weights in the table ``feelings`` of ``english.toml`` range from
     90 for grief and terror to 40 for pleasant things. A word such as "very" before the strongest
@@ -298,7 +298,7 @@ def _language_by_ending() -> dict[str, str]:
 
 
 def file_language(path: str) -> str | None:
-    """Return the programming language of a file by its extension; None if unknown.
+    """Return the programming language of a file by its extension, or None if unknown.
 
     Parameters
     ----------

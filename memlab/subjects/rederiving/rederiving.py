@@ -122,7 +122,7 @@ class Wording:
         return [(_compile_phrase(phrase), correction) for phrase, correction in ordered]
 
     def corrected_path(self, path: str) -> str | None:
-        """Return `path` as the new text writes it; None if only the old text names it."""
+        """Return `path` as the new text writes it, or None if only the old text names it."""
         if path not in self.old or path in self.new:
             return path
         before, after = set(_PATH.findall(self.old)), set(_PATH.findall(self.new))

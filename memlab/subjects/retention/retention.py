@@ -102,7 +102,7 @@ class Schedule(Background, Displayed):
 
     @property
     def next(self) -> datetime | None:
-        """The real time of the next pass; None if the schedule is stopped."""
+        """The real time of the next pass, or None if the schedule is stopped."""
         if not self.active:
             return None
         left = self._left()

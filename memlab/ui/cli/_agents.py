@@ -307,7 +307,7 @@ def modules(
 
 
 def _choose_project(lab: memlab.Lab, project: str | None) -> str:
-    """Return the project; UsageError if there are several and none is given."""
+    """Return the project, or raise UsageError if there are several and none is given."""
     projects = lab.agents.modules.projects()
     if project is None and len(projects) != 1:
         names = ", ".join(projects) or "none; run memlab agent scan first"

@@ -78,7 +78,7 @@ class LocalPath(click.Path):
         super().__init__(path_type=Path, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; InputError for a URL."""
+        """Return the path, or raise InputError for a URL."""
         if is_url(value):
             raise InputError(
                 f"{value} is a URL, but memlab uses files on this machine only. Give a path."
@@ -225,7 +225,7 @@ def _restores_backup(words: list[str], positions: list[int]) -> bool:
 
 
 def _find_fault(command: Owned) -> str | None:
-    """Return why a command of an extension is refused; None if it is valid."""
+    """Return why a command of an extension is refused, or None if it is valid."""
     if not isinstance(command.value, click.Command):
         return f"The command {command.name} is not a click.Command."
     return (
@@ -511,12 +511,12 @@ def say(text: str, *, err: bool = False, painted: bool = False) -> None:
 
 
 def terminal_width() -> int | None:
-    """Return the width of the terminal in characters; None for a pipe."""
+    """Return the width of the terminal in characters, or None for a pipe."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def open_existing(path: Path, *, read_only: bool = False) -> memlab.Lab:
-    """Open an existing lab; InputError if there is none."""
+    """Open an existing lab, or raise InputError if there is none."""
     if not path.exists():
         raise memlab.InputError(
             f"There is no lab at {path}. Create one with: memlab remember {path} TEXT"
@@ -567,7 +567,7 @@ def parse_value(text: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file; InputError if it cannot be read."""
+    """Return the text of a file, or raise InputError if it cannot be read."""
     try:
         return read_source(path)
     except OSError as error:

@@ -346,7 +346,7 @@ def _find_hit(hits: Hits, ref: str) -> Hit:
 
 
 def _create_file(target: Path) -> Path:
-    """Create a file, and return its path; InputError if that fails."""
+    """Create a file, and return its path, or raise InputError if that fails."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("a", encoding="utf-8"):
