@@ -199,7 +199,7 @@ def _get_figure(axes: Axes) -> Figure:
 def add_legend(
     panels: Sequence[Axes], *, alone: bool, ncols: int, title: str | None = None, **options: Any
 ) -> None:
-    """Add one legend below all panels, or in the first panel with ``alone``.
+    """Add one legend below all panels, or in the first panel if ``alone`` is true.
 
     ``alone`` is for axes of the caller, whose figure may have a legend.
     """

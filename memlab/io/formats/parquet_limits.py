@@ -91,7 +91,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def _measure(values: pl.Expr, dtype: Any, depth: int = 0) -> Iterator[pl.Expr]:
-    """Yield the total length of each column of texts or bytes within some values."""
+    """Yield the decoded bytes of each column of texts or binary values."""
     if depth > _MAX_DEPTH:
         raise DatasetError(f"A column has more than {_MAX_DEPTH} levels of lists. Flatten it.")
     if isinstance(dtype, pl.List | pl.Array):

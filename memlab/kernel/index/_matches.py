@@ -337,7 +337,7 @@ _SAFE = 1.0 - 1e-9
 
 Rows = NDArray[np.int64]
 
-# An array without rows.
+# Shared, because most words of a query occur in no text.
 _NONE: Rows = np.empty(0, dtype=np.int64)
 
 

@@ -94,7 +94,7 @@ class WordVectors:
     def late(
         self, words: Words, row_forms: tuple[Rows, Rows], content: Content, skipped: Rows
     ) -> Scores:
-        """Return for each row the mean cosine of query words with their nearest word.
+        """Return the mean cosine of the query's words with the nearest words of each row.
 
         The mean is weighted by the weights of the words.
 
@@ -465,7 +465,7 @@ _UNSPACED = (
 )
 """Scripts in which a name may begin inside a run of letters: no spaces between words, or endings follow directly."""
 
-# A character of such a script, a run of other letters and digits, or a single other sign.
+# Scripts without spaces are split into characters, because a run of them is a whole sentence.
 _PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 
 Nodes = NDArray[np.int64]

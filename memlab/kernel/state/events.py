@@ -253,7 +253,7 @@ class Field:
 
     @cached_property
     def for_asker(self) -> frozenset[str]:
-        """Names of nested fields that only the viewer who asked the recall sees."""
+        """Names of nested fields that are visible only to the viewer of the recall."""
         return frozenset(name for name, part in self.fields.items() if part.asker)
 
     @cached_property

@@ -362,11 +362,11 @@ class VisibleBody:
     # -- Structure --------------------------------------------------------------------------------------------
 
     def _mapping(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter an object in an event for a viewer, or None if about a hidden memory."""
+        """Filter an object of an event for a viewer, or return None if it is hidden."""
         return self._scope(field, list(value.items()), lambda: self._members(field, value))
 
     def _tuple(self, field: Field, value: Any, siblings: Mapping[str, Any]) -> Any:
-        """Filter a tuple in an event for a viewer, or None if about a hidden memory."""
+        """Filter a tuple of an event for a viewer, or return None if it is hidden."""
         parts = list(enumerate(value))
         return self._scope(
             field,

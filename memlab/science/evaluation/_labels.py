@@ -214,7 +214,7 @@ class LabelsRecalls(Protocol):
 def frame_of_labels(
     labels: pl.DataFrame | LabelsRecalls | None, slates: Slates
 ) -> pl.DataFrame | None:
-    """Return labels as a frame; the questions of a lab label the recalls of ``slates``."""
+    """Return labels as a frame with one row for each wanted memory of a recall."""
     if labels is None or isinstance(labels, pl.DataFrame):
         return labels
     return labels.label_recalls(slates)

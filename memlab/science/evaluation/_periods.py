@@ -362,7 +362,7 @@ class Earnings:
 
     @checked
     def blocks(self, pack: str) -> int:
-        """Return how many parts of days of a pack have ended.
+        """Return the number of completed blocks of recalls of a pack.
 
         Parameters
         ----------

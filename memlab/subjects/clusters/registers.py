@@ -134,7 +134,7 @@ class Centroids(Projection):
         """The clusters of private memories, by creator."""
 
     def part(self, audience: str) -> Centroids:
-        """Return the clusters of an audience: "" for public ones, else one creator's."""
+        """Return the public clusters for "", or the private clusters of a creator."""
         return self.own.get(audience) or (Centroids() if audience else self)
 
     @property

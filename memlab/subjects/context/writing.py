@@ -138,7 +138,7 @@ class Sheet:
         return 2 + max(_count_bytes(entry.words), _count_bytes(escape_markdown(entry.words)))
 
     def add(self, entry: Entry) -> int:
-        """Add an entry to the prompt; return the bytes that it takes."""
+        """Add an entry to the prompt, and return its size in bytes."""
         cost = self.cost(entry)
         self._used += cost
         if entry.entity in self._of_entity:

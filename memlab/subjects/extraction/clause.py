@@ -333,7 +333,7 @@ class ClauseWords:
         return None if match is None else ClauseValue(match["title"].strip(), match.end())
 
     def is_trait(self, index: int) -> bool:
-        """Return whether the word, or the word and the next, is a lasting trait: "Polish"."""
+        """Return whether a lasting trait such as "Polish" begins at this word."""
         low = self.low(index)
         if low in word_table("traits") or self.join_words(index, index + 2) in word_table("traits"):
             return True

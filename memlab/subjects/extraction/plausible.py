@@ -173,7 +173,7 @@ def _rate_study(subject: str, value: str, words: list[str]) -> Plausibility:
 
 
 def _rate_knowledge(subject: str, value: str, words: list[str]) -> Plausibility:
-    """Rate knowledge: plausible for languages and names, not for a clause."""
+    """Rate how plausible it is that a person knows a value, such as a language."""
     allowed = {
         "a",
         "some",

@@ -40,7 +40,7 @@ from memlab.subjects.reading.sentences import is_plain_word, sentence_spans
 
 __all__ = ["read_facts"]
 
-# The maximum age that a fact may state, and a pattern of numbers in digits.
+# Nobody has lived longer than 122 years, so a larger number is no age.
 _OLDEST = 120
 _NUMBER = re.compile(r"\d+")
 

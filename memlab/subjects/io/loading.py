@@ -38,7 +38,7 @@ _ROWS, _BYTES = 2_000, 4 << 20
 _SECONDS = 1.0
 """The seconds before progress is shown, so that short loads show no progress."""
 
-# The columns of ``Loaded.frame``.
+# ``theirs`` is the id in the source, ``what`` the outcome of the row, ``origin`` the lab that the row came from.
 _FRAME = {"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String}
 
 

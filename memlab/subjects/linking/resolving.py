@@ -372,7 +372,7 @@ class _Decision:
         ]
 
     def _weigh_restatements(self, compared: _ComparedPairs) -> None:
-        """Set the weights of edges for partial restatements; some become "related".
+        """Weight the edges of partial restatements, or relate memories that may not end.
 
         Both memories stay. A restatement in another reach, or of a memory that is not valid, is
         only "related".

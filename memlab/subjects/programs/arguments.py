@@ -196,5 +196,5 @@ def code(name: str, form: Form, source: Text) -> str:
 
 
 def _wrong(name: str, wanted: str, form: Form, source: Text) -> PolicyError:
-    """Return the error for an argument that is not what the parameter needs."""
+    """Return the error for an argument of the wrong type or value."""
     return source.error(PolicyTypeError, f"{name} must be {wanted}.", form)

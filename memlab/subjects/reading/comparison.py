@@ -534,7 +534,7 @@ def _find_slot_rule(
 
 
 def _slots_conflict(new: Slot, old: Slot, user_speaks: bool) -> bool:
-    """Return whether two slots give one property of one owner different values."""
+    """Return whether two slots give the same property of an owner different values."""
     if new.name.startswith("instead:"):
         return _contains_name(new.name[8:], old.value) and old.name.split(":")[0] in (
             "tool",

@@ -374,7 +374,7 @@ def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: An
 @_SHA256
 @_add_bench_options
 def longmemeval(file: Path, sha256: str, as_json: bool, **options: Any) -> Report:
-    """Rank the turns of each LongMemEval haystack with each pack, by question type.
+    """Rank the turns of LongMemEval with each pack, and report by question type.
 
     Example: memlab bench longmemeval longmemeval_s_cleaned.json
     """

@@ -416,7 +416,7 @@ def restore(lab: memlab.Lab, memories: tuple[int, ...], **options: Any) -> Repor
 
 
 def _open_for_purge(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
-    """Open a lab for a purge, or raise InputError without consent."""
+    """Open a lab for a purge, or raise InputError if --yes is missing."""
     if not options["yes"]:
         raise memlab.InputError(
             "Purged memories cannot be restored. Confirm with --yes, or use: memlab forget --how delete."

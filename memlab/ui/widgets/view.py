@@ -396,7 +396,7 @@ def write_bundle(lab: Lab, folder: Path) -> Path:
 
 
 def _kinds() -> list[type[Widget]]:
-    """Return every widget, those of extensions last."""
+    """Return all widgets: first those of memlab, then those of extensions."""
     own = [getattr(widgets, name) for name in widgets.SHIPPED]
     return own + [declared.value for declared in WIDGETS.values()]
 

@@ -353,7 +353,7 @@ def _text(value: Any) -> Any:
 
 
 def _flag(value: Any) -> Any:
-    """Return a Python or NumPy boolean as a bool; a `Misfit` (error) for other values."""
+    """Return a Python or NumPy boolean as a bool, or a `Misfit` for other values."""
     if value is True or value is False:
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):

@@ -149,7 +149,7 @@ def dependents() -> list[Dependents]:
 
 
 def _find_dependents(state: State, row: int, new: str) -> list[tuple[Dependents, list[int]]]:
-    """Return derived rows (say of summaries) that a new text invalidates, by sort."""
+    """Return the summaries and other derived memories that a new text invalidates."""
     sorts = dependents()
     derived = [sort.derived_ids(state) for sort in sorts]
     result = []
