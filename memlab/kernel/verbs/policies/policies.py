@@ -291,6 +291,7 @@ class LabPolicies(Displayed):
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         reason: str = "",
+        compare: Annotated[int, Within(0, 1000)] = 100,
     ) -> Version:
         """Install a policy in one slot of the active pack.
 
@@ -307,6 +308,9 @@ class LabPolicies(Displayed):
             Values of the policy's parameters, by name.
         reason
             The reason for the change, which the history stores.
+        compare
+            The maximum number of the lab's labelled questions on which the policy is compared with
+            the active pack first. A ``RankingWarning`` reports a loss that exceeds its interval.
 
         Returns
         -------
@@ -328,6 +332,8 @@ class LabPolicies(Displayed):
         2
         """
         policy = self.check(slot, source, helpers=helpers, params=params)
+        if compare and (notice := load_part("score-notice")(self._core, policy, compare)):
+            warn_caller(notice, RankingWarning)
 
         def make(versions: VersionLog) -> list[_Change]:
             _check_unpinned(versions, slot)
