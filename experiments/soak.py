@@ -4,14 +4,13 @@
     python experiments/soak.py year --packs memlab --days 30
     python experiments/soak.py http                        # eight clients of one server, ninety days
 
-Days pass by a manual clock. A day of the year has six memories, five recalls with feedback, and maintenance; a week ends
-with consolidation where the pack has it, and a month with a backup and the purge of one memory. A day over HTTP has, for
-each agent, two memories, six recalls and three judgements; the server maintains the lab once.
+Days pass by a manual clock. A day of the year has six memories, five recalls with feedback, and maintenance. A week ends
+with consolidation where the pack has it, a month with a backup and the purge of one memory. A day over HTTP has two
+memories, six recalls and three judgements for each agent; the server maintains the lab once.
 
-Each row is one day: bytes of the lab without and with its backups, milliseconds of processor time of the day's median
-recall and slowest tenth, resident memory, descriptors and threads. A backup and a purge have their processor time. The
-summary compares the last tenth of the days with the second tenth; times are divided by the lab's megabytes where the
-work must grow with the lab.
+Each row is one day: megabytes of the lab without and with its backups, processor time of the day's median recall, resident
+memory, descriptors and threads. A backup and a purge have their processor time. The summary compares the last tenth of
+the days with the second tenth. The costs of a purge and a backup are divided by the megabytes of the lab.
 """
 
 from __future__ import annotations
@@ -293,11 +292,13 @@ def draw_figure(rows: Sequence[Mapping[str, Any]]) -> Figure:
     figure = Figure(figsize=(10, 6), layout="constrained")
     for axes, (column, label, is_shared) in zip(figure.subplots(2, 2).flat, PANELS, strict=True):
         for (pack,), days in table.group_by("pack", maintain_order=True):
-            shown = days.drop_nulls(column)
-            values = shown[column] / shown["lab_mb"] if is_shared else shown[column]
+            measured = days.drop_nulls(column)
+            values = measured[column]
+            if is_shared:
+                values = values / measured["lab_mb"]
             if column == "recall_ms":
                 values = values.rolling_median(7, min_samples=1)
-            axes.plot(shown["day"], values, label=pack, linewidth=1.2)
+            axes.plot(measured["day"], values, label=pack, linewidth=1.2)
         axes.set_xlabel("day")
         axes.set_title(label, fontsize=10)
         axes.set_ylim(bottom=0)

@@ -210,7 +210,7 @@ def test_guessed_formats_are_reported(lab, tmp_path):
     assert loaded.left_out == {"column score": 1}
     assert repr(loaded) == (
         "1 memories from a.csv; left out: column score (1); "
-        "guessed: reader records, separator ,, text message, speaker sender"
+        "guessed: reader records, separator ,, text message, speaker sender, at nothing, so the time of loading counts"
     )
     assert loaded.frame.rows() == [(2, 1, "added", "a.csv")]
     assert html_of(loaded).startswith("<")

@@ -73,6 +73,8 @@ CALLS = {
     "policy adapt": [LAB, "--missing", "zero"],
     "bench lab": [LAB, "wanted.jsonl", "--packs", "memlab"],
     "bench failures": [LAB, "--labels", "labels.csv"],
+    "audit-log": [LAB],
+    "policy score": [LAB, "companion", "--questions", "labels.csv"],
     "agent attribute": [LAB, "--recall", 1, "--answer", "answer.txt"],
     "agent extract": [LAB, "said.txt", "--commit"],
     "show": [LAB, 1],

@@ -28,6 +28,7 @@ REFUSED = {
     "read_questions",
     "LanguageModel.ask",
     "Seam.projection",
+    "compare_periods",
     "Seam.write",
     "decrypt",
     "rekey",

@@ -391,7 +391,8 @@ class Lab(Displayed):
         format
             The name of the format. Default: recognized from the contents.
         columns
-            The column of each field, for example ``{"text": "body"}``; None leaves a field out.
+            The column of each field, for example ``{"text": "body"}``; None leaves a field out. For ``at``, the time
+            of the first row is possible, too; each further row is a second later.
         project
             The project of all memories.
         session

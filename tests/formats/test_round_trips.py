@@ -210,7 +210,7 @@ def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
         path = lab.io.export(tmp_path / "later.jsonl")
     told = [json.loads(line) for line in path.read_text().splitlines()]
     policies = next(record["policies"] for record in told if "policies" in record)
-    assert "vocabulary" not in policies, "of vocabularies 1 and 2, which differ by a slot"
+    assert "vocabulary" not in policies, "no word of vocabulary 3, and 1 and 2 differ by a slot"
     policies["sources"] = ['(pack mine "Mine.") (setting dreams 1)']
     for number, error in (
         (None, DatasetError),
@@ -227,8 +227,18 @@ def test_an_export_of_a_later_vocabulary_is_not_blamed_for_its_words(tmp_path):
 
 
 def test_a_later_memlab_numbers_the_vocabulary_of_its_exports(tmp_path, monkeypatch):
-    monkeypatch.setattr("memlab.io.formats.lab_folder.POLICY_FORMAT", 3)
+    monkeypatch.setattr("memlab.io.formats.lab_folder.POLICY_FORMAT", POLICY_FORMAT + 1)
     with memlab.open() as lab:
         lab.remember("tabs")
         path = lab.io.export(tmp_path / "later.jsonl")
-    assert '"vocabulary":3' in path.read_text()
+    assert f'"vocabulary":{POLICY_FORMAT + 1}' in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "text", ["(fn []\n (inherited))", "(fn [similarity] (boost\n similarity 1 2))"]
+)
+def test_an_export_with_words_of_vocabulary_3_says_so(tmp_path, text):
+    with memlab.open() as lab:
+        lab.policies.install("recall-score", text)
+        path = lab.io.export(tmp_path / "new.jsonl")
+    assert f'"vocabulary":{POLICY_FORMAT}' in path.read_text()

@@ -114,7 +114,7 @@ def test_a_zip_reads_the_chat_and_leaves_attachments(tmp_path):
     path = tmp_path / "WhatsApp Chat - Ida.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("_chat.txt", IOS)
-        archive.writestr("notes.md", "# Of somebody else\n\nAn attached document.")
+        archive.writestr("notes.md", "# Of another person\n\nAn attached document.")
         archive.writestr("1-PHOTO.jpg", b"\xff\xd8\0")
     rows, loaded = load(path)
     assert rows[0][2] == "Ida/2023-12-31"

@@ -159,6 +159,9 @@
 (smoothstep x 0 8)                                          ; => 0.15625
 (softplus x)                                                ; => 2.126928011
 (mix 1 3 0.25)                                              ; => 1.5
+(boost 0.5 share 0.1)                                       ; => 0.59
+(penalise 0.5 share 0.1)                                    ; => 0.41
+(blend 0.5 share 0.25)                                      ; => 0.6
 (harmonic-mean 0.5 1)                                       ; => 0.6666666667
 (geometric-mean 4 9)                                        ; => 6
 (reciprocal-rank rank 60)                                   ; => 0.0163934426
@@ -171,6 +174,11 @@
 (square x)                                                  ; => 4
 (log2 8)                                                    ; => 3
 (log10 1000)                                                ; => 3
+
+;;; Inheritance
+; x 3
+(inherit memlab (fn [x] (* 2 x)))
+(fn [x] (+ (inherited) (* 0.1 x)))                          ; => 6.3
 
 ;;; Definitions
 ; x 3

@@ -30,7 +30,9 @@ FIXED: dict[str, tuple[str, ...]] = {
 """Forms that are no primitives and take a fixed list of types."""
 
 INEXACT = frozenset({"exp", "log", "log1p", "tanh", "pow"})
-NOT_DRAWN = frozenset({"fn", "lambda", "defn", "defpolicy", "pack", "setting"})
+NOT_DRAWN = frozenset(
+    {"fn", "lambda", "defn", "defpolicy", "pack", "setting", "inherit", "inherited"}
+)
 """Forms that stand at the top of a text or inside list functions, not in an expression."""
 
 

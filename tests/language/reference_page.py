@@ -38,6 +38,13 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
 not itself. A helper of a pack hides one of the library. The bounds of a parameter are inclusive
 and optional. The current value is part of the policy's hash.""",
     ),
+    "Inheritance": (
+        "inherited inherit",
+        """In a text that is installed in a lab, or given to `evaluate` and `tune` with a log of the lab, `(inherited)` is
+the policy of the active pack as its text has it, without policies that were installed since. In the file of a pack it
+is the policy of the pack that `:inherits` names. memlab adds the form `inherit` when it stores a version, so the version
+is complete. The two texts share features and parameters, but neither sees names or helpers of the other.""",
+    ),
     "Numbers": ("+ - * / min max clamp abs sign floor ceil sqrt pow exp log log1p tanh", ""),
     "Tests": (
         "< <= > >= = != and or not null?",

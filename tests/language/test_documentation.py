@@ -108,7 +108,7 @@ def signature_of(example: Example) -> Signature:
 
 def policy_of(example: Example) -> Policy:
     source = example.source
-    if not re.match(r"\((fn|lambda|defn|defpolicy) ", source):
+    if not re.match(r"\((fn|lambda|defn|inherit|defpolicy) ", source):
         source = f"(fn [{' '.join(example.inputs)}] {source})"
     return compile_policy(source, signature_of(example))
 
@@ -252,7 +252,9 @@ def test_every_declared_name_is_in_the_reference() -> None:
     assert not names - set(code_in(page))
     assert [slot for slot in SLOTS if f"\n### {slot}\n" not in page] == []
     assert [
-        name for name in {*FORMS, *library()} - {"pack", "setting"} if f"`({name} " not in page
+        name
+        for name in {*FORMS, *library()} - {"pack", "setting"}
+        if f"`({name} " not in page and f"`({name})`" not in page
     ] == []
 
 

@@ -91,6 +91,9 @@ FORMULAS: dict[str, tuple[Callable[..., float], list[tuple[float, ...]]]] = {
     ),
     "smoothstep": (smooth, [(5, 0, 10), (2, 0, 10), (-1, 0, 10), (11, 0, 10)]),
     "softplus": (lambda x: math.log(1 + math.exp(x)), [(0,), (3,), (-3,)]),
+    "boost": (lambda a, b, w: a + b * w, [(0.5, 0.9, 0.1), (0.5, 0, 1), (-1, 2, 0.5)]),
+    "penalise": (lambda a, b, w: a - b * w, [(0.5, 0.9, 0.1), (0.5, 0, 1), (-1, 2, 0.5)]),
+    "blend": (lambda a, b, w: a + (b - a) * w, [(1, 3, 0.25), (1, 3, 0), (1, 3, 1)]),
     "mix": (lambda a, b, w: a + (b - a) * w, [(1, 3, 0.25), (1, 3, 0), (1, 3, 1)]),
     "harmonic-mean": (lambda a, b: 1 / ((1 / a + 1 / b) / 2), [(0.5, 0.5), (0.2, 0.9)]),
     "geometric-mean": (

@@ -57,17 +57,18 @@ def test_a_lab_in_use_stays_open(door):
 
 
 def test_a_request_waits_until_a_lab_is_free(door):
-    entered, leave, answers = threading.Event(), threading.Event(), []
+    # the holders and the test meet when both labs are in use
+    entered, leave, answers = threading.Barrier(3, timeout=30), threading.Event(), []
 
     def hold(name):
         with door.connect(door.find_client(f"the-token-of-{name}-0")):
-            entered.set()
+            entered.wait()
             leave.wait(30)
 
     holders = [threading.Thread(target=hold, args=(name,)) for name in ("ada", "bob")]
     for holder in holders:
         holder.start()
-    assert entered.wait(30)
+    entered.wait()
     waiting = threading.Thread(target=lambda: answers.append(ask(door, "eve")))
     waiting.start()
     time.sleep(0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -144,7 +145,8 @@ class Rows:
     notes
         Notes on guesses and skipped rows.
     columns
-        Column by field of a memory, from the caller; None for no column.
+        Column by field of a memory, from the caller; None for no column. For ``at``, the time of the first row is
+        possible, too; each further row is a second later.
     session
         Session of rows that have none.
     project
@@ -170,6 +172,7 @@ class Rows:
             messages,
         )
         self.columns: dict[str, str] = {}
+        self._next_at: int | None = None
 
     def settle(self, sample: Sequence[Mapping[str, Any]]) -> None:
         """Decide from a sample of entries which column provides which field.
@@ -183,6 +186,10 @@ class Rows:
                     values.setdefault(str(name), []).append(value)
         names = {str(name) for entry in sample for name in entry}
         for field, column in self.chosen.items():
+            if field == "at" and column is not None and column not in names and _time_form(column):
+                self._next_at = parse_instant(column)[0]
+                self.notes.guessed["at"] = f"{column}, and a second more for each row"
+                continue
             if column is not None and sample and column not in names:
                 raise UnknownName(f"column of {self.notes.source}", column, names)
             if column is not None:
@@ -206,9 +213,18 @@ class Rows:
             listed = ", ".join(sorted(names)[:12])
             raise DatasetError(
                 f"{self.notes.source}: no column looks like a text. "
-                f'The columns are {listed}. Name one: columns={{"text": ...}}.'
+                f'The columns are {listed}. Name one: columns={{"text": ...}}.{_propose(("text",), names)}'
             )
         self._tell(values)
+        missing = [
+            field
+            for field in ("speaker", "session", "at")
+            if field not in self.columns and field not in self.chosen
+        ]
+        if not self.messages:
+            self._tell_missing(missing, names.difference(self.columns.values()))
+        if "at" in missing:
+            self.notes.guessed.setdefault("at", "nothing, so the time of loading counts")
         self._used = (
             _NEVER_MISSED.union(self.columns.values())
             if self.messages
@@ -253,6 +269,9 @@ class Rows:
             except InputError as problem:
                 notes.skip(location, f"{field} not understood", f"{column}: {problem}")
                 return []
+        if self._next_at is not None:
+            row["at"] = self._next_at
+            self._next_at += 1_000_000
         role_cell = entry.get(self._role)
         role = parse_role(role_cell)
         if role is None and self.messages:
@@ -364,6 +383,7 @@ class Rows:
                 name in values
                 and name not in used
                 and any(isinstance(v, str | list | dict) for v in values[name])
+                and not all(map(_time_form, values[name]))
             ):
                 return name
         if self.messages:
@@ -371,11 +391,18 @@ class Rows:
         texts = {
             name: cells
             for name, cells in values.items()
-            if name not in used and _have_type(cells, str)
+            if name not in used and _have_type(cells, str) and not all(map(_time_form, cells))
         }
         lengths = {name: sum(map(len, cells)) / len(cells) for name, cells in texts.items()}
         longest = max(lengths, key=lambda name: lengths[name], default=None)
         return longest if longest is not None and lengths[longest] >= _PROSE else None
+
+    def _tell_missing(self, fields: Iterable[str], names: Iterable[str]) -> None:
+        """Record in the notes which unused column has a name like that of a field without a column."""
+        for field in fields:
+            proposal = _propose((field,), names)
+            if proposal:
+                self.notes.guessed.setdefault(field, f"nothing.{proposal}")
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
         """Record in the notes which column was taken for each field."""
@@ -423,6 +450,24 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
     if column == "cwd":
         return name.replace("\\", "/").rstrip("/").rpartition("/")[2] or name
     return name
+
+
+def _propose(fields: Iterable[str], names: Iterable[str]) -> str:
+    """Return a sentence that proposes the column with a name like those of a field, or ""."""
+    for field in fields:
+        for name in sorted(names):
+            # people shorten names of columns: usr, conv, msg
+            short = re.sub("[^a-z]", "", name.lower())
+            words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
+            if len(short) > 2 and any(_abbreviates(short, word.lower()) for word in words):
+                return f' {name} may be one: columns={{"{field}": "{name}"}}.'
+    return ""
+
+
+def _abbreviates(short: str, word: str) -> bool:
+    """Return whether a name begins like a word and has letters of the word in order."""
+    letters = iter(word)
+    return short[0] == word[0] and all(letter in letters for letter in short)
 
 
 def _is_kind(value: object) -> bool:

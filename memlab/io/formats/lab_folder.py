@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,8 @@ __all__ = [
 
 _UNNUMBERED = 2
 """Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
+_SINCE_3 = re.compile(r"\((?:inherit|inherited|boost|penalise|blend)\b")
+"""Words of vocabulary 3. An export without them has no number, so it equals that of an earlier memlab."""
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:
@@ -75,8 +78,9 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
         for slot in SLOTS
         for version in _list_versions(versions, slot)
     ]
-    vocabulary = {VOCABULARY: POLICY_FORMAT} if POLICY_FORMAT > _UNNUMBERED else {}
-    return vocabulary | {
+    written = [installed, history, pack.sources]
+    numbered = POLICY_FORMAT > _UNNUMBERED + 1 or _SINCE_3.search(str(written)) is not None
+    return ({VOCABULARY: POLICY_FORMAT} if numbered else {}) | {
         "pack": pack.name,
         "hash": pack.hash,
         "sources": list(pack.sources),

@@ -47,7 +47,7 @@ from memlab.kernel.language.signature import (
     Signature,
     Type,
 )
-from memlab.kernel.language.texts import PolicyForm, slot_of
+from memlab.kernel.language.texts import PolicyForm, inherit_form, needs_parent, slot_of
 from memlab.kernel.language.writer import policy_form_text, read_data, write_call, write_data
 
 __all__ = [
@@ -73,7 +73,9 @@ __all__ = [
     "canonical",
     "changed_fields",
     "compile_policy",
+    "inherit_form",
     "inline_imports",
+    "needs_parent",
     "policy_form_text",
     "policy_parts",
     "possible_results",

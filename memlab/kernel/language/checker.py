@@ -8,7 +8,7 @@ microseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from memlab.errors import (
@@ -62,6 +62,10 @@ class Helper:
     form: Form
     text: Text
     hash: str
+    scope: Mapping[str, Helper] = field(default_factory=dict)
+    """Of an inherited policy: the helpers that its text may call."""
+    listed: tuple[Form, ...] = ()
+    """Of an inherited policy: its arguments. The name of its pack is in `doc`."""
 
 
 def kind_of(type: str | None) -> str:
@@ -98,6 +102,8 @@ class Checker:
         self.params: dict[str, Param] = {}
         self.derived: dict[str, Derived] = {}
         self.used: dict[str, Helper] = {}
+        self.inherited: dict[Helper, Node] = {}
+        """Value of each inherited policy. It is checked once, however often ``(inherited)`` is written."""
         self.calls: list[str] = []
         self.steps = 0
         self.open = 0
@@ -118,6 +124,24 @@ class Checker:
         if declared is None:
             return None
         return SetName(name) if declared.type == "set" else self.scalar(name)
+
+    def bind(self, arguments: Iterable[Form]) -> Env:
+        """Return the node or set of each argument of a policy."""
+        env: dict[str, Node | SetName] = {}
+        for argument in arguments:
+            value = self.argument(argument.text)
+            if value is None:
+                slot, suggestion = (
+                    self.signature.slot,
+                    did_you_mean(argument.text, self.signature.inputs),
+                )
+                raise self.error(
+                    f"Unknown input {argument.text} of {slot}. {suggestion}",
+                    argument,
+                    PolicyNameError,
+                )
+            env[argument.text] = value
+        return env
 
     def scalar(self, name: str) -> Node:
         """Return the graph node of an input that is not a set."""

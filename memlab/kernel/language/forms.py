@@ -385,6 +385,38 @@ def _param(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     return checker.dag.number(param.value)
 
 
+def _inherited(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Return the value of the policy that this policy inherits.
+
+    Its text is checked with its own arguments and helpers, so that no name of one text captures a name of the other.
+    """
+    checker.arity(form, 0, 0)
+    if any(name != form.head for name in checker.calls):
+        raise checker.error("(inherited) belongs in a policy, not in a helper.", form)
+    parent = checker.helpers.get(form.head)
+    if parent is None:
+        raise checker.error(
+            "(inherited) is the value of the parent's policy, but this text has no parent. Name it in the header "
+            'of a pack, (pack mine "description" :inherits memlab), or install the policy in a lab, whose pack is '
+            "the parent.",
+            form,
+            PolicyNameError,
+        )
+    if parent not in checker.inherited:
+        outside = checker.text, checker.helpers, checker.forms, checker.used
+        checker.text, checker.helpers, checker.used = parent.text, parent.scope, {}
+        checker.forms = forms_for(checker.signature, parent.arguments)
+        checker.calls.append(form.head)
+        try:
+            env = checker.bind(parent.listed)
+            checker.inherited[parent] = checker.check(parent.body, env, tail=True)
+        finally:
+            checker.text, checker.helpers, checker.forms, checker.used = outside
+            checker.calls.pop()
+    checker.used[form.head] = parent
+    return checker.inherited[parent]
+
+
 def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Check that a policy may aggregate over candidates; return the call's graph node."""
     if not checker.signature.aggregates:
@@ -580,12 +612,14 @@ FORMS: dict[str, Handler] = {
     "null?": _null_test,
     "if-null": _if_null,
     "param": _param,
+    "inherited": _inherited,
     "update": _update,
     "fn": _function_value,
     "defn": _misplaced,
     "defpolicy": _misplaced,
     "pack": _misplaced,
     "setting": _misplaced,
+    "inherit": _misplaced,
     **{name: partial(_direct, name) for name in DIRECT},
     **{name: partial(_fold, name) for name in (*FOLDS, "-", "/")},
     **{name: partial(_compare, name) for name in COMPARISONS},

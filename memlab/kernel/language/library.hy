@@ -113,6 +113,20 @@
   "Smooth maximum of x and 0: ln(1 + e^x)."
   (+ (max x 0) (log1p (exp (- (abs x))))))
 
+;; Changes of a score, such as that of (inherited). For a feature that may be null, write (if-null feature 0).
+
+(defn boost [score signal weight]
+  "Score plus weight times a signal."
+  (+ score (* weight signal)))
+
+(defn penalise [score signal weight]
+  "Score minus weight times a signal."
+  (- score (* weight signal)))
+
+(defn blend [score other weight]
+  "Weighted mean of two scores: the first at weight 0, the other at weight 1."
+  (+ (* (- 1 weight) score) (* weight other)))
+
 ;; Means and ranks.
 
 (defn mix [a b weight]

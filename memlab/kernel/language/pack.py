@@ -29,6 +29,7 @@ from memlab.kernel.language.reader import (
 from memlab.kernel.language.signature import Param, declared_param
 from memlab.kernel.language.texts import (
     PolicyForm,
+    calls_inherited,
     digest,
     helper,
     index_helpers,
@@ -149,7 +150,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
                     PolicyNameError, f"The policy {policy.slot} is given twice.", form
                 )
             policies[policy.slot] = policy
-        elif form.head == "defn":
+        elif form.head in ("defn", "inherit"):
             helpers.append(helper(form, source))
         elif form.head == "from-pack":
             imports.append(read_import(form, source))
@@ -366,6 +367,11 @@ def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str,
     -------
     tuple of str and tuple of str
         The text, which is unchanged if the policy reads none of the names, and the texts of the helpers.
+
+    Raises
+    ------
+    PolicyNameError
+        If ``(inherited)`` would stand for two policies.
     """
     read = [name for name in form.inputs if name in values]
     if not read:
@@ -373,16 +379,25 @@ def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str,
     parts = definition(form.form, form.text)
     arguments: dict[str, None] = {}
     bindings, helpers = [], dict[str, None]()
+    inherits = {"own" if calls_inherited(parts.body) else ""}
     for argument in parts.arguments:
         other = values.get(argument.text)
         if other is None:
             arguments[argument.text] = None
             continue
         text, _, inner, _ = parse(other.source, None, other.helpers)
+        inherits.add("" if other.inherited is None else other.inherited.hash)
         arguments |= dict.fromkeys(each.text for each in inner.arguments)
         helpers |= dict.fromkeys(other.helpers)
         bindings.append(
             f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}"
+        )
+    if len(inherits - {""}) > 1:
+        raise form.text.error(
+            PolicyNameError,
+            f"{form.slot} and the policies that it reads inherit from two packs, so (inherited) has two values. "
+            "Import the policy from its parent instead.",
+            form.form,
         )
     body = form.text.source[parts.body.start : parts.body.stop]
     doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""

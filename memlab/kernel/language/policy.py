@@ -14,19 +14,26 @@ import numpy.typing as npt
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, MemlabError, PolicyNameError, UnknownName, did_you_mean
+from memlab.errors import InputError, MemlabError, UnknownName
 from memlab.kernel.base.arguments import AnyNumber, checked, describe_value
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
 from memlab.kernel.language.arrays import ArrayProgram, Column, Ready
-from memlab.kernel.language.checker import Checker, Env
+from memlab.kernel.language.checker import Checker
 from memlab.kernel.language.columns import ColumnProgram, Evaluation, RowProgram
 from memlab.kernel.language.forms import forms_for
 from memlab.kernel.language.graph import Node, Value, reachable, with_known
-from memlab.kernel.language.reader import Definition, canonical
-from memlab.kernel.language.signature import Derived, Param, SetName, Signature
-from memlab.kernel.language.texts import PolicyForm, digest, parse, source_hash
+from memlab.kernel.language.reader import canonical
+from memlab.kernel.language.signature import Derived, Param, Signature
+from memlab.kernel.language.texts import (
+    INHERITED,
+    PolicyForm,
+    calls_inherited,
+    digest,
+    parse,
+    source_hash,
+)
 from memlab.kernel.language.writer import is_hy_model, policy_form_text
 
 DIALECT = "memlab-1"
@@ -108,6 +115,27 @@ class Policy(Displayed):
     def helpers(self) -> tuple[str, ...]:
         """The ``defn`` forms that the policy was compiled with, used or not."""
         return self._origin.helpers
+
+    @cached_property
+    def inherited(self) -> Policy | None:
+        """The policy that ``(inherited)`` stands for, or None.
+
+        It has the parameter values of this policy. Its name is that of its pack and the slot, such as
+        "memlab/recall-score".
+        """
+        if self._of is not None:
+            record, field = self._of
+            parent = record.inherited
+            return parent.field(field) if parent is not None and field in parent.fields else None
+        whole = parse(*self._origin)
+        if INHERITED not in whole.helpers or not calls_inherited(whole.parts.body):
+            return None
+        item = whole.helpers[INHERITED]
+        # The text after the name of the pack is a policy with its helpers.
+        text = item.text.source[item.form.items[1].stop : item.form.stop - 1]
+        parent = compile_policy(text, self.signature, name=f"{item.doc}/{self.signature.slot}")
+        values = {name: self.params[name].value for name in parent.params if name in self.params}
+        return parent.with_params(values) if values else parent
 
     @cached_property
     def meaning_hash(self) -> str:
@@ -367,7 +395,11 @@ class Policy(Displayed):
 
     @checked
     def explain(
-        self, values: Mapping[str, object], *, aggregates: Mapping[str, float | None] | None = None
+        self,
+        values: Mapping[str, object],
+        *,
+        aggregates: Mapping[str, float | None] | None = None,
+        inherited: bool = False,
     ) -> Any:
         """Explain the policy's value for one item by additive terms.
 
@@ -377,6 +409,8 @@ class Policy(Displayed):
             A value for each of `inputs` by name.
         aggregates
             The item's row of `aggregates`, if the policy aggregates over its slate.
+        inherited
+            Whether to split the value of ``(inherited)`` into the terms of its policy. By default it is one term.
 
         Returns
         -------
@@ -396,7 +430,7 @@ class Policy(Displayed):
         [('(* 2 x)', 2.0), ('y', 3.0)]
         """
         self._refuse_record("explain")
-        return load_part("explain-value")(self._evaluated(values, aggregates), self)
+        return load_part("explain-value")(self._evaluated(values, aggregates), self, inherited)
 
     @checked
     def why(
@@ -575,7 +609,7 @@ def _compile(
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
     checker = Checker(text, signature, callable_helpers, dict(params), forms_for(signature, names))
-    root = checker.result(parts.body, bound_arguments(checker, parts))
+    root = checker.result(parts.body, checker.bind(parts.arguments))
     for parameter, value in params:
         declared = checker.params.get(parameter)
         if declared is None:
@@ -615,23 +649,6 @@ def _compile(
 def _inputs(root: Node) -> tuple[str, ...]:
     """Return the sorted names of the inputs that a graph reads."""
     return tuple(sorted(str(n.value) for n in reachable(root) if n.op == "input"))
-
-
-def bound_arguments(checker: Checker, parts: Definition) -> Env:
-    """Return the node or set of each argument of a policy."""
-    env: dict[str, Node | SetName] = {}
-    for argument in parts.arguments:
-        value = checker.argument(argument.text)
-        if value is None:
-            slot, suggestion = (
-                checker.signature.slot,
-                did_you_mean(argument.text, checker.signature.inputs),
-            )
-            raise checker.error(
-                f"Unknown input {argument.text} of {slot}. {suggestion}", argument, PolicyNameError
-            )
-        env[argument.text] = value
-    return env
 
 
 # Possible results of a policy and the fields that it changes, determined without running it.

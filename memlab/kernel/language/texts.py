@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memlab.errors import PolicyError, PolicyNameError, PolicySyntaxError
 from memlab.kernel.language.checker import Helper
@@ -27,6 +27,9 @@ from memlab.kernel.language.reader import (
     flat_pairs,
     read_forms,
 )
+
+if TYPE_CHECKING:
+    from memlab.kernel.language.policy import Policy
 
 # The source hash is equal for two spellings of one program, and different for any other program.
 #
@@ -171,11 +174,21 @@ def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[by
         _emit(item, inner, out)
 
 
-# Helpers are ``defn`` forms from the library, from a pack or from the text of the policy.
+# Helpers are ``defn`` forms from the library, from a pack or from the text of the policy. A policy that is inherited is
+# kept among them.
+
+_HELPERS = ("defn", "inherit")
+"""Forms that may precede a policy."""
+
+
+INHERITED = "inherited"
+"""Name of the policy of a form ``(inherit pack (fn [features] body))``, among helpers and in calls."""
 
 
 def helper(form: Form, text: Text) -> Helper:
-    """Parse one ``defn`` into a helper."""
+    """Parse one ``defn`` into a helper, or the policy of an ``inherit``."""
+    if form.head == "inherit":
+        return _inherited(form, text)
     parts = definition(form, text)
     if ALIASES.get(parts.name, parts.name) in FORMS:
         raise text.error(
@@ -193,6 +206,82 @@ def helper(form: Form, text: Text) -> Helper:
         text,
         helper_hash(parts.name, names, parts.body),
     )
+
+
+def _inherited(form: Form, text: Text) -> Helper:
+    """Parse ``(inherit pack helper ... policy)``, the value of ``(inherited)``.
+
+    The policy sees its own helpers only. The hash covers the whole program, but not the name of the pack.
+    """
+    pack = form.items[1] if len(form.items) > 1 else form
+    if pack.kind != "symbol":
+        raise text.error(
+            PolicySyntaxError, "An inherited policy is written (inherit pack policy).", form
+        )
+    text = text._replace(name=pack.text)
+    policy, own = _policy_and_helpers(text, form.items[2:], form)
+    parts, scope = definition(policy, text), {**library(), **own}
+    names = tuple(a.text for a in parts.arguments)
+    used = [*used_helpers([parts.body], scope), *(own[name] for name in own if name == INHERITED)]
+    return Helper(
+        INHERITED,
+        names,
+        pack.text,
+        parts.body,
+        form,
+        text,
+        digest(
+            "inherit",
+            source_hash(names, parts.body),
+            *sorted(f"{item.name}:{item.hash}" for item in used),
+        ),
+        scope,
+        parts.arguments,
+    )
+
+
+def calls_inherited(body: Form) -> bool:
+    """Return True if a policy's body calls ``(inherited)``."""
+    return any(form.head == INHERITED for _, form, _ in walk(body))
+
+
+def needs_parent(
+    source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
+) -> bool:
+    """Return True if a policy calls ``(inherited)``, and neither its text nor its helpers have the value.
+
+    Raises a PolicyError if the text cannot be read.
+    """
+    whole = parse(source, name, helpers, file)
+    return calls_inherited(whole.parts.body) and INHERITED not in whole.helpers
+
+
+def inherit_form(policy: Policy, pack: str) -> str:
+    """Return the form ``(inherit pack ...)`` that makes a policy the value of ``(inherited)``.
+
+    Parameters
+    ----------
+    policy
+        The policy that is inherited. The form has its text, with comments, and the helpers that it calls.
+    pack
+        Name of its pack.
+
+    Returns
+    -------
+    str
+        The text, which is passed to `compile_policy` as a helper.
+    """
+    whole = parse(policy.source, None, policy.helpers)
+    items = used_helpers([whole.parts.body], whole.helpers)
+    texts = [_slice(item.form, item.text) for item in items if library().get(item.name) is not item]
+    if calls_inherited(whole.parts.body):
+        texts.append(_slice(whole.helpers[INHERITED].form, whole.helpers[INHERITED].text))
+    return "\n".join([f"(inherit {pack}", *texts, f"{_slice(whole.form, whole.text)})"])
+
+
+def _slice(form: Form, text: Text) -> str:
+    """Return the source of a form."""
+    return text.source[form.start : form.stop]
 
 
 def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
@@ -218,7 +307,7 @@ def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str
     for source in sources:
         text = Text(source, "helper", file)
         for form in read_forms(text):
-            if form.head != "defn":
+            if form.head not in _HELPERS:
                 raise text.error(
                     PolicySyntaxError, "A helper is written (defn name [arguments] body).", form
                 )
@@ -282,20 +371,21 @@ def parse(
         text = source.text._replace(name=name or source.slot)
         return Parsed(text, source.form, definition(source.form, text), shared)
     text = Text(source, name, file)
-    form, own = _policy_and_helpers(text)
+    form, own = _policy_and_helpers(text, read_forms(text))
     return Parsed(text, form, definition(form, text), {**shared, **own})
 
 
-def _policy_and_helpers(text: Text) -> tuple[Form, dict[str, Helper]]:
-    """Split a text into its policy and the helpers before it."""
-    forms = read_forms(text)
+def _policy_and_helpers(
+    text: Text, forms: tuple[Form, ...], enclosing: Form | None = None
+) -> tuple[Form, dict[str, Helper]]:
+    """Split the forms of a text into its policy and the helpers before it."""
     # Each refusal says which text was probably meant: helpers alone, a pack, or two policies.
     if not forms:
         raise text.error(
-            PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", None
+            PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", enclosing
         )
-    own = index_helpers(helper(form, text) for form in forms if form.head == "defn")
-    policies = [form for form in forms if form.head != "defn"]
+    own = index_helpers(helper(form, text) for form in forms if form.head in _HELPERS)
+    policies = [form for form in forms if form.head not in _HELPERS]
     if not policies:
         raise text.error(
             PolicySyntaxError,

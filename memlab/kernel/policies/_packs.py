@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -32,9 +32,12 @@ from memlab.kernel.language import (
     Import,
     PackSource,
     Policy,
+    PolicyForm,
     Signature,
     compile_policy,
+    inherit_form,
     inline_imports,
+    needs_parent,
     policy_form_text,
     read_pack,
 )
@@ -620,7 +623,8 @@ def _assemble(
                     PolicyNameError, str(UnknownName("policy slot", slot, SLOTS)), form.form
                 )
             if slot not in policies and not (rescored and slot in _OF_THE_SCORE):
-                policies[slot] = _compile(source, slot, aliases, where)
+                rest = texts[depth + 1 :] if source.inherits else ()
+                policies[slot] = _compile(source, slot, aliases, where, rest)
         for each in source.imports:
             for name in _checked_imports(source, each, rescored):
                 if name in SETTINGS:
@@ -651,18 +655,73 @@ def _assemble(
     )
 
 
-def _compile(source: PackSource, slot: str, aliases: Mapping[str, Policy], where: str) -> Policy:
+def _compile(
+    source: PackSource,
+    slot: str,
+    aliases: Mapping[str, Policy],
+    where: str,
+    inherits: tuple[str, ...],
+) -> Policy:
     """Compile a pack's policy, inlining the policies that it reads.
 
-    The text may give these policies other names.
+    The text may give these policies other names. `inherits` are the texts of the pack that
+    ``:inherits`` names, which has the value of ``(inherited)``.
     """
-    form, helpers = source.policies[slot], source.helpers
+    form = source.policies[slot]
     text, more = inline_imports(form, aliases)
     signature, name = get_slot(slot).signature, f"{source.name}/{slot}"
-    if text == form.source:
-        return compile_policy(form, signature, name=name, helpers=helpers, file=where)
-    return compile_policy(
-        text, signature, name=name, helpers=tuple(dict.fromkeys((*helpers, *more))), file=where
+    whole = form if text == form.source else text
+    helpers = tuple(dict.fromkeys((*source.helpers, *more)))
+    if inherits:
+        helpers = inherited_helpers(
+            slot, whole, helpers, lambda: pack_from_sources(inherits), name=name, file=where
+        )
+    return compile_policy(whole, signature, name=name, helpers=helpers, file=where)
+
+
+def inherited_helpers(
+    slot: str,
+    source: str | PolicyForm,
+    helpers: tuple[str, ...],
+    parent: Callable[[], Pack],
+    *,
+    name: str | None = None,
+    file: str | None = None,
+) -> tuple[str, ...]:
+    """Return the helpers of a policy, including the policy that its ``(inherited)`` stands for.
+
+    Parameters
+    ----------
+    slot
+        Name of the slot.
+    source
+        Text of the policy.
+    helpers
+        Texts of ``defn`` forms that the policy may call.
+    parent
+        Function that returns the pack that is inherited. It is called only if the policy needs it. Policies that were
+        installed in the pack are ignored: its text counts.
+    name
+        Name of the policy in error messages. Default: the slot.
+    file
+        Path of the file, for error messages.
+
+    Returns
+    -------
+    tuple of str
+        `helpers`, and the form ``(inherit pack policy)`` if the policy calls ``(inherited)``.
+
+    Raises
+    ------
+    PolicyError
+        If the text is invalid, with line and column.
+    """
+    if not needs_parent(source, name or slot, helpers, file):
+        return helpers
+    pack = parent()
+    return (
+        *helpers,
+        inherit_form(pack_from_sources(pack.sources).policy(get_slot(slot).name), pack.name),
     )
 
 

@@ -224,7 +224,8 @@ class Hit(Displayed):
         Parameters
         ----------
         expressions
-            Whether to print the expressions of the policy instead of their labels in words.
+            Whether to print the expressions of the policy instead of their labels in words. The value of
+            ``(inherited)``, one term by default, is then split into terms as well.
 
         Returns
         -------
@@ -470,7 +471,8 @@ class Hits(Sequence[Hit], Displayed):
         memory
             A hit or a memory id. The candidate need not have been shown.
         expressions
-            Whether to print the expressions of the policy instead of their labels in words.
+            Whether to print the expressions of the policy instead of their labels in words. The value of
+            ``(inherited)``, one term by default, is then split into terms as well.
 
         Returns
         -------
@@ -493,7 +495,7 @@ class Hits(Sequence[Hit], Displayed):
         """
         index, policy = self._index(memory), self._policy
         values, aggregates = self._values(index)
-        explanation = policy.explain(values, aggregates=aggregates)
+        explanation = policy.explain(values, aggregates=aggregates, inherited=expressions)
         return ScoreExplanation(
             memory=int(self.slate.ids[index]),
             score=float(self.slate.scores[index]),

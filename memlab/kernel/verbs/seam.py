@@ -13,7 +13,7 @@ from memlab.errors import InputError, MissingExtension
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import When
 from memlab.kernel.journal import Event
-from memlab.kernel.policies import get_slot
+from memlab.kernel.policies import FEATURES, get_slot
 from memlab.kernel.recall import Moment
 from memlab.kernel.state import EVENTS, Projection
 from memlab.kernel.verbs.core import Core, Memories
@@ -171,8 +171,13 @@ class Seam:
         -------
         ndarray
             One value per memory, in ascending order of ids. A null of the policy becomes None.
+
+        Raises
+        ------
+        InputError
+            If the policy reads a feature of a query, or an input that is missing.
         """
-        get_slot(slot)
+        declared = get_slot(slot)
         with self._core.reading() as state:
             chosen: Iterable[int] = (
                 range(len(state)) if memories is None else self._core.rows(memories)
@@ -183,7 +188,18 @@ class Seam:
                 name.replace("_", "-"): _repeat_value(value, len(rows))
                 for name, value in given.items()
             }
-            values, nulls = moment.ask(self._core.pack.policy(slot), inputs=inputs)
+            policy = self._core.pack.policy(slot)
+            missing = [
+                name
+                for name in policy.inputs
+                if name not in inputs and (name not in FEATURES or FEATURES[name].stage != "memory")
+            ]
+            if missing or declared.fields:
+                raise InputError(
+                    f"The policy of {slot} does not read memories alone, but {', '.join(missing[:3]) or 'an update'}. Pass "
+                    "inputs as keyword arguments, or recall a query."
+                )
+            values, nulls = moment.ask(policy, inputs=inputs)
         if nulls is None:
             return values
         answers = values.astype(object)

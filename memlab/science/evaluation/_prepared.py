@@ -106,7 +106,7 @@ def prepare(
     if position:
         settings = _weight_positions(settings)
     schema = slates.candidates.collect_schema()
-    rankers = make_rankers(policies, schema)
+    rankers = make_rankers(policies, schema, slates.lab)
     log = read_log(
         slates,
         horizon=horizon_micros(horizon),

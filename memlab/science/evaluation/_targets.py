@@ -28,7 +28,15 @@ from memlab.kernel.language import (
     policy_form_text,
     policy_parts,
 )
-from memlab.kernel.policies import FEATURES, Pack, get_slot, load_pack, logged_owner, pack_names
+from memlab.kernel.policies import (
+    FEATURES,
+    Pack,
+    get_slot,
+    inherited_helpers,
+    load_pack,
+    logged_owner,
+    pack_names,
+)
 from memlab.kernel.recall import diversifies
 from memlab.kernel.slates import THINNED
 from memlab.science.evaluation._intervals import Floats, Ints
@@ -106,17 +114,19 @@ class Ranker:
 
 
 def make_rankers(
-    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec], schema: pl.Schema
+    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
+    schema: pl.Schema,
+    lab: Any = None,
 ) -> list[Ranker]:
-    """Build a uniquely named ranker for each policy."""
+    """Build a uniquely named ranker for each policy; ``(inherited)`` is the policy of the lab's pack."""
     if isinstance(policies, Mapping):
         rankers = [
-            replace(_make_ranker(spec, schema), name=name) for name, spec in policies.items()
+            replace(_make_ranker(spec, schema, lab), name=name) for name, spec in policies.items()
         ]
     else:
         single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
         listed: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
-        rankers = [_make_ranker(spec, schema) for spec in listed]
+        rankers = [_make_ranker(spec, schema, lab) for spec in listed]
     if not rankers:
         raise InputError(
             "There are no policies to evaluate. Pass the name of a pack, a column of scores or the text of a recall-score."
@@ -135,7 +145,7 @@ def make_rankers(
     ]
 
 
-def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
+def _make_ranker(spec: PolicySpec, schema: pl.Schema, lab: Any) -> Ranker:
     """Build the ranker of a policy in any of the forms of ``PolicySpec``."""
     # Texts and paths are recognised before names, so that no name of a pack or column can hide a policy.
     if isinstance(spec, pl.Expr):
@@ -150,7 +160,7 @@ def _make_ranker(spec: PolicySpec, schema: pl.Schema) -> Ranker:
         )
     text = policy_parts(spec.strip())[0]
     if text.startswith(("(", ";")):
-        return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema)
+        return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema, lab)
     if text.endswith(".hy"):
         return _of_pack(load_pack(text), schema)
     if text in schema.names() and text in pack_names():
@@ -200,7 +210,7 @@ def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _of_text(text: str, schema: pl.Schema) -> Ranker:
+def _of_text(text: str, schema: pl.Schema, lab: Any) -> Ranker:
     """Build the ranker of the text of a recall-score policy.
 
     The text may read declared features and all columns of the log.
@@ -214,7 +224,10 @@ def _of_text(text: str, schema: pl.Schema) -> Ranker:
         if item.name not in declared.inputs
     }
     signature = Signature(SLOT, {**columns, **declared.inputs}, aggregates=True)
-    return _of_policy(compile_policy(text, signature), text, schema)
+    # A log that was not read from a lab has no pack, and the compiler then refuses (inherited).
+    policies = getattr(lab, "policies", None)
+    helpers = () if policies is None else inherited_helpers(SLOT, text, (), lambda: policies.pack)
+    return _of_policy(compile_policy(text, signature, helpers=helpers), text, schema)
 
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:

@@ -455,7 +455,8 @@ def _compare_forms(
         nothing = ("", "")
         old, new = (side.get(title, nothing) for side in texts)
         # A helper that only one side calls is visible in the text that calls it, so it is not reported separately.
-        if old[0] != new[0] and (title == slot or (old[0] and new[0])):
+        whole = title == slot or ", inherited" in title
+        if old[0] != new[0] and (whole or (old[0] and new[0])):
             blocks.append(_Block(title, old[0], new[0], (old[1], new[1])))
     return [*changes, *(change for block in blocks for change in block.changes())], blocks
 
@@ -468,10 +469,14 @@ def _print_texts(slot: str, policy: Policy | None) -> dict[str, tuple[str, str]]
     texts = {slot: (whole.form, whole.text)}
     for item in sorted(used_helpers([whole.parts.body], whole.helpers), key=lambda item: item.name):
         texts[f"{slot}, helper {item.name}"] = item.form, item.text
-    return {
+    prints = {
         title: (print_definition(form, text), print_definition(form, text, width=_NARROW))
         for title, (form, text) in texts.items()
     }
+    # The parent's policy is part of the version, so a diff of two parents shows it.
+    return prints | (
+        {} if policy.inherited is None else _print_texts(f"{slot}, inherited", policy.inherited)
+    )
 
 
 def _join_words(words: list[tuple[str, str]]) -> str:

@@ -19,7 +19,7 @@ from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownNam
 from memlab.kernel.language.checker import Checker, Env
 from memlab.kernel.language.forms import forms_for
 from memlab.kernel.language.graph import Node
-from memlab.kernel.language.policy import Policy, bound_arguments, compile_policy
+from memlab.kernel.language.policy import Policy, compile_policy
 from memlab.kernel.language.reader import ALIASES, Form, Text, canonical, read_forms
 from memlab.kernel.language.signature import Signature
 from memlab.kernel.language.texts import Parsed, Path, fragment, parse, symbols_of, walk
@@ -475,7 +475,7 @@ def _sites(
     text, _, parts, known_helpers = parse(source, name, helpers)
     names = [argument.text for argument in parts.arguments]
     checker = _Recording(text, signature, known_helpers, dict(values), forms_for(signature, names))
-    checker.result(parts.body, bound_arguments(checker, parts))
+    checker.result(parts.body, checker.bind(parts.arguments))
     return checker.sites
 
 

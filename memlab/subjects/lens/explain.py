@@ -91,17 +91,21 @@ class Explanation(Displayed):
 
 
 class Part(NamedTuple):
-    """A term before it is formatted: ``weight`` times the ``value`` of ``node``."""
+    """A term before it is formatted: ``weight`` times the ``value`` of ``node``.
+
+    ``source`` is the text of the node if it differs from its expression.
+    """
 
     node: Node
     weight: float
     value: float
     label: Label
+    source: str = ""
 
     @property
     def text(self) -> str:
         """The term as source text, with its weight."""
-        return scaled(self.node, self.weight)
+        return scaled(self.node, self.weight, self.source)
 
 
 class Choice(NamedTuple):
@@ -129,9 +133,17 @@ class Parts(NamedTuple):
     leaves: frozenset[int]
 
 
-def explain(item: Evaluation, policy: Policy) -> Explanation:
-    """Explain an item's value by its additive terms and the branches taken."""
-    split = split_terms(item, read_labels(policy))
+def explain(item: Evaluation, policy: Policy, inherited: bool = False) -> Explanation:
+    """Explain an item's value by its additive terms and the branches taken.
+
+    Unless ``inherited`` is set, the value of ``(inherited)`` is one term.
+    """
+    parent = None if inherited else policy.inherited
+    # A policy that is only (inherited) has no other term, so its parent is split.
+    closed = (
+        "" if parent is None or parent.root.digest == policy.root.digest else parent.root.digest
+    )
+    split = split_terms(item, read_labels(policy), closed)
     branches = tuple(
         Branch(choice.text, choice.outcome) for choice in split.choices if choice.node.op == "if"
     )
@@ -139,8 +151,11 @@ def explain(item: Evaluation, policy: Policy) -> Explanation:
     return Explanation(item.value(item.root), terms, branches, Tree(item))
 
 
-def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
-    """Split a value into additive terms. A null or a non-number has no terms."""
+def split_terms(item: Evaluation, labels: Mapping[str, Label], closed: str = "") -> Parts:
+    """Split a value into additive terms. A null or a non-number has no terms.
+
+    ``closed`` is the digest of the inherited policy, which is not split.
+    """
     root, value_of = item.root, item.value
     opened: dict[int, tuple[tuple[Node, float], ...]] = {}
     order: list[Node] = []
@@ -150,9 +165,12 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
         node = stack.pop()
         if node.index in opened:
             continue
-        for choice in _choices(node, value_of):
-            choices[choice.node.index] = choice
-        opened[node.index] = operands = tuple(_expand_operands(node, value_of))
+        operands: tuple[tuple[Node, float], ...] = ()
+        if node.digest != closed:
+            for choice in _choices(node, value_of):
+                choices[choice.node.index] = choice
+            operands = tuple(_expand_operands(node, value_of))
+        opened[node.index] = operands
         order.append(node)
         stack.extend(below for below, _ in reversed(operands))
     leaves = frozenset(index for index, operands in opened.items() if not operands)
@@ -186,10 +204,11 @@ def split_terms(item: Evaluation, labels: Mapping[str, Label]) -> Parts:
         if node.op == "if" and value == 0.0:
             continue  # A choice with the value 0 is not a term.
         label = label_of.get(node.index, Label())
+        source = "(inherited)" if node.digest == closed and node.args else ""
         if node.index in up:
-            terms.append(Part(node, up[node.index], value, label))
+            terms.append(Part(node, up[node.index], value, label, source))
         if node.index in down:
-            terms.append(Part(node, -down[node.index], value, label))
+            terms.append(Part(node, -down[node.index], value, label, source))
     return Parts(terms, list(choices.values()), leaves)
 
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from memlab.errors import InputError
-from memlab.kernel.base.display import Markup
+from memlab.kernel.base.display import Markup, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
@@ -34,7 +34,7 @@ _LISTED = re.compile(
 )
 """The pattern of a policy's arguments, also in an incomplete text."""
 # Words that are keywords only after an opening bracket, and words that are always keywords.
-_DEFINING = (*FUNCTION_HEADS, "defn", "defpolicy", "pack", "setting", "require")
+_DEFINING = (*FUNCTION_HEADS, "defn", "inherit", "defpolicy", "pack", "setting", "require")
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
 
 _COLOURS = {
@@ -103,7 +103,11 @@ def highlight(
 def show_policy(policy: Policy) -> object:
     """Return what a notebook shows of a policy: name, start of the hash, and source."""
     head = Markup("{} <code>[{}]</code>").format(policy.name, policy.hash[:12])
-    return head, Markup(highlight(policy.source, "html", features=policy.inputs))
+    source = Markup(highlight(policy.source, "html", features=policy.inputs))
+    parent = policy.inherited
+    if parent is None:
+        return head, source
+    return head, source, details(f"(inherited): {parent.name}", show_policy(parent))
 
 
 def read_tokens(source: str, features: frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -156,6 +160,8 @@ FORM_SHAPES = {
     "fn": "(fn [features] body): a policy of these features",
     "defn": '(defn name [arguments] "description" body): a helper, in front of a policy or in a pack',
     "defpolicy": '(defpolicy slot [features] "what it does" body): the policy of a slot in a pack',
+    "inherited": "(inherited): the value of the parent's policy, in a lab or in a pack with :inherits",
+    "inherit": "(inherit pack policy): in front of a policy, the policy that (inherited) stands for",
     "param": "(param :name value :low a :high b): a constant that may be tuned",
     "update": "(update :field value ...): new values of fields, in slots that return a record",
     "quote": "(quote word): the word as a string",

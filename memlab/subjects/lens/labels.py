@@ -48,7 +48,13 @@ class _Comment(NamedTuple):
 def read_labels(policy: Policy) -> Mapping[str, Label]:
     """Return the labels of a policy's commented expressions by the digests of nodes."""
     whole = policy if policy._of is None else policy._of[0]
-    return _read_labels(whole.source, whole)
+    labels = _read_labels(whole.source, whole)
+    parent = policy.inherited
+    if parent is None or not parent.root.args:
+        return labels
+    # The policy's own comments come last, because they describe its use of the inherited value.
+    title = Label(f"the policy of {parent.name.split('/')[0]}")
+    return {**read_labels(parent), parent.root.digest: title, **labels}
 
 
 # Labels are cached, because a recall explains all its hits with one policy. The text is part of the key, because

@@ -25,7 +25,15 @@ from memlab.kernel.language import (
     read_policy_form,
     read_setting,
 )
-from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, check_setting, get_slot, load_pack
+from memlab.kernel.policies import (
+    FEATURES,
+    SETTINGS,
+    SLOTS,
+    check_setting,
+    get_slot,
+    inherited_helpers,
+    load_pack,
+)
 
 _LONGEST = 10_000_000
 """The maximum number of characters of a module. The lines before a form are read as blank lines."""
@@ -154,6 +162,8 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
         inlined_text, more = inline_imports(parts, module.get("__aliases__", {}))
         whole = parts if inlined_text == parts.source else inlined_text
         every = tuple(dict.fromkeys((*helpers, *more)))
+        if parent := module.get("__pack__", PackHeader("", "", None)).inherits:
+            every = inherited_helpers(parts.slot, whole, every, lambda: load_pack(parent))
         bound = compile_policy(whole, SLOTS[parts.slot].signature, helpers=every, file=file or None)
     else:
         inputs = [Input(n, FEATURES[n].type if n in FEATURES else "num") for n in parts.inputs]

@@ -63,16 +63,20 @@ def render(node: Node) -> str:
     return source(node)[0]
 
 
-def scaled(node: Node, scale: float) -> str:
-    """Return the source text of ``scale`` times a node, in its shortest form."""
+def scaled(node: Node, scale: float, source: str = "") -> str:
+    """Return the source text of ``scale`` times a node, in its shortest form.
+
+    ``source`` replaces the text of the node.
+    """
+    written = source or render(node)
     if scale == 1.0:
-        return render(node)
+        return written
     if scale == -1.0:
-        return f"(- {render(node)})"
+        return f"(- {written})"
     if node.constant:
         return number(scale * float(node.value))
     before, after = _wrap_factor(scale)
-    return f"{before}{render(node)}{after}"
+    return f"{before}{written}{after}"
 
 
 def format_value(value: Value) -> str:

@@ -551,11 +551,13 @@ def _is_name(item: Form, operation: Operation) -> bool:
 
 def _check_policy(arguments: dict[str, Any], form: Form, text: Text) -> None:
     """Raise PolicyError for a policy that does not compile or belongs to another slot."""
-    from memlab.kernel.policies import get_slot
+    from memlab.kernel.policies import DEFAULT_PACK, get_slot, inherited_helpers, load_pack
 
     slot, code = arguments["name"], arguments["code"]
     try:
-        compile_policy(code, get_slot(slot).signature, name=slot)
+        # The lab is not known yet, so the parent in this check is the default pack.
+        helpers = inherited_helpers(slot, code, (), lambda: load_pack(DEFAULT_PACK))
+        compile_policy(code, get_slot(slot).signature, name=slot, helpers=helpers)
         declared_slot = slot_of(code)
     except PolicyError as error:
         raise text.error(

@@ -19,7 +19,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import in_notebook
 from memlab.kernel.base.threads import Background, ThreadLock, Worker
 from memlab.kernel.language import compile_policy
-from memlab.kernel.policies import get_slot, pack_from_sources
+from memlab.kernel.policies import get_slot, inherited_helpers, pack_from_sources
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.policies.policies import LabPolicies
 
@@ -270,9 +270,10 @@ class Watch(Background, Displayed):
             pack = pack_from_sources((text,), file=self.path.name)
             what, hash = f"pack {pack.name}", pack.hash
         else:
-            signature = get_slot(self.slot).signature
-            what = self.slot
-            hash = compile_policy(text, signature, name=self.slot, file=self.path.name).hash
+            what, file = self.slot, self.path.name
+            helpers = inherited_helpers(what, text, (), lambda: self._policies.pack, file=file)
+            signature = get_slot(what).signature
+            hash = compile_policy(text, signature, name=what, helpers=helpers, file=file).hash
         pinned: list[str] = []
         with self._policies.reading() as versions:
             # The block holds the lab's mutex, so no other recall or installation of this process comes in between.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -231,11 +231,15 @@ _COLUMNS: Columns = (
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-def score_notice(core: Core, policy: Policy, limit: int) -> str | None:
-    """Return a sentence if a policy loses more than its interval on the lab's questions."""
+def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> str | None:
+    """Return a sentence if a policy loses more than its interval on the lab's questions.
+
+    ``check`` compiles the policy, and is called only if the lab has questions.
+    """
     lab: Any = core.owner
     if not len(lab.questions):
         return None
+    policy = check()
     scores = score(lab, {"this policy": policy}, None, "hit@5", limit)
     high = scores.frame.row(1, named=True)["difference_high"]
     if high is None or high >= 0:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import click
 from memlab.errors import InputError, PolicyError, UnknownName
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
-from memlab.kernel.policies import SLOTS, Pack, get_slot, load_pack
+from memlab.kernel.policies import DEFAULT_PACK, SLOTS, Pack, get_slot, inherited_helpers, load_pack
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
 from memlab.ui.cli._base import (
     LAB,
@@ -442,7 +443,9 @@ def open_policies(spec: str, slot: str | None = None) -> PolicyFile:
         raise InputError(
             f"{spec} does not name the slot of its policy. Give it with --slot ({', '.join(SLOTS)})."
         )
-    policy = compile_policy(source, get_slot(name).signature, name=name, file=spec)
+    # A new lab has the default pack, so (inherited) is the policy of that pack.
+    helpers = inherited_helpers(name, source, (), lambda: load_pack(DEFAULT_PACK), file=spec)
+    policy = compile_policy(source, get_slot(name).signature, name=name, helpers=helpers, file=spec)
     return PolicyFile(name, {name: policy}, None)
 
 
@@ -459,14 +462,13 @@ def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
     for slot, form in pack.policies.items():
         if slot not in SLOTS:
             continue
+        name, helpers, parent = f"{pack.name}/{slot}", pack.helpers, pack.inherits
         try:
-            compile_policy(
-                form,
-                SLOTS[slot].signature,
-                name=f"{pack.name}/{slot}",
-                helpers=pack.helpers,
-                file=spec,
-            )
+            if parent is not None:
+                helpers = inherited_helpers(
+                    slot, form, helpers, partial(load_pack, parent), name=name, file=spec
+                )
+            compile_policy(form, SLOTS[slot].signature, name=name, helpers=helpers, file=spec)
         except PolicyError as error:
             errors.append(error)
     # the first error may concern an unknown slot or a setting instead of a policy

@@ -26,8 +26,8 @@ from memlab.errors import (
 )
 from memlab.kernel.base.display import Displayed, box, details, table
 from memlab.kernel.base.printable import printable
-from memlab.kernel.language import compile_policy, slot_of
-from memlab.kernel.policies import SLOTS, Version, get_slot, pack_names
+from memlab.kernel.language import slot_of
+from memlab.kernel.policies import SLOTS, Version, pack_names
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
@@ -408,7 +408,7 @@ def install_and_compare(
         raise PolicyError(
             f"This is a policy of {policy_slot}, not of {slot}. Write %%policy {policy_slot}."
         )
-    draft = compile_policy(padded, get_slot(slot).signature, name=slot)
+    draft = lab.policies.check(slot, padded)
     questions = latest_questions(lab, _QUESTIONS) if slot in DECIDES_RANKS else []
     ranks = Ranks(lab)
     rankings = (

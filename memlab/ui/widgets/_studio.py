@@ -112,7 +112,9 @@ class PolicyStudio(Widget, bundle="studio"):
         self.policy, self._frame = lab.policies[slot], moved(NOTHING, NOTHING)
         self._followed: tuple[object, ...] = ()
         self._file: Path | None = None
-        super().__init__(lab, questions=queries, slot=slot, source=text_of(self.policy))
+        super().__init__(
+            lab, questions=queries, slot=slot, source=text_of(self.policy, lab.policies.pack)
+        )
         self.observe(lambda _: self._follow(), names=["source", "questions", "slot"])
         self._check()
 
@@ -209,7 +211,7 @@ class PolicyStudio(Widget, bundle="studio"):
     def answer_text(self, of: Literal["live", "sliders"]) -> None:
         """Load the active policy, or the draft with parameters, into the editor."""
         if of == "live":
-            self.source = text_of(self.lab.policies[self.slot])
+            self.source = text_of(self.lab.policies[self.slot], self.lab.policies.pack)
         else:
             self._refuse_broken()
             self.source = parametrize(self.policy).source
@@ -229,7 +231,7 @@ class PolicyStudio(Widget, bundle="studio"):
         follows = self.policy == self.lab.policies[self.slot]
         version = self.lab.policies.rollback(self.slot, reason=reason)
         if follows:
-            self.source = text_of(version.policy)
+            self.source = text_of(version.policy, self.lab.policies.pack)
         self._done(f"Rolled back. Version {version.number} of {self.slot} is active.")
 
     @checked
@@ -265,7 +267,9 @@ class PolicyStudio(Widget, bundle="studio"):
                 self._drafts[self._loaded] = self.source
                 self._loaded, self.policy = self.slot, live
                 with self.hold_trait_notifications():
-                    self.source = self._drafts.get(self.slot) or text_of(live)
+                    self.source = self._drafts.get(self.slot) or text_of(
+                        live, self.lab.policies.pack
+                    )
                     self._followed = self.slot, self.source, self.questions
             self._author = ""
             self._check()
@@ -273,7 +277,7 @@ class PolicyStudio(Widget, bundle="studio"):
     def _check(self) -> None:
         """Compile the draft and rank the queries with it; keep the last ranks on an error."""
         self._followed = self.slot, self.source, self.questions
-        draft = read_draft(self.source, self.slot)
+        draft = read_draft(self.source, self.slot, self.lab.policies.pack)
         self.policy = draft.policy or self.policy
         with self.hold_sync():
             if draft.problem is None:

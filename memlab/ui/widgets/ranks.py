@@ -18,7 +18,7 @@ import polars as pl
 from memlab.errors import PolicyError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import Form, Policy, Text, compile_policy, read_forms, slot_of
-from memlab.kernel.policies import Pack, get_slot, pack_from_sources
+from memlab.kernel.policies import SLOTS, Pack, get_slot, inherited_helpers, pack_from_sources
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
@@ -238,10 +238,11 @@ class Draft(NamedTuple):
     numbers: int
 
 
-def read_draft(source: str, slot: str) -> Draft:
-    """Parse and check the text of a draft policy for a slot."""
+def read_draft(source: str, slot: str, pack: Pack) -> Draft:
+    """Parse and check the text of a draft policy for a slot; ``(inherited)`` is the policy of ``pack``."""
     try:
-        policy = compile_policy(source, get_slot(slot).signature, name=slot)
+        helpers = inherited_helpers(slot, source, (), lambda: pack)
+        policy = compile_policy(source, get_slot(slot).signature, name=slot, helpers=helpers)
         if (other_slot := slot_of(source)) not in ("", slot):
             raise PolicyError(
                 f"This policy is for {other_slot}. Choose that slot, or write a policy for {slot}."
@@ -269,8 +270,20 @@ def read_draft(source: str, slot: str) -> Draft:
     )
 
 
-def text_of(policy: Policy) -> str:
-    """Return self-contained source of a policy, with helpers and parameter values."""
+def text_of(policy: Policy, pack: Pack | None = None) -> str:
+    """Return self-contained source of a policy, with helpers and parameter values.
+
+    The text of ``(inherited)`` is left out if ``pack`` still has the same policy.
+    """
+    slot = policy.signature.slot
+    if pack is not None and slot in SLOTS:
+        parent = inherited_helpers(slot, policy.source, (), lambda: pack)
+        policy = replace(
+            policy,
+            _origin=policy._origin._replace(
+                helpers=tuple(h for h in policy.helpers if h not in parent)
+            ),
+        )
     # Helpers may call helpers, so their names are collected until none is new.
     helpers = {_name(helper): helper for helper in policy.helpers}
     used: dict[str, str] = {}
@@ -339,7 +352,7 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
 
 def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:
     text = text_of(policy)
-    form = next(form for form in read_forms(Text(text)) if form.head != "defn")
+    form = next(form for form in read_forms(Text(text)) if form.head not in ("defn", "inherit"))
     if form.head != "defpolicy":
         text = f"{text[: form.start]}(defpolicy {slot} {text[form.start : form.stop]}){text[form.stop :]}"
     return f'(pack {name} "{doc}")\n{text}\n'
@@ -354,7 +367,8 @@ def _walk(source: str) -> Iterator[Form]:
 
 
 def _name(helper: str) -> str:
-    return read_forms(Text(helper))[0].items[1].text
+    form = read_forms(Text(helper))[0]
+    return "inherited" if form.head == "inherit" else form.items[1].text
 
 
 def _format_number(value: float) -> str:

@@ -67,6 +67,7 @@ MADE_BY_MEMLAB = {
     "VersionLog": "folded from a journal",
     "load_ipython_extension": "called by IPython",
     "serve_http": "serves until it is stopped; tests/serving has its arguments",
+    "serve_root": "serves until it is stopped; tests/serving has its arguments",
     "serve_stdio": "serves until it is stopped; tests/serving has its arguments",
     "unload_ipython_extension": "called by IPython",
 }

@@ -38,7 +38,7 @@ from memlab.io.ingest import (
     read_longmemeval,
     read_questions,
 )
-from memlab.io.serving import connect, lab_server
+from memlab.io.serving import connect, lab_server, read_audit_log
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
@@ -60,6 +60,13 @@ from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.verifiers import Verdict, local, overlap
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
+
+
+class Visits(Projection):
+    """A projection that no lab has."""
+
+    name = "visits"
+
 
 Example = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -695,11 +702,12 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         Earnings().may_have_fallen,
         {"packs": ["a", "b"], "live": "b"},
     ),
-    "Seam.ask": lambda d: (d.seam.ask, {"slot": "decay"}),
+    "Seam.ask": lambda d: (d.seam.ask, {"slot": "promote"}),
     "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
-    "Seam.projection": lambda d: (d.seam.projection, {"kind": Projection}),
+    "Seam.projection": lambda d: (d.seam.projection, {"kind": Visits}),
     "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
     "connect": lambda d: (connect, {"url": "http://127.0.0.1:9", "token": "x" * 20}),
+    "read_audit_log": lambda d: (read_audit_log, {"folder": d.folder}),
     "lab_server": lambda d: (lab_server, {"lab": d.lab}),
     "MemoryTable.link": lambda d: (
         memlab.widgets.MemoryTable(d.lab).link,

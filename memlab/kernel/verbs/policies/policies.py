@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from functools import partial
 from typing import Annotated, Any, NamedTuple, overload
 
 import polars as pl
@@ -27,6 +28,7 @@ from memlab.kernel.policies import (
     Version,
     VersionLog,
     get_slot,
+    inherited_helpers,
     load_pack,
     needs_of_pack,
     needs_of_policy,
@@ -269,18 +271,7 @@ class LabPolicies(Displayed):
         >>> policy.source
         '(fn [similarity] (* 2 similarity))'
         """
-        text, own_helpers, own_params = policy_parts(source)
-        helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
-        values = {**own_params, **(params or {})} if own_params else params
-        policy = compile_policy(
-            text, get_slot(slot).signature, name=slot, params=values, helpers=helpers
-        )
-        own_slot = slot_of(text)
-        if own_slot not in ("", slot):
-            raise InputError(
-                f"This policy is for the slot {own_slot}, not for {slot}: rename it, or install it in {own_slot}."
-            )
-        return policy
+        return _compile(slot, source, helpers, params, lambda: self.pack)
 
     @checked
     def install(
@@ -331,11 +322,13 @@ class LabPolicies(Displayed):
         >>> lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))").number
         2
         """
-        policy = self.check(slot, source, helpers=helpers, params=params)
-        if compare and (notice := load_part("score-notice")(self._core, policy, compare)):
+        check = partial(self.check, slot, source, helpers=helpers, params=params)
+        if compare and (notice := load_part("score-notice")(self._core, check, compare)):
             warn_caller(notice, RankingWarning)
 
         def make(versions: VersionLog) -> list[_Change]:
+            # The pack may change between two calls, so (inherited) is resolved where the event is written.
+            policy = _compile(slot, source, helpers, params, lambda: versions.pack)
             _check_unpinned(versions, slot)
             return [
                 _make_change(
@@ -889,6 +882,28 @@ class LabPolicies(Displayed):
                 for helper in change.body.get("helpers", ()):
                     refuse(helper, "helper of a policy")
                 tx.event(change.kind, change.body, at=now)
+
+
+def _compile(
+    slot: str,
+    source: object,
+    helpers: tuple[str, ...],
+    params: Mapping[str, float] | None,
+    pack: Callable[[], Pack],
+) -> Policy:
+    """Compile a policy for a slot; ``pack`` returns the pack that the policy inherits from."""
+    text, own_helpers, own_params = policy_parts(source)
+    helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
+    values = {**own_params, **(params or {})} if own_params else params
+    signature = get_slot(slot).signature
+    helpers = inherited_helpers(slot, text, helpers, pack)
+    policy = compile_policy(text, signature, name=slot, params=values, helpers=helpers)
+    own_slot = slot_of(text)
+    if own_slot not in ("", slot):
+        raise InputError(
+            f"This policy is for the slot {own_slot}, not for {slot}: rename it, or install it in {own_slot}."
+        )
+    return policy
 
 
 def _check_unpinned(versions: VersionLog, slot: str) -> None:
