@@ -236,8 +236,9 @@ def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> str | N
 
     ``check`` compiles the policy, and is called only if the lab has questions.
     """
+    # The core of a background component has no owner, and nobody who reads a warning.
     lab: Any = core.owner
-    if not len(lab.questions):
+    if lab is None or not len(lab.questions):
         return None
     policy = check()
     scores = score(lab, {"this policy": policy}, None, "hit@5", limit)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
 
 import polars as pl
