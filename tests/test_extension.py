@@ -419,7 +419,7 @@ def test_a_function_of_query_and_texts_is_asked_once_a_recall():
         (
             pl.col("importance").map_elements(abs, return_dtype=pl.Float64),
             InputError,
-            "give that function",
+            "pass this function",
         ),
         ("importance * 2", InputError, "a Polars expression or a function"),
         (len, InputError, "version"),

@@ -223,7 +223,7 @@ def test_silence_is_asked_about_and_may_mean_anything(challenged_lab):
     )
     assert bounds.low <= zero.low
     assert bounds.high >= zero.high
-    with pytest.raises(InputError, match="a sequence may use the past only"):
+    with pytest.raises(InputError, match="each interim analysis may use earlier"):
         challenged_lab.verdict("words", missing="inverse")
 
 

@@ -167,7 +167,9 @@ class Identity:
     def _check_own(self, field: str, value: Any, own: Any) -> None:
         """Raise NotPermitted if a field names another writer."""
         if value is not None and value != own:
-            raise NotPermitted(f"{self._label} writes as itself: leave {field}= out.")
+            raise NotPermitted(
+                f"{self._label} writes as itself, not as {value!r}: leave {field}= out."
+            )
 
     @property
     def _label(self) -> str:

@@ -904,7 +904,7 @@ class Lab(Displayed):
         if how == "quarantine":
             if memory is not None:
                 raise InputError(
-                    "A quarantine takes source=, session= or creator=, and no memories."
+                    'how="quarantine" selects by source=, session= or creator=, and no memories can be passed.'
                 )
             return self.upkeep.review.quarantine(reason=reason, **origin)
         if origin:
@@ -1426,7 +1426,8 @@ def _wake_linker(lab: weakref.ref[Lab]) -> None:
 def _refuse_component(name: str) -> Any:
     """Raise LookupError for a component whose reference would keep the lab in memory."""
     raise LookupError(
-        f"A component that lives as long as its lab cannot use {name}: it would keep the lab alive."
+        f"A long-lived component of a lab cannot use {name}: the reference would keep the lab in memory. "
+        "Pass the needed data as arguments."
     )
 
 

@@ -88,7 +88,9 @@ def post(
     try:
         connection = _connect(url, seconds)
     except TimeoutError:
-        raise Unreached(f"{host} cannot be reached within {seconds:g} s.") from None
+        raise Unreached(
+            f"{host} cannot be reached within {seconds:g} s. Check the address, or raise the timeout."
+        ) from None
     except OSError as error:
         raise Unreached(f"{host} cannot be reached: {error.strerror or error}.") from None
     expired = threading.Event()
@@ -114,7 +116,9 @@ def post(
     finally:
         timer.cancel()
         connection.close()
-    raise NoAnswer(f"{host} has not completed its answer within {seconds:g} s.")
+    raise NoAnswer(
+        f"{host} has not completed its answer within {seconds:g} s. Try again, or raise the timeout."
+    )
 
 
 def _connect(url: SplitResult, seconds: float) -> socket.socket:
@@ -145,7 +149,7 @@ def _exchange(
             open_socket.do_handshake()
         except ssl.SSLCertVerificationError as error:
             raise Unreached(
-                f"The certificate of {url.netloc} is not trusted: {error.verify_message}."
+                f"The certificate of {url.netloc} is not trusted: {error.verify_message}. Install its root certificate."
             ) from None
     assert url.hostname is not None
     connection = HTTPConnection(url.hostname, url.port)
@@ -154,7 +158,9 @@ def _exchange(
     with connection.getresponse() as response:
         content = response.read(max_bytes + 1)
         if len(content) > max_bytes:
-            raise NoAnswer(f"{url.netloc} sends more than {max_bytes:,} bytes.")
+            raise NoAnswer(
+                f"{url.netloc} sends more than {max_bytes:,} bytes, so its answer was not read. Check the address."
+            )
         if response.length:
             raise HTTPException("the reply is cut off")
         return Reply(response.status, content, _read_wait(response))
@@ -502,7 +508,7 @@ class LanguageModel:
                     raise NoAnswer(self._describe_refusal(reply))
                 wait = max(wait, reply.wait)
             time.sleep(min(wait, _MAX_WAIT))
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("unreachable: the last try returns an answer or raises NoAnswer")
 
     def _describe_refusal(self, reply: Reply) -> str:
         """Return a short message without secrets for a reply that is an error."""

@@ -223,10 +223,10 @@ def test_no_table_of_a_lab(full, tmp_path):
 def test_a_register_that_is_none_is_refused(full, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text(lines(HEADER, {"register": {"name": "spells", "dump": []}}))
-    with pytest.raises(NewerLab, match='register "spells"'):
+    with pytest.raises(NewerLab, match='projection "spells"'):
         full.load(path)
     path.write_text(lines(HEADER, {"register": {"name": "purged", "dump": {"hashes": 7}}}))
-    with pytest.raises(DatasetError, match='register "purged" cannot be read'):
+    with pytest.raises(DatasetError, match='projection "purged" cannot be read'):
         full.load(path)
 
 

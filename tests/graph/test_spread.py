@@ -450,14 +450,14 @@ def test_a_wave_is_bounded_and_reports_what_it_left_out():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "given more than once"),
+        ({"rows": [0, 0], "energy": [1.0, 1.0]}, "more than once"),
         ({"rows": [3]}, r"rows 0\.\.2"),
         ({"rows": [-1]}, r"rows 0\.\.2"),
-        ({"rows": [0, 1]}, "one energy each"),
-        ({"energy": [np.nan]}, "energy of seed 0 is nan"),
+        ({"rows": [0, 1]}, "one energy for each"),
+        ({"energy": [np.nan]}, "activation of seed node 0 is nan"),
         ({"energy": [np.inf]}, "must be finite"),
         ({"mode": "energi"}, "no mode of spreading .*Did you mean energy"),
-        ({"fan_out": 0}, "and 0"),
+        ({"fan_out": 0}, "fan_out=0"),
         ({"damping": 1.0, "mode": "ppr"}, "Damping is at least 0 and below 1"),
         ({"steps": -1}, "at least 0"),
         ({"threshold": np.nan}, "at least 0"),

@@ -137,5 +137,5 @@ def test_impossible_statistics_are_refused():
     hits = words.hits(words.query("w1"))
     with pytest.raises(InputError, match="k1"):
         Matches(hits, words.lengths, count=1, mean_length=1.0, k1=-1, b=0.4)
-    with pytest.raises(InputError, match="more than the 0"):
+    with pytest.raises(InputError, match="count=0 is below"):
         Matches(hits, words.lengths, count=0, mean_length=1.0, k1=1, b=0.4).best(1)

@@ -55,14 +55,18 @@ NAMES = [
     ("(defn f [x] x) (defn f [x] x) (fn [] 1)", "f is defined twice", "f"),
 ]
 TYPES = [
-    ('(fn [] (if (= 1 1) 1 "a"))', "two types: a number, and here a string", '"a"'),
+    ('(fn [] (if (= 1 1) 1 "a"))', "the first is a number, but this one is a string", '"a"'),
     (
         "(fn [similarity] (if similarity 1 2))",
-        "if tests true or false, and this is a number",
+        "if tests true or false, but this expression is a number",
         "similarity",
     ),
-    ("(fn [pinned] (+ pinned 1))", "+ takes a number, and this is true or false", "pinned"),
-    ("(fn [kind] kind)", "recall-score returns a number, and this is a string", "kind"),
+    (
+        "(fn [pinned] (+ pinned 1))",
+        "+ takes a number, but this expression is true or false",
+        "pinned",
+    ),
+    ("(fn [kind] kind)", "recall-score returns a number, but this expression is a string", "kind"),
     (
         '(fn [kind] (if (= kind "fcat") 1 2))',
         '"fcat" is not a value of kind. Did you mean fact?',
@@ -83,7 +87,7 @@ TYPES = [
     ('(fn [kind] (let [w "fcat"] (if (= kind w) 1 2)))', '"fcat" is not a value of kind', "w"),
     ('(fn [kind] (case kind "fact" 1 "gaol" 2 else 0))', "Did you mean goal", '"gaol"'),
     ('(fn [kind] (if (in kind ["fact" "evnt"]) 1 0))', "Did you mean event", '"evnt"'),
-    ("(fn [kind similarity] (if (= kind similarity) 1 0))", "two types", "similarity"),
+    ("(fn [kind similarity] (if (= kind similarity) 1 0))", "must have one type", "similarity"),
     (
         "(fn [similarity] (sqrt similarity 2))",
         "sqrt takes 1 argument, but 2 are given",
@@ -133,7 +137,7 @@ TYPES = [
     ("(fn similarity)", "The arguments are missing", "similarity"),
     ("(fn [similarity])", "The body is missing", "(fn [similarity])"),
     ("(fn [similarity] 1 2)", "one expression as its body", "2"),
-    ("(defpolicy [similarity] 1)", "defpolicy needs a name", "[similarity]"),
+    ("(defpolicy [similarity] 1)", "needs a name after defpolicy", "[similarity]"),
     ("(fn [similarity] (slate-max similarity))", "sees one item at a time", "slate-max"),
     ("(defn f [x] (f x)) (fn [] (f 1))", "f calls itself", "(f x)"),
     ("(defn f [x] (g x)) (defn g [x] (f x)) (fn [] (f 1))", "calls itself", "(f x)"),
@@ -228,5 +232,5 @@ def test_an_error_shows_line_caret_policy_file_and_hash() -> None:
 
 def test_an_error_inside_a_helper_shows_the_helper() -> None:
     result = error("(fn [kind] (grow kind))", helpers=("(defn grow [n]\n  (+ n 1))",))
-    assert result.message == "+ takes a number, and this is a string."
+    assert result.message == "+ takes a number, but this expression is a string."
     assert (result.line, marked(result)) == (2, "n")

@@ -259,7 +259,7 @@ def test_a_frame_must_hold_the_inputs_in_their_types() -> None:
     policy = compile_policy("(fn [age-days] age-days)", SLOT)
     with pytest.raises(UnknownName, match=r'no column "age-days". Did you mean age_day'):
         policy.columns(pl.DataFrame({"age_day": [1.0]}))
-    with pytest.raises(InputError, match="contains String; the feature is a number"):
+    with pytest.raises(InputError, match="contains String, but the feature is a number"):
         policy.columns(pl.DataFrame({"age_days": ["1"]}))
     with pytest.raises(UnknownName, match="age-days"):
         policy.arrays({"x": [1.0]})

@@ -193,7 +193,10 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ("(first acts)", "first takes a list of positions here, but this is a list"),
         ("(first (range 3))", "A range covers all items"),
         ("(first (range 1 (length acts)))", "A range covers all items"),
-        ("(first (filter (fn [i j] true) (range (length acts))))", "takes one position"),
+        (
+            "(first (filter (fn [i j] true) (range (length acts))))",
+            "must have one argument, a position",
+        ),
         ("(first (filter seldom (range (length acts))))", "filter takes a function first"),
         (
             "(first (filter (fn [i] (nth accs 0)) (range (length acts))))",
@@ -206,11 +209,11 @@ def test_a_policy_over_lists_gives_one_item_the_weight_one(
         ),
         (
             "(first (filter (fn [i] (null? i)) (range (length acts))))",
-            "read the position of any item",
+            "returns the position of any item",
         ),
-        ("(if (null? acts) (first (range (length acts))) -1)", "read a list"),
-        ("(if (= acts accs) (first (range (length acts))) -1)", "read a list"),
-        ("(if (in acts [1]) (first (range (length acts))) -1)", "read a list"),
+        ("(if (null? acts) (first (range (length acts))) -1)", "returns a list"),
+        ("(if (= acts accs) (first (range (length acts))) -1)", "returns a list"),
+        ("(if (in acts [1]) (first (range (length acts))) -1)", "returns a list"),
         ("(first (if (> tail_n 2) acts accs))", "first takes a list of positions"),
         ("(argmax accs)", "The only list functions are"),
         ("(choice (range (length acts)))", "A policy does not draw"),

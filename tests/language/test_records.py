@@ -114,7 +114,7 @@ def test_a_slot_that_needs_a_scalar_says_how_to_get_one() -> None:
 @pytest.mark.parametrize(
     ("body", "message", "kind"),
     [
-        ("1", "returns (update :stability value ...), and this is a number", PolicyTypeError),
+        ("1", "returns (update :stability value ...), but this expression is a number", PolicyTypeError),
         ("(+ 1 (update :stability 1))", "must be the result of the policy", PolicyTypeError),
         ("(let [u (update :stability 1)] u)", "must be the result of the policy", PolicyTypeError),
         ("(update :stabilty 1)", "Did you mean stability?", PolicyNameError),
@@ -123,7 +123,7 @@ def test_a_slot_that_needs_a_scalar_says_how_to_get_one() -> None:
         ("(update stability 1)", "written as a keyword", PolicyTypeError),
         ("(update :stability)", "has no value", PolicyTypeError),
         ('(update :mood "tens")', 'Did you mean tense', PolicyTypeError),
-        ('(if (= outcome "fail") (update :stability 1) 2)', "two types: an update, and here a number", PolicyTypeError),
+        ('(if (= outcome "fail") (update :stability 1) 2)', "is an update, but this one is a number", PolicyTypeError),
         ("(update :tags 1)", "updates no field :tags", PolicyNameError),
     ],
 )  # fmt: skip

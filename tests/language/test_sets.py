@@ -108,7 +108,7 @@ def test_values_that_are_no_sets() -> None:
         policy.row({"tags": "abc"})
     with pytest.raises(InputError, match="contains other values"):
         policy.row({"tags": [1]})
-    with pytest.raises(InputError, match="a list of strings"):
+    with pytest.raises(InputError, match="a column of lists of strings"):
         policy.columns(pl.DataFrame({"tags": [1, 2]}))
     with pytest.raises(UnknownName):
         policy.row({"x": 1})

@@ -186,7 +186,7 @@ def test_a_setting_of_a_former_version_is_the_one_that_took_its_place():
         == "energy"
     )
     with pytest.raises(
-        PolicyError, match="spread-combine, which is spread-mode today, is one of max, sum"
+        PolicyError, match=r"spread-combine \(now named spread-mode\) must be one of max, sum"
     ):
         load_pack('(pack mine "Mine.") (setting spread-combine "least")')
     assert "spread-combine" not in SETTINGS

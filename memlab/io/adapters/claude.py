@@ -400,7 +400,7 @@ class MemoryFiles:
         if self._records.get(parts) is not None:
             raise InputError(f"File {path} already exists.")
         if self._records.get_below(parts):
-            raise InputError(f"{path} is a folder.")
+            raise InputError(f"{path} is a folder, not a file. Choose another path.")
         for end in range(1, len(parts)):
             if self._records.get(parts[:end]) is not None:
                 raise InputError(f"{'/'.join((ROOT, *parts[:end]))} is a file, not a folder.")

@@ -229,7 +229,10 @@ class LabStore(BaseStore):
             return self._list_namespaces(op)
         if isinstance(op, PutOp):
             return None
-        raise InputError(f"{type(op).__name__} is not an operation of a LangGraph store.")
+        raise InputError(
+            f"{type(op).__name__} is not an operation of a LangGraph store. "
+            "Pass GetOp, SearchOp, PutOp or ListNamespacesOp."
+        )
 
     def _build_item(self, path: tuple[str, ...], op: PutOp) -> Write:
         """Build the record to write for a put operation."""

@@ -528,7 +528,9 @@ def _build_conversation(
 ) -> Conversation:
     """Build a conversation with one turn for each candidate document of a benchmark."""
     if not candidates:
-        raise DatasetError(f"{name} has no candidates, so nothing can be retrieved.")
+        raise DatasetError(
+            f"{name} has no candidates, so nothing can be retrieved. Give each question at least one document."
+        )
     return Conversation(
         name,
         tuple(Turn(document, "", corpus[document], "session_1", _AT) for document in candidates),

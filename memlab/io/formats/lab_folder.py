@@ -109,7 +109,7 @@ def restore_pack(policies: Mapping[str, Any], source: str) -> Pack:
     texts, installed = policies.get("sources"), policies.get("installed", {})
     if not _is_texts(texts) or not texts or not isinstance(installed, dict):
         raise DatasetError(
-            f"{source}, policies: expected the texts of a pack as sources, and an object as installed."
+            f"{source}, policies: sources must be a list of policy texts, and installed an object of slots."
         )
     location = f"{source}, policies"
     try:

@@ -120,7 +120,10 @@ def _count_values(file: BinaryIO, size: int) -> int:
             start = min((metadata[name] for name in _OFFSETS if name in metadata), default=-1)
             # Polars panics, with a backtrace on stderr
             if not 0 <= start <= start + metadata[_COMPRESSED] <= size:
-                raise DatasetError(f"{file.name} is damaged: a column lies beyond its end.")
+                raise DatasetError(
+                    f"{file.name} is damaged: a column lies beyond its end. "
+                    "Write or download the file again."
+                )
             values += abs(metadata[_VALUES])
     return values
 

@@ -296,7 +296,7 @@ class _Records:
         if id is None or id < 1:
             raise Wrong("A memory must have an id, an integer of at least 1.", "id")
         if id in self.ids:
-            raise Wrong(f"Two memories have the id {id}.", "id")
+            raise Wrong(f"Two memories have the id {id}. Renumber or remove one.", "id")
         self.ids.add(id)
         self.locations.append(location)
 
@@ -311,7 +311,9 @@ class _Records:
         for name in names or ():
             _check_node_name("names", name)
             if name in existing:
-                raise Wrong(f'Two nodes of kind {kind} have the name "{name:.60}".', "names")
+                raise Wrong(
+                    f'Two nodes of kind {kind} have the name "{name:.60}". Remove one.', "names"
+                )
             existing[name] = None
 
     def _add_edge(self, fields: dict[str, Any], location: str) -> None:
@@ -358,9 +360,11 @@ class _Records:
         """Add a record of a register's state; raise Wrong if it cannot be decoded."""
         name = fields.get("name")
         if not isinstance(name, str):
-            raise Wrong("A register must have a name.", "name")
+            raise Wrong(
+                "A register record (the saved state of a projection) must have a name.", "name"
+            )
         if name in self.registers:
-            raise Wrong(f'The register "{name:.60}" occurs twice.', "name")
+            raise Wrong(f'Two register records are named "{name:.60}". Keep one.', "name", "name")
         if "dump" in fields:
             self.registers[name] = fields["dump"]
             return
@@ -368,7 +372,9 @@ class _Records:
             packed = base64.b64decode(str(fields.get("msgpack", "")), validate=True)
             self.registers[name] = msgspec.msgpack.decode(packed, strict=False)
         except (binascii.Error, msgspec.MsgspecError, RecursionError, ValueError) as error:
-            raise Wrong(f"The register cannot be read: {error}", "msgpack") from None
+            raise Wrong(
+                f"The value of this register record cannot be decoded: {error}", "msgpack"
+            ) from None
 
     def _skip_query(self, fields: dict[str, Any], location: str) -> None:
         """Skip a logged query, which is exported for the person who asked it."""
@@ -428,7 +434,7 @@ def _check_header(fields: dict[str, Any]) -> None:
     """Raise Wrong if the header or its schema is not readable."""
     schema, lab = fields.get("schema"), fields.get("lab")
     if isinstance(schema, bool) or not isinstance(schema, int | float) or schema < 1:
-        raise Wrong(f"The header names an invalid schema: {schema!r:.60}.", "schema")
+        raise Wrong(f"schema must be a version number of at least 1, not {schema!r:.60}.", "schema")
     if schema > SCHEMA:
         raise Wrong(
             f"A later memlab wrote the file (schema {schema:g}; this one reads {SCHEMA}). Update memlab.",

@@ -308,7 +308,9 @@ def remove_export(path: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"{path} cannot be removed: {error.strerror}.") from None
+        raise InputError(
+            f"{path} cannot be removed: {error.strerror}. Check its permissions, or remove it yourself."
+        ) from None
 
 
 def _draft_name(path: Path, process: int | str) -> str:

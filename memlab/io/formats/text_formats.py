@@ -321,7 +321,8 @@ def _read_markdown_records(path: Path) -> Iterator[Record]:
                     yield Record(kind, dict(check_fields(fields, path.name, location)), location)
         else:
             raise DatasetError(
-                f"{path.name}, line {line}: A fence must be yaml, text, escaped or json, not {info:.40}."
+                f"{path.name}, line {line}: A fence must be yaml, text, escaped or json, not {info:.40}. "
+                "Correct the word after the backticks of this Markdown code block."
             )
     if pending is not None:
         yield pending

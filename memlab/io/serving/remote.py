@@ -431,7 +431,9 @@ class RemoteLab:
         try:
             return answer.model_validate(result.structured)
         except ValidationError:
-            raise self._unavailable(f"its answer is not one of {tool}", sent=True) from None
+            raise self._unavailable(
+                f"its answer does not match the output schema of the tool {tool}", sent=True
+            ) from None
 
     def _post(self, body: bytes) -> Reply:
         """Send the body of a request to the server, and return the reply."""
@@ -468,7 +470,7 @@ class RemoteLab:
                 f"{tool}: the server at {self.url} failed, possibly after it wrote to the lab: {why}"
             )
         if message.result is None:
-            raise self._unavailable("its message has no result", sent=True)
+            raise self._unavailable("its JSON-RPC message has no result", sent=True)
         if message.result.refused:
             text = (
                 " ".join(part.text for part in message.result.content)

@@ -143,7 +143,9 @@ def read_sealed(path: Path) -> bytes:
     except OSError as error:
         raise DamagedLab(f"{path.name} cannot be read: {error.strerror}.") from None
     if content[:_SEAL] != b"%08x\n" % zlib.crc32(content[_SEAL:]):
-        raise DamagedLab(f"{path.name} was changed after it was written.")
+        raise DamagedLab(
+            f"{path.name} was changed after it was written: its checksum differs. Restore or rebuild this file."
+        )
     return content[_SEAL:]
 
 

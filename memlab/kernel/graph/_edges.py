@@ -182,7 +182,9 @@ class Edges:
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
-            raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
+            raise InputError(
+                f"{sources.size} sources do not pair with {targets.size} targets. Pass one source and one target per edge."
+            )
         count = len(sources)
         columns = {
             "relation": _filled("relation", to_integers("relation", relation), count),
@@ -322,7 +324,9 @@ class Edges:
         """
         sources, targets = to_integers("source", source), to_integers("target", target)
         if sources.ndim != 1 or sources.shape != targets.shape:
-            raise InputError(f"{sources.size} sources do not pair with {targets.size} targets.")
+            raise InputError(
+                f"{sources.size} sources do not pair with {targets.size} targets. Pass one source and one target per edge."
+            )
         relations = _filled("relation", to_integers("relation", relation), len(sources))
         forward = self.degree(sources) <= self.degree(targets)
         near, far = np.where(forward, sources, targets), np.where(forward, targets, sources)
@@ -390,7 +394,9 @@ class Edges:
         if numbers.ndim != 1 or (
             len(numbers) and not (numbers.min() >= 0 and numbers.max() < self._size)
         ):
-            raise InputError(f"Edges are numbered 0..{self._size - 1}.")
+            raise InputError(
+                f"Edges are numbered 0..{self._size - 1} in this graph. Pass a list of edge numbers within this range."
+            )
         return numbers
 
     def _add(self, sources: Ints, targets: Ints, columns: dict[str, NDArray[Any]]) -> Ints:
@@ -511,7 +517,9 @@ def _mask_absent(nodes: Ints, counts: tuple[int, ...]) -> Flags:
 def _filled(what: str, values: NDArray[Any], count: int) -> NDArray[Any]:
     """Return an attribute as one value per edge; refuse another number of values."""
     if values.ndim and values.shape != (count,):
-        raise InputError(f"There are {count} edges, and {values.size} values of {what}.")
+        raise InputError(
+            f"There are {count} edges, but {values.size} values of {what}. Pass one value, or one per edge."
+        )
     return values if values.ndim else np.full(count, values)
 
 

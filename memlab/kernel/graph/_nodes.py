@@ -67,7 +67,7 @@ def node_codes(kind: str, numbers: ArrayLike) -> Ints:
     within = to_integers("number of a node", numbers)
     if within.size and not (within.min() >= 0 and within.max() < _KIND_SIZE):
         raise InputError(
-            f"Nodes of a kind are numbered 0..{_KIND_SIZE - 1}, not {within.min()}..{within.max()}."
+            f"Nodes of one kind are numbered 0..{_KIND_SIZE - 1}, so {within.min()}..{within.max()} is out of range."
         )
     return within + (_kind_code(kind) << SHIFT)
 
@@ -81,7 +81,8 @@ def node_kinds(nodes: ArrayLike) -> NDArray[np.int64]:
     codes = to_integers("node", nodes)
     if codes.size and not (codes.min() >= 0 and codes.max() < len(NODE_KINDS) << SHIFT):
         raise InputError(
-            f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}."
+            f"Nodes lie in 0..{(len(NODE_KINDS) << SHIFT) - 1}, not {codes.min()}..{codes.max()}. Pass node codes "
+            "that the graph returned."
         )
     return codes >> SHIFT
 
@@ -117,7 +118,9 @@ class Nodes:
         self._numbers: list[dict[str, int]] = [{} for _ in NODE_KINDS]
         for kind, names in (vocabularies or {}).items():
             if len(set(names)) != len(names):
-                raise InputError(f"Two nodes of kind {kind} share a name.")
+                raise InputError(
+                    f"Two nodes of kind {kind} share a name. Names within a kind must be unique."
+                )
             self.intern(kind, names)
 
     def grow(self, memories: int) -> None:
@@ -203,7 +206,9 @@ class Nodes:
         """Return the code of a kind whose nodes have names. Refuse memories."""
         kind_code = _kind_code(kind)
         if kind_code == 0:
-            raise InputError("A memory is known by its row, not by a name.")
+            raise InputError(
+                "A memory is known by its row, not by a name. Pass another kind of node, or the row."
+            )
         return kind_code
 
 
@@ -637,14 +642,18 @@ def read_edges(source: str | Path | BinaryIO) -> StoredEdges:
         and len(mapped) == _end(header)
     )
     if not complete:
-        raise DamagedLab(f"{path} does not hold the edges that its header announces.")
+        raise DamagedLab(
+            f"{path} does not contain the number of edges that its header states. Restore it from a backup."
+        )
     arrays: dict[str, NDArray[Any]] = {
         name: mapped[start : start + _bytes(dtype, shape)].view(dtype).reshape(shape)
         for name, dtype, shape, start in _sections(header)
     }
     offsets, layout = arrays["offsets"], Layout(header.layout)
     if offsets[0] != 0 or offsets[-1] != header.met:
-        raise DamagedLab(f"{path} does not hold the edges that its header announces.")
+        raise DamagedLab(
+            f"{path} does not contain the number of edges that its header states. Restore it from a backup."
+        )
     return StoredEdges(
         header.size,
         header.live,

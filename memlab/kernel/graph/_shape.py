@@ -145,7 +145,9 @@ def bridges(edges: Edges, rows: ArrayLike, labels: ArrayLike) -> pl.DataFrame:
     """
     nodes, groups = to_integers("row", rows), to_integers("label", labels)
     if nodes.ndim != 1 or nodes.shape != groups.shape:
-        raise InputError(f"{nodes.size} rows do not pair with {groups.size} labels.")
+        raise InputError(
+            f"{nodes.size} rows do not pair with {groups.size} labels. Pass one cluster label for each row."
+        )
     order = np.argsort(nodes, kind="stable")
     nodes, groups = nodes[order], groups[order]
     if (nodes[1:] == nodes[:-1]).any():
@@ -249,7 +251,9 @@ def communities(
     [0, 0, 0, 1, 1, 1]
     """
     if not 0 < resolution < np.inf:
-        raise InputError(f"The resolution is above 0 and finite, not {resolution}.")
+        raise InputError(
+            f"The resolution of community detection must be above 0 and finite, not {resolution}. Default: 1."
+        )
     used = edges.alive & (edges.weight > 0)
     if keep is not None:
         if keep.shape != used.shape or keep.dtype != np.bool_:
@@ -458,7 +462,7 @@ def trace(edges: Edges, node: int, depth: int, *, limit: int = 100) -> Trace:
     """
     if depth < 1 or limit < 1:
         raise InputError(
-            f"A trace has at least one path of at least one edge, not {limit} of {depth}."
+            f"A trace has at least one path of at least one edge, not {limit} paths of up to {depth} edges."
         )
     node_kinds([node])
     start = Path((node,), (), (), (), (), 1.0)
@@ -490,7 +494,8 @@ def _extend_path(edges: Edges, path: Path, limit: int) -> list[Path]:
         relation, weight = int(edges.relation[number]), float(edges.weight[number])
         if relation >= len(edges.relations):
             raise InputError(
-                f"Edge {number} has relation {relation}; {len(edges.relations)} have names."
+                f"Edge {number} has relation {relation}; {len(edges.relations)} have names. "
+                "Add names with Edges.codes_of(names, grow=True)."
             )
         longer.append(
             Path(

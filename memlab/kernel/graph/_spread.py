@@ -379,8 +379,8 @@ def spread(
         raise UnknownName("mode of spreading", mode, SPREAD_MODES)
     if steps < 0 or max_crossings < 1 or fan_out < 1 or not 0 <= threshold < np.inf:
         raise InputError(
-            "Spreading needs steps and a threshold of at least 0, and at least one crossing in a wave and at a node, "
-            f"not {steps}, {threshold}, {max_crossings} and {fan_out}."
+            "Spreading needs steps and threshold of at least 0, and max_crossings and fan_out of at least 1, "
+            f"not steps={steps}, threshold={threshold}, max_crossings={max_crossings} and fan_out={fan_out}."
         )
     if not 0 <= damping < 1:
         raise InputError(f"Damping is at least 0 and below 1, not {damping}.")
@@ -504,7 +504,8 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
     seeds, own = np.asarray(rows), np.asarray(energy, dtype=np.float64)
     if seeds.ndim != 1 or seeds.shape != own.shape or (seeds.size and seeds.dtype.kind not in "iu"):
         raise InputError(
-            f"Seeds are row numbers with one energy each, not {seeds.shape} and {own.shape}."
+            f"rows and energy must be lists of equal length: integer rows of seed nodes, and one energy for each. "
+            f"Their shapes are {seeds.shape} and {own.shape}."
         )
     codes = seeds.astype(np.int64, copy=False)
     if not (codes[1:] > codes[:-1]).all():
@@ -514,14 +515,18 @@ def _seeds(rows: ArrayLike, energy: ArrayLike, nodes: int | Nodes) -> tuple[Ints
     memories = nodes.count("memory") if isinstance(nodes, Nodes) else nodes
     if not (lowest >= 0 and highest < memories):
         if not isinstance(nodes, Nodes):
-            raise InputError(f"Seeds are rows 0..{nodes - 1}, not {lowest}..{highest}.")
+            raise InputError(
+                f"Seed nodes must be rows 0..{nodes - 1} of the graph, not {lowest}..{highest}."
+            )
         last_of_kind = np.flatnonzero(np.diff(node_kinds(codes), append=-1))
         nodes.labels(codes[last_of_kind])  # raises an error that names a node beyond the last
     if (codes[1:] == codes[:-1]).any():
-        raise InputError(f"Seed {codes[:-1][codes[1:] == codes[:-1]][0]} is given more than once.")
+        raise InputError(
+            f"Seed node {codes[:-1][codes[1:] == codes[:-1]][0]} occurs more than once in rows. Add its energies."
+        )
     if not np.isfinite(own).all():
         first = int(np.argmax(~np.isfinite(own)))
         raise InputError(
-            f"The energy of seed {int(codes[first])} is {own[first]}; it must be finite."
+            f"The initial activation of seed node {int(codes[first])} is {own[first]}; it must be finite."
         )
     return codes, own

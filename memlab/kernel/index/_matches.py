@@ -87,7 +87,7 @@ def bm25(
         check_statistics(k1, b, count, mean_length)
         if len(rows) and not mean_length:
             raise InputError(
-                "The mean length is 0, but some rows contain a term of the query. Pass their mean length."
+                "mean_length is 0, but some rows contain a term of the query. Pass the mean number of terms per row."
             )
         check_count(count, len(rows), "rows")
         weight = idf(hits.frequency, count)
@@ -154,7 +154,7 @@ def group_lengths(
     """
     if len(groups) != len(lengths):
         raise InputError(
-            f"{len(groups)} group codes do not fit {len(lengths)} lengths. Pass one code for each row."
+            f"groups has {len(groups)} codes, but there are {len(lengths)} rows. Pass one group code for each row."
         )
     members, sizes = (groups, lengths) if rows is None else (groups[rows], lengths[rows])
     inside = members >= 0
@@ -318,7 +318,8 @@ def check_count(count: int, posted: int, what: str) -> None:
     """Raise InputError if more rows contain a term than are eligible."""
     if count < posted:
         raise InputError(
-            f"{posted} {what} contain a term of the query, more than the {count} eligible ones. Pass their number."
+            f"count={count} is below the {posted} {what} that contain a term of the query. "
+            f"Pass the number of all eligible {what}."
         )
 
 

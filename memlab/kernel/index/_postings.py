@@ -483,7 +483,9 @@ class Words:
                     or (np.diff(rows_of_passages) < 0).any()
                     or not 0 <= rows_of_passages[0] <= rows_of_passages[-1] < len(words)
                 ):
-                    raise ValueError("the passages do not match the rows")
+                    raise ValueError(
+                        "the row numbers of the text passages do not match the rows of the index"
+                    )
                 words.passages = Passages(inner, rows_of_passages)
         except (
             OSError,

@@ -487,7 +487,7 @@ class Written:
             not len(terms) or (int(terms.min()) >= -1 and int(terms.max()) < vocabulary)
         )
         if not sound:
-            raise ValueError("the word forms are inconsistent")
+            raise ValueError("the table of word forms and their terms is inconsistent")
         self._names, self.ids, self._forms = names, _Forms(names), Grown(terms, signs)
 
     def restore(
@@ -507,7 +507,7 @@ class Written:
             )
         )
         if not sound:
-            raise ValueError("the words of the rows are inconsistent")
+            raise ValueError("the offsets, counts and word codes of the rows are inconsistent")
         self._rows, self._packed_forms = Grown(signs, counts, stops), Grown(packed)
 
 

@@ -150,7 +150,7 @@ class Stored:
         """
         if rows % BLOCK or not 0 <= rows <= self.size:
             raise InputError(
-                f"A digest covers whole blocks of {BLOCK:,} rows up to {self.size:,}, not {rows:,}."
+                f"rows must be a multiple of {BLOCK:,} and at most {self.size:,}, not {rows:,} (whole blocks)."
             )
         digests = {} if rehash else self._digests
         digest = ""
@@ -371,7 +371,8 @@ class Vectors:
             return
         if vectors.min() < -127:
             raise InputError(
-                f"Row {int(np.argmax(vectors.min(axis=1) < -127))} has a component -128. The minimum is -127."
+                f"Row {int(np.argmax(vectors.min(axis=1) < -127))} has a component -128. "
+                "Quantised int8 vectors use -127 to 127: clip them."
             )
         self._stored.append(vectors)
 
@@ -496,8 +497,8 @@ class Vectors:
         """
         if index is not None and (index.dim != self.dim or len(index) > self._stored.size):
             raise InputError(
-                f"An index of {len(index)} rows of {index.dim} dimensions does not fit "
-                f"{self._stored.size} rows of {self.dim}."
+                f"The nearest-neighbour index has {len(index)} rows of {index.dim} dimensions and does not fit the "
+                f"{self._stored.size} stored vectors of {self.dim} dimensions. Rebuild the index from them."
             )
         self._index = index
 

@@ -22,6 +22,7 @@ import msgspec
 from memlab.errors import DamagedLab, InputError, LabBusy, LabError, LabUnavailable, ReadOnlyLab
 from memlab.kernel.base.disk import open_regular, sync, sync_open
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.journal._events import RESTORE
 
 __all__ = ["RESTORED", "Head", "HeadFile", "WriterLock"]
 
@@ -235,11 +236,11 @@ class HeadFile:
             if len(data) == _BYTES and data[:8] == b"%08x" % zlib.crc32(data[8:]):
                 break
             if attempt == 2:
-                raise DamagedLab(f"{self.path} was changed since it was written.")
+                raise DamagedLab(f"{self.path} was changed since it was written. {RESTORE}")
         try:
             return msgspec.json.decode(data[8:].rstrip(), type=Head)
         except msgspec.MsgspecError:
-            raise DamagedLab(f"{self.path} was changed since it was written.") from None
+            raise DamagedLab(f"{self.path} was changed since it was written. {RESTORE}") from None
 
     def write(self, head: Head) -> None:
         """Replace the record in the file. Raises OSError if the disk refuses the write."""

@@ -332,7 +332,9 @@ class Journal(Reading):
         self._check_open()
         writer = self._writer
         if writer is None:
-            raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
+            raise ReadOnlyLab(
+                f"Nothing was written: {self.path} was opened with read_only=True. Open the lab for writing."
+            )
         with self._lock.hold(self._timeout):
             self._check_open()
             self._check_in_place()
@@ -392,7 +394,9 @@ class Journal(Reading):
         """
         writer = self._writer
         if writer is None:
-            raise ReadOnlyLab(f"{self.path} was opened with read_only=True.")
+            raise ReadOnlyLab(
+                f"Nothing was written: {self.path} was opened with read_only=True. Open the lab for writing."
+            )
         if self.path is None:
             return
         with self._lock.hold(self._timeout), self._guard, translate_errors(self.path):

@@ -100,7 +100,9 @@ class Vault:
         """
         content = _decrypt(self._files, data[:_NONCE], data[_NONCE:], name)
         if content is None:
-            raise DamagedLab(f"{name} was changed since it was encrypted.")
+            raise DamagedLab(
+                f"{name} was changed since it was encrypted, so it cannot be read. Restore it from a backup."
+            )
         return content
 
     @property

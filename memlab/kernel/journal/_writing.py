@@ -345,7 +345,7 @@ class Transaction:
         """Attach the bytes of a slate to the event ``seq``, which has none yet."""
         if not 1 <= seq < self._next:
             raise InputError(
-                f"There is no event {seq} to join a slate to; the last is {self._next - 1}."
+                f"A slate cannot be attached to event {seq}, which does not exist; the last event is {self._next - 1}."
             )
         data = bytes(blob)
         self._add(_SLATE, [(seq, data, checksum(seq, data))])
@@ -450,7 +450,9 @@ def _put_source(connection: sqlite3.Connection, hash: str, text: str) -> None:
     row = (hash, text, checksum(hash, text))
     connection.execute("INSERT INTO source VALUES (?, ?, ?) ON CONFLICT DO NOTHING", row)
     if connection.execute("SELECT text FROM source WHERE hash = ?", (hash,)).fetchone() != (text,):
-        raise InputError(f"The hash {hash} belongs to another policy source already.")
+        raise InputError(
+            f"The hash {hash} belongs to another policy source already. Pass the hash of this source."
+        )
 
 
 def _put_vectors(

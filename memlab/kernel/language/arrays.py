@@ -325,7 +325,9 @@ class ArrayProgram:
         if size < 0:
             size = _size(columns, order)
         if self.aggregates and order is not None and len(order) != size:
-            raise InputError(f"order has {len(order)} rows, but the columns have {size}.")
+            raise InputError(
+                f"order has {len(order)} rows, but the input columns have {size}. Pass one memory id per row."
+            )
         return self.compute(ready, size, order)
 
     def compute(

@@ -158,7 +158,7 @@ class Checker:
             for node in reachable(weight):
                 if node.op == node.type:
                     raise self.error(
-                        f"Only length, filter, nth, empty? and first read {kind_of(node.type)}.",
+                        f"This policy returns {kind_of(node.type)}. Pass it to length, filter, nth, empty? or first.",
                         body,
                     )
             return weight
@@ -168,7 +168,8 @@ class Checker:
         if node.type != "record":
             shape = f"(update :{self.signature.fields[0]} value ...)"
             raise self.error(
-                f"{self.signature.slot} returns {shape}, and this is {kind_of(node.type)}.", body
+                f"{self.signature.slot} returns {shape}, but this expression is {kind_of(node.type)}.",
+                body,
             )
         return node
 
@@ -223,7 +224,9 @@ class Checker:
             return self.dag.constant(form.text, "str")
         if kind == "keyword":
             raise self.error(f":{form.text} is a keyword, and a value is expected here.", form)
-        raise self.error("A list is written only after in, or as the bindings of let.", form)
+        raise self.error(
+            "A list is written only after in, or as the bindings of let. Use parentheses.", form
+        )
 
     def want(self, form: Form, env: Env, type: Type, why: str, *, tail: bool = False) -> Node:
         """Check that an expression has the type `type` and return its node."""
@@ -231,7 +234,9 @@ class Checker:
         if node.type is None:
             return self.dag.typed(node, type)
         if node.type != type:
-            raise self.error(f"{why} {kind_of(type)}, and this is {kind_of(node.type)}.", form)
+            raise self.error(
+                f"{why} {kind_of(type)}, but this expression is {kind_of(node.type)}.", form
+            )
         return node
 
     def symbol(self, form: Form, env: Env) -> Node:
@@ -362,7 +367,8 @@ class Checker:
         for node, form in zip(nodes, forms, strict=True):
             if node.type is not None and node.type != type:
                 raise self.error(
-                    f"{what} have two types: {kind_of(type)}, and here {kind_of(node.type)}.", form
+                    f"{what} must have one type: the first is {kind_of(type)}, but this one is {kind_of(node.type)}.",
+                    form,
                 )
         return [self.dag.typed(node, type) for node in nodes]
 

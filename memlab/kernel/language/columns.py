@@ -118,7 +118,7 @@ class RowProgram:
                 if snake not in values:
                     if self.fields is not None and name in dict(self.fields):
                         raise InputError(
-                            f"A branch keeps the old value of {name}: pass this value as well."
+                            f"A branch of the policy keeps the old value of {name}: pass {name} among the values as well."
                         )
                     raise UnknownName("value", name, (canonical(v) for v in values))
                 raw = values[snake]
@@ -128,7 +128,7 @@ class RowProgram:
         for i, key, op in self.aggregates:
             if aggregates is None or key not in aggregates:
                 raise InputError(
-                    f"The policy aggregates over its slate ({op}): pass this row of Policy.aggregates as well."
+                    f"The policy aggregates over its slate ({op}): pass aggregates=, this item's row of Policy.aggregates."
                 )
             value = aggregates[key]
             registers[i] = None if value is None else float(value)
@@ -440,7 +440,9 @@ def _cast(series: pl.Series, type: str | None, name: str) -> pl.Series:
     else:
         fits = dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum)
     if not (fits or dtype == pl.Null):
-        raise InputError(f"Column {name} contains {dtype}; the feature is {kind_of(type)}.")
+        raise InputError(
+            f"Column {name} contains {dtype}, but the feature is {kind_of(type)}. Cast the column."
+        )
     return series.cast(DTYPES[type])
 
 
@@ -458,7 +460,9 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
         raise UnknownName("column", name, frame.columns)
     series = frame.get_column(name)
     if series.null_count():
-        raise InputError(f"Column {name} contains nulls; slates and ids must be complete.")
+        raise InputError(
+            f"Column {name} contains nulls. A column of slates or of memory ids must have a value in each row."
+        )
     if series.dtype.is_integer():
         return series.to_numpy()
     return series.rank("dense").to_numpy()

@@ -55,7 +55,10 @@ def bindings(checker: Checker, form: Form) -> list[tuple[Form, Form]]:
         if name.kind != "symbol":
             raise checker.error("A binding begins with a name.", name)
         if ALIASES.get(name.text, name.text) in checker.forms or name.text in ("else", *LITERALS):
-            raise checker.error(f"{name.text} is a form of the dialect and cannot be bound.", name)
+            raise checker.error(
+                f"{name.text} is a form of the dialect and cannot be bound. Choose another name for the variable.",
+                name,
+            )
     if len(form.items) != 3:
         raise checker.error(
             f"{form.head} has one expression as its body, but {len(form.items) - 2} are given.",
@@ -213,7 +216,10 @@ def _member(checker: Checker, subject: Node, keys: tuple[Form, ...]) -> Node:
         # Strings are compared as one set; numbers are compared one by one.
         if (key.kind == "str") != (type == "str") or type == "bool":
             what = {"num": "numbers", "str": "strings"}.get(type, "nothing")
-            raise checker.error(f"This is compared with {what}.", key)
+            raise checker.error(
+                f"This literal has the wrong type: the tested value can be compared with {what}.",
+                key,
+            )
         if type == "str":
             checker.check_word(checker.dag.constant(key.text, "str"), subject, key)
         else:
@@ -421,7 +427,8 @@ def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) ->
     """Check that a policy may aggregate over candidates; return the call's graph node."""
     if not checker.signature.aggregates:
         raise checker.error(
-            f"{name} aggregates over a slate, but {checker.signature.slot} sees one item at a time.",
+            f"{name} aggregates over a slate, but a policy of {checker.signature.slot} sees one item at a time. "
+            f"Remove {name}.",
             form.items[0],
         )
     (value,) = checker.arity(form, 1, 1)
@@ -437,7 +444,7 @@ def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         )
     if not tail:
         raise checker.error(
-            "update must be the result of the policy or of a branch; its value cannot be used.",
+            "update must be the result of the policy or of a branch; its value cannot be an argument of another form.",
             form,
         )
     # Each field must exist, appear once and have the type and vocabulary that it has as an input.
@@ -548,7 +555,9 @@ def _filter(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
         )
     parts = definition(function, checker.text)
     if len(parts.arguments) != 1:
-        raise checker.error("The function of filter takes one position.", parts.listed)
+        raise checker.error(
+            "The function of filter must have one argument, a position.", parts.listed
+        )
     scope = {**env, parts.arguments[0].text: checker.dag.of_slate("position")}
     test = checker.want(parts.body, scope, "bool", "filter tests")
     selected = _of_lists(checker, form, items, env, "items").args[0]

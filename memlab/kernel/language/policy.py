@@ -340,7 +340,9 @@ class Policy(Displayed):
             If the policy does not return a record.
         """
         if self.root.op != "record":
-            raise InputError(f"{self.name} returns one value and updates no fields: use arrays.")
+            raise InputError(
+                f"{self.name} returns one value and updates no fields: call Policy.arrays instead."
+            )
         return dict(zip(self.fields, self._run(self._arrays.run, columns, order), strict=True))
 
     def row(

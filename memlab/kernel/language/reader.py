@@ -597,7 +597,10 @@ def definition(form: Form, text: Text) -> Definition:
     name = ""
     if kind != "fn":
         if not rest or rest[0].kind != "symbol":
-            raise fail(f"{kind} needs a name: {shape}.", rest[0] if rest else form)
+            raise fail(
+                f"A {kind} form needs a name after {kind}: write {shape}.",
+                rest[0] if rest else form,
+            )
         name, rest = rest[0].text, rest[1:]
         bare = rest[1:] if len(rest) == 2 and rest[0].kind == "str" else rest
         if len(bare) == 1 and bare[0].head in FUNCTION_HEADS:
@@ -611,7 +614,9 @@ def definition(form: Form, text: Text) -> Definition:
     names: set[str] = set()
     for argument in listed.items:
         if argument.kind != "symbol":
-            raise fail("An argument is a name.", argument)
+            raise fail(
+                "An argument is a name without parentheses or quotes, such as similarity.", argument
+            )
         if argument.text in names:
             raise fail(
                 f"The argument {argument.text} is listed twice; a-b and a_b are one name.", argument

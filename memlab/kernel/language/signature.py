@@ -110,13 +110,14 @@ class Signature:
         for name in fields:
             if name not in inputs or inputs[name].type == "set":
                 raise InputError(
-                    f"Slot {self.slot} updates {name}, which is not a scalar among its inputs."
+                    f"Slot {self.slot} updates {name}, which is not a scalar among its inputs. Declare it as one."
                 )
         lists = {canonical(name): canonical(feature) for name, feature in self.lists.items()}
         for name, feature in lists.items():
             if feature not in inputs or inputs[feature].type == "set":
                 raise InputError(
-                    f"Slot {self.slot} gives {name} as {feature}, which is not a scalar among its inputs."
+                    f"Slot {self.slot} derives the list {name} from the feature {feature}, which is not a scalar among its "
+                    "inputs. Declare it as one."
                 )
         for key, value in (
             ("slot", canonical(self.slot)),
@@ -261,7 +262,7 @@ class Derived:
             dtype = _get_set(name, columns).dtype
             if not (dtype == pl.Null or isinstance(dtype, pl.List | pl.Array)):
                 raise InputError(
-                    f"Column {name} holds {dtype}; the feature is a set, a list of strings."
+                    f"Column {name} has type {dtype}, but the policy reads it as a set. Pass a column of lists of strings."
                 )
         return pl.Series(
             self.name,

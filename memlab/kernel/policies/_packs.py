@@ -642,7 +642,8 @@ def _assemble(
     ]
     if missing:
         raise InputError(
-            f"The pack {read[0].name} and what it inherits leave {', '.join(missing)} undecided."
+            f"The pack {read[0].name} and the packs it inherits from do not define {', '.join(missing)}. Add each "
+            "setting or policy."
         )
     return Pack(
         read[0].name,

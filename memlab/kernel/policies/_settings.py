@@ -590,7 +590,7 @@ def current_setting(name: str, value: object) -> tuple[str, object]:
     successor, values = FORMER_SETTINGS[name]
     if value not in values:
         raise InputError(
-            f"Setting {name}, which is {successor} today, is one of {', '.join(values)}, not {value!r}."
+            f"Setting {name} (now named {successor}) must be one of {', '.join(values)}, not {value!r}."
         )
     return successor, values[str(value)]
 

@@ -581,7 +581,7 @@ class VersionLog:
             ):
                 return live.seq
         options = [f"{live.seq} [{live.hash[:12]}]" for live in self._lives]
-        raise UnknownName("event of policies or active pack", wanted, options)
+        raise UnknownName("policy event (by number) or once active pack (by hash)", wanted, options)
 
     def live_at(self, seq: int) -> Pack:
         """Return the pack that was active after an event.

@@ -150,7 +150,8 @@ class Where:
             tree = json.loads(text)
             if not _is_plain(tree):
                 raise InputError(
-                    "The logged filter contains a part that is not read from a log, because it could run code."
+                    "The logged filter contains a part that is not read from a log, because it could run code. Pass "
+                    "the filter again."
                 )
             return cls(
                 text,
@@ -159,7 +160,7 @@ class Where:
             )
         except (pl.exceptions.PolarsError, json.JSONDecodeError, TypeError, OverflowError) as error:
             raise InputError(
-                f"The logged filter cannot be read by this version of Polars: {error}"
+                f"The logged filter was written by another version of Polars and cannot be read: {error}. Pass it again."
             ) from None
 
     @property
@@ -508,7 +509,8 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"The filter of the recall is an expression of which the log has only the text: {logged['where-text']}"
+                f"The recall cannot be repeated: of its filter where, the log has only the text {logged['where-text']}. "
+                "Pass where again."
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}
         where = logged.get("where")

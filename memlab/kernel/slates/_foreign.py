@@ -199,7 +199,7 @@ class Labels:
     def _refuse_row(self, table: str, row: pl.DataFrame, why: str) -> NoReturn:
         """Raise DatasetError about the only row of a frame."""
         self.refuse(table, row, why)
-        raise AssertionError("The caller passes one row.")
+        raise AssertionError("unreachable: refuse() raises for a frame with one row")
 
 
 # The names of types in messages.
@@ -1126,7 +1126,7 @@ def widen(
     for name in (*features, *policies):
         if name in taken_names:
             raise InputError(
-                f"The feature {name!r} has the name of a column of the wide frame. Rename it first."
+                f"The feature or policy {name!r} has the name of another column of the exported frame. Rename it first."
             )
     wide = (
         candidates.rename({"rank": "candidate.rank"})

@@ -533,7 +533,8 @@ def _compare_sealed(sealed: Sealed, slates: Sequence[Slate]) -> None:
     for slate, again in zip(slates, segment.slates(sealed.questions), strict=True):
         if not same_slates(slate, again):
             raise DamagedLab(
-                f"The slate of decision {slate.decision} cannot be read back from its segment, so it was not sealed."
+                f"The slate of decision {slate.decision} cannot be read back from its new segment, so this file of slates "
+                "was not written. Run memlab upkeep check."
             )
 
 

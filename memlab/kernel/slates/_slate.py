@@ -194,7 +194,8 @@ class Slate(Displayed):
         indices = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         if len(wanted) and (not len(self.ids) or (self.ids[indices] != wanted).any()):
             raise InputError(
-                f"Decision {self.decision} shows a memory that is no candidate, or its ids do not ascend."
+                f"Decision {self.decision}: its slate shows a memory that is no candidate of it, or the "
+                "candidate ids are not sorted. Sort them, and add each shown memory."
             )
         return indices
 
@@ -517,7 +518,7 @@ def _decode_numbers(
     if not header.count:
         same = single = 0
     if len(encodings) != len(header.names) or len(rest) != 8 * same + 4 * single * header.count:
-        raise ValueError("its columns do not fill it")
+        raise ValueError("its columns do not have the size that its header states")
     constants = np.frombuffer(rest[: 8 * same], dtype="<f8")
     floats = (
         np.frombuffer(rest[8 * same :], dtype="<f4")

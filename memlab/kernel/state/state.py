@@ -698,7 +698,7 @@ def _fold_registers(projections: Mapping[str, Projection], event: Event) -> None
     """Load the dumps of projections in an import event."""
     for name, dumped in event.body.get("registers", {}).items():
         if name not in projections:
-            raise NewerLab.of_word(f'Event {event.seq} imports a register "{name}"')
+            raise NewerLab.of_word(f'Event {event.seq} imports the state of a projection "{name}"')
         projections[name].load(dumped)
 
 

@@ -84,7 +84,7 @@ class Latencies:
 def _refuse_component(name: str) -> Any:
     """Raise LookupError: components exist only after ``Core.held_by`` sets the lab."""
     raise LookupError(
-        f"The component {name} needs a core that a lab owns. Call Core.held_by first."
+        f"The component {name} exists only after the Core is attached to its Lab. Call Core.held_by(lab) first."
     )
 
 

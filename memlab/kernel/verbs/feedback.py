@@ -132,7 +132,9 @@ def _find_judged_recall(
     else:
         slate = read_slate(store, decision)
     if row + 1 not in slate.shown:
-        raise UnknownName(f"memory that recall {decision} showed", row + 1, map(str, slate.shown))
+        raise UnknownName(
+            f"memory among the results of recall {decision}", row + 1, map(str, slate.shown)
+        )
     return _JudgedRecall(decision, slate.at, slate.pack_hash, row + 1 in slate.probes)
 
 

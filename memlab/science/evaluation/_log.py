@@ -729,7 +729,8 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
         challenge = _DECODER.decode(text)
     except (msgspec.DecodeError, TypeError) as error:
         raise InputError(
-            f"{where} cannot be read: {error}. Drop this recall, or log its challenge again."
+            f"{where} cannot be read: {error}. Drop this recall, or log its comparison of packs in the column "
+            "challenge again."
         ) from None
     # A wrong challenge, written by a faulty logger, would bias a verdict silently. So ids and shares are checked.
     kind = str if log.ids["memory_id"].dtype == pl.String else int
@@ -749,7 +750,8 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
         wrong = next((name for name in names if not 0 < challenge.shares.get(name, 0) <= 1), None)
         if wrong is not None:
             raise InputError(
-                f"{where} gives {wrong or 'the live pack'} no probability above 0. Log the share of each pack."
+                f"{where} gives {wrong or 'the live pack'} no probability above 0. Log each pack's probability of being "
+                "shown as its share."
             )
         if challenge.whose not in names:
             raise InputError(

@@ -139,8 +139,8 @@ def _weight_positions(settings: Settings) -> Settings:
     """Return the settings with rewards weighted by how often positions are examined."""
     if settings.measure == "labels" or settings.reward_range[0] < 0:
         raise InputError(
-            "position=True weights rewards by the examination of positions. It needs feedback and rewards of at least 0: "
-            "omit labels, and set reward_range=(0, ...)."
+            "position=True weights rewards by how often users look at each position. It needs feedback and rewards of at "
+            "least 0: omit labels, and set reward_range=(0, ...)."
         )
     return replace(settings, position=True)
 

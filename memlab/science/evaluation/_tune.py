@@ -369,7 +369,7 @@ def _check_space(ranker: Ranker, bounds: Space) -> Space:
     declared: Mapping[str, Param] = {} if ranker.policy is None else ranker.policy.params
     if not declared:
         raise InputError(
-            f"{ranker.name} has no (param :name default :low a :high b) in its recall-score."
+            f"{ranker.name} has no (param :name default :low a :high b) in its recall-score, so it has nothing to tune."
         )
     chosen: dict[str, tuple[float, float]] = {}
     for name, pair in bounds.items():

@@ -467,8 +467,8 @@ def verdict(
     # Arguments that a confidence sequence cannot use are refused before the log is split into duels.
     if missing == "inverse":
         raise InputError(
-            'missing="inverse" needs a model fitted on the whole log, and a sequence may use the past only. Set missing '
-            'to "censor", "bounds" or "zero", or call memlab.evaluate.'
+            'missing="inverse" needs a feedback model fitted on the whole log, but each interim analysis may '
+            'use earlier recalls only. Set missing to "censor", "bounds" or "zero", or call memlab.evaluate.'
         )
     duels = find_duels(log, challenger)
     if missing is None:

@@ -230,11 +230,11 @@ class World:
         shares = [phase.until for phase in self.phases]
         if not shares or sorted(shares) != shares or shares[-1] < 1:
             raise InputError(
-                f"The phases of a World must end at rising shares of its days, and the last at 1, not at {shares}."
+                f"Phase.until must rise from phase to phase and end at 1 (a fraction of the World's days), not {shares}."
             )
         if not self.packs or self.packs[0][0] != 0:
             raise InputError(
-                "The first pack of a World must be live from day 0 on. Pass packs=((0, pack), ...)."
+                "The first pack of a simulated World must be active from day 0. Pass packs=((0, pack), ...)."
             )
 
     def events(self) -> tuple[Event, ...]:

@@ -750,7 +750,7 @@ def _check_pairs(judged: pl.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.
     columns = []
     for name in ("credit", "useful"):
         if name not in judged.columns:
-            raise UnknownName("column of the judged credits", name, judged.columns)
+            raise UnknownName("column in the table of judged credits", name, judged.columns)
         values = judged[name].cast(pl.Float64, strict=False)
         if values.null_count() or not values.is_between(0, 1).all():
             raise InputError(

@@ -314,7 +314,9 @@ class _Checking:
             try:
                 snapshot = load_snapshot(path, add_extension_projections(PROJECTIONS))
                 if (snapshot.lab, snapshot.chain) != _identify_point(journal, snapshot.state.seq):
-                    raise DamagedLab("The snapshot belongs to another journal.")
+                    raise DamagedLab(
+                        "The snapshot belongs to another journal: lab id or event hash differ."
+                    )
             except DamagedLab as error:
                 self._remove(path, name, "snapshot", str(error))
             else:

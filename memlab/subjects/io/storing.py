@@ -307,18 +307,19 @@ def _check_registers(state: State, bundle: Bundle) -> None:
     """Raise an error for the dump of a projection that is unknown or invalid."""
     for name, dumped in bundle.registers.items():
         if name not in state.projections:
-            raise NewerLab.of_word(f'{bundle.source} contains a register "{name}"')
+            raise NewerLab.of_word(f'{bundle.source} contains the state of a projection "{name}"')
         trial = type(state.projections[name])()
         try:
             trial.load(dumped)
             same = _packed(trial.dump()) == _packed(dumped)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError, MemlabError) as error:
             raise DatasetError(
-                f'{bundle.source}: The register "{name}" cannot be read: {error}.'
+                f'{bundle.source}: The saved state of the projection "{name}" cannot be read: {error}.'
             ) from None
         if not same:
             raise DatasetError(
-                f'{bundle.source}: The register "{name}" has values that memlab does not write.'
+                f'{bundle.source}: The saved state of the projection "{name}" has values that memlab does not write. '
+                "Export the lab again."
             )
 
 

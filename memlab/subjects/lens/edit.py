@@ -209,7 +209,8 @@ def replace(
         for _, form, _ in walk(parsed(policy).parts.body, quoted=True)
     ):
         raise InputError(
-            f"No form of {policy.name} spans {span.start} to {span.stop}; see subtrees(policy)."
+            f"No form of {policy.name} starts at character {span.start} and ends at {span.stop} of its source. "
+            "subtrees(policy) lists the spans."
         )
     return edited(
         policy, {span: source}, arguments=missing_features(policy, source) if extend else ()

@@ -310,7 +310,7 @@ class Watches:
         """Watch a file, ending any earlier watch of the same file and slot."""
         if self._store.journal.read_only:
             raise ReadOnlyLab(
-                f"{self._store.where} was opened with read_only=True, so no save could be installed. "
+                f"{self._store.where} was opened with read_only=True, so a saved policy file could not be installed. "
                 "Open the lab for writing."
             )
         key = str(Path(path).expanduser().absolute()), slot

@@ -318,7 +318,7 @@ def _choose_project(lab: memlab.Lab, project: str | None) -> str:
 @command(agent, write)
 @click.argument("files", nargs=-1, required=True)
 @_PROJECT
-@click.option("--session", help="Session that read or wrote them.")
+@click.option("--session", help="Session that read or wrote FILES.")
 def touch(
     lab: memlab.Lab, files: tuple[str, ...], project: str | None, session: str | None
 ) -> Report:

@@ -94,13 +94,13 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @click.option(
     "--limit",
     type=click.IntRange(1),
-    help="Top-k size of a recall in a file, if its results include exploration items.",
+    help="Top-k size of each recall in a file, needed if its results include exploration items.",
 )
 @click.option("--at", help="Column of recall times in a file.")
 @click.option("--feedback-at", help="Column of feedback times in a file.")
 @click.option(
     "--cluster",
-    help="Group of dependent recalls: a column of a file (such as a user); of a lab also day or decision.",
+    help="Column whose equal values mark dependent recalls, such as user. A lab also takes day or decision.",
 )
 def evaluate(
     log: Path,

@@ -64,7 +64,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
 @click.option(
     "--linking",
     type=click.Choice(["off", "now", "later"]),
-    help="When memories are compared. Default: set by the pack.",
+    help="When to compare new memories with stored ones. Default: set by the pack.",
 )
 def load(
     lab: memlab.Lab,

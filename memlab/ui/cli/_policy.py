@@ -39,7 +39,10 @@ __all__ = ["PolicyFile", "collect_errors", "open_policies", "parse_values", "rea
 
 # Arguments and options of several commands.
 FILE = click.argument("file", type=InputFile(".hy", as_text=True))
-_SLOT = click.option("--slot", help="Slot; of a file with one policy, the slot it is for.")
+_SLOT = click.option(
+    "--slot",
+    help="Slot of the policy to use; if FILE contains one policy only, the slot that it is for.",
+)
 _COLOR = click.option(
     "--color/--no-color", default=None, help="Use colours. Default: if the output is a terminal."
 )
@@ -261,10 +264,12 @@ def diff(before: str, after: str, slot: str | None, color: bool | None, as_json:
     "--values", multiple=True, help="Values as a JSON object, or name=value; may be repeated."
 )
 @click.option(
-    "--frame", type=LocalPath(), help="Frame with the slate, as .parquet, .csv or .jsonl."
+    "--frame",
+    type=LocalPath(),
+    help="Table of candidates, one row each, as .parquet, .csv or .jsonl.",
 )
 @click.option("--row", type=int, default=0, show_default=True, help="Row of the frame, from 0.")
-@click.option("--by", help="Column of slates, if the frame has several.")
+@click.option("--by", help="Column that tells the slates (candidate lists) of the frame apart.")
 @click.option("--order", default="memory_id", show_default=True, help="Column of memory ids.")
 def explain(
     file: str,

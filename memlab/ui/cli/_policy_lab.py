@@ -144,7 +144,9 @@ def attribution(lab: memlab.Lab, slot: str) -> Report:
 
 @command(policy, write)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--slot", help="Slot of a file with one policy. Default: FILE is a pack.")
+@click.option(
+    "--slot", help="Slot to install into, if FILE contains one policy. Default: FILE is a pack."
+)
 @click.option("--seconds", type=float, help="Stop after this many seconds. Default: at Ctrl-C.")
 def watch(
     lab: memlab.Lab, file: Path, slot: str | None, seconds: float | None, as_json: bool

@@ -129,7 +129,7 @@ def test_a_place_is_a_path_a_span_or_a_subtree() -> None:
     assert replace(old, tree, "2") == replace(old, tree.path, "2") == replace(old, tree.span, "2")
     with pytest.raises(UnknownName, match="path"):
         replace(old, (5,), "2")
-    with pytest.raises(InputError, match="spans 1 to 3"):
+    with pytest.raises(InputError, match="starts at character 1 and ends at 3"):
         replace(old, Span(1, 3), "2")
     with pytest.raises(InputError, match="does not belong to"):
         replace(policy("(fn [y] (* 2 y))"), tree, "2")

@@ -181,7 +181,7 @@ def _make_expression_feature(
     except pl.exceptions.PolarsError as error:
         raise InputError(
             f"The feature {name} is an expression that Polars cannot describe ({error}). If it calls a Python "
-            "function, give that function."
+            "function, pass this function as the feature."
         ) from None
     if not separable:
         raise InputError(
