@@ -229,3 +229,19 @@ def test_a_hostile_inspect_log(tmp_path):
     assert not rows
     assert loaded.skipped == {"sample not read": 1}
     assert "unpacks to 2,097," in loaded.places["why"][0]
+
+
+@pytest.mark.parametrize(
+    "broken", [None, 3, [[]], {"arrayValue": {"values": 1.5}}, {"arrayValue": 1}]
+)
+def test_spans_and_documents_of_other_types(tmp_path, broken):
+    path = tmp_path / "x.json"
+    document = {"traceId": "1", "attributes": [{"key": "gen_ai.input.messages", "value": broken}]}
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [document]}]}]}))
+    lab = memlab.open()
+    loaded = lab.load(path, format="spans")
+    assert loaded.skipped or loaded.left_out == {"span without messages": 1}
+    path.write_text("[1, 2]")
+    for name in ("discord", "telegram", "inspect", "slack"):
+        with pytest.raises(DatasetError, match=r"x\.json"):
+            lab.load(path, format=name)

@@ -131,6 +131,7 @@ def test_a_zip_reads_the_chat_and_leaves_attachments(tmp_path):
         (("1/2/24, 10:00", "1/3/24, 10:00", "2/1/24, 10:00"), [1, 1, 2]),
         (("1/2/24, 10:00 AM", "1/2/24, 10:01 AM"), [1, 1]),
         (("1.2.24, 10:00", "1.2.24, 10:01"), [2, 2]),
+        (("2/20/24, 10:00", "1/5/24, 10:00"), [2, 1]),
     ],
 )
 def test_the_order_of_day_and_month_comes_from_the_whole_file(tmp_path, dates, months):

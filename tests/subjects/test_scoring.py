@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.errors import InputError, PolicyError, RankingWarning, UnknownName
 from memlab.science.bench import bench_lab
 from memlab.science.evaluation import cluster_interval
 
@@ -123,7 +123,7 @@ class TestScores:
 
     def test_gained_is_lost_the_other_way(self, lab):
         forwards = lab.score({"oldest": OLDEST}, metrics="hit@2")
-        lab.policies.install("recall-score", OLDEST, reason="test")
+        lab.policies.install("recall-score", OLDEST, reason="test", compare=0)
         default = memlab.load_pack("memlab")
         backwards = lab.score({"default": default}, metrics="hit@2")
         assert forwards.lost("oldest")["query"].equals(backwards.gained("default")["query"])
@@ -172,6 +172,20 @@ class TestScores:
             assert values(own.score("age-days"), "age-days") != []
             past = own.at(event=event).score("age-days")
             assert values(past, "age-days") == values(lab.score("age-days"), "age-days")
+
+
+class TestInstall:
+    def test_a_loss_beyond_its_interval_is_reported_before_the_install(self, lab):
+        lab.remember([{"text": f"an old note {n}", "at": "2020-01-01"} for n in range(9)])
+        with pytest.warns(RankingWarning, match=r"this policy: 0.000 .*; 0 gained, 5 lost\)"):
+            lab.policies.install("recall-score", OLDEST, reason="test")
+        assert lab.policies["recall-score"].source == OLDEST
+
+    def test_other_installs_say_nothing(self, lab, recwarn):
+        lab.policies.install("recall-score", "(fn [similarity] similarity)", reason="test")
+        lab.questions.remove(lab.questions.frame)
+        lab.policies.install("recall-score", OLDEST, reason="test")
+        assert not [one for one in recwarn if one.category is RankingWarning]
 
 
 class TestOneFormOfLabels:

@@ -108,12 +108,13 @@ def parse_spans(path: Path, notes: Notes) -> Entries:
     read: Counter[tuple[str, str]] = Counter()
     spans = [span for document in _read_documents(path, notes) for span in _list_spans(document)]
     for number, span in enumerate(sorted(spans, key=_find_start), 1):
-        attributes, context = _read_attributes(span.get("attributes")), span.get("context")
+        context = span.get("context")
         trace = context.get("trace_id") if isinstance(context, dict) else span.get("traceId")
-        session = str(attributes.get("gen_ai.conversation.id") or trace).removeprefix("0x")
         try:
+            attributes = _read_attributes(span.get("attributes"))
+            session = str(attributes.get("gen_ai.conversation.id") or trace).removeprefix("0x")
             messages = list(_list_messages(span, attributes))
-        except (ValueError, AttributeError, RecursionError) as problem:
+        except (ValueError, AttributeError, TypeError, RecursionError) as problem:
             notes.skip(number, "span not understood", str(problem))
             continue
         if not messages:
@@ -229,7 +230,7 @@ def parse_inspect(path: Path, notes: Notes) -> Entries:
         times, at = _find_times(sample), sample.get("started_at")
         attached = sample.get("attachments")
         for message in _list_objects(sample.get("messages")):
-            at = times.get(message.get("tool_call_id") or message.get("id"), at)
+            at = times.get(str(message.get("tool_call_id") or message.get("id")), at)
             content = message.get("content")
             if isinstance(content, str) and isinstance(attached, dict):
                 content = attached.get(content.removeprefix("attachment://"), content)
@@ -258,7 +259,7 @@ def _find_times(sample: Mapping[str, Any]) -> dict[object, object]:
 def _list_samples(path: Path, notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the task and each sample of an Inspect log in JSON or as an archive."""
     if path.suffix.lower() != ".eval":
-        log = decode_json(read_document(path), path.name, 1)
+        log = decode_json(read_document(path), path.name, 1, dict)
         yield from ((_find_task(log, path), sample) for sample in _list_objects(log.get("samples")))
         return
     with open_archive(path) as archive:

@@ -69,9 +69,9 @@ def _get_object(value: object, name: str) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _load(path: Path) -> Any:
-    """Return the content of a JSON document."""
-    return decode_json(read_document(path), path.name, 1)
+def _load(path: Path, type: Any = Any) -> Any:
+    """Return the content of a JSON document; DatasetError if it is not of ``type``."""
+    return decode_json(read_document(path), path.name, 1, type)
 
 
 # -- Slack --------------------------------------------------------------------------------------------------------
@@ -96,6 +96,8 @@ def is_slack(folder: Path, start: str) -> bool:
 
 def parse_slack(folder: Path, notes: Notes) -> Rows:
     """Yield the messages of a Slack export, channel by channel, as memory rows."""
+    if not folder.is_dir():
+        raise DatasetError(f"{folder.name} is a file. Give the folder or zip of a Slack export.")
     root = folder if next(folder.glob(_DAY), None) is None else folder.parent
     names = {str(user.get("id")): _find_name(user) for user in _load_list(root / "users.json")}
     # conversations of a few people have a folder that is named by an id
@@ -188,7 +190,7 @@ def is_discord(path: Path, start: str) -> bool:
 
 def parse_discord(path: Path, notes: Notes) -> Rows:
     """Yield the messages of a Discord channel as memory rows."""
-    document = _load(path)
+    document = _load(path, dict)
     guild, channel = (
         str(_get_object(document, name).get("name") or "") for name in ("guild", "channel")
     )
@@ -226,7 +228,7 @@ def is_telegram(path: Path, start: str) -> bool:
 
 def parse_telegram(path: Path, notes: Notes) -> Rows:
     """Yield the messages of one Telegram chat, or of all chats, as memory rows."""
-    document = _load(path)
+    document = _load(path, dict)
     lists = (_get_object(document, name).get("list") for name in ("chats", "left_chats"))
     chats = [(1, document)] if "messages" in document else chain(*map(_list_objects, lists))
     notes.unit, notes.guessed["speaker"] = "message", "from"

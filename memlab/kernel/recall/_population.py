@@ -509,7 +509,7 @@ class Filters:
         """
         if "where-text" in logged:
             raise InputError(
-                f"The recall cannot be repeated: of its filter where, the log has only the text {logged['where-text']}. "
+                f"Its filter where was an expression, and the log has only its text: {logged['where-text']}. "
                 "Pass where again."
             )
         words = {name: tuple(logged[name]) if name in logged else None for name in _VOCABULARIES}

@@ -230,7 +230,7 @@ class World:
         shares = [phase.until for phase in self.phases]
         if not shares or sorted(shares) != shares or shares[-1] < 1:
             raise InputError(
-                f"Phase.until must rise from phase to phase and end at 1 (a fraction of the World's days), not {shares}."
+                f"Phase.until must be rising from phase to phase and end at 1 (a share of the World's days), not {shares}."
             )
         if not self.packs or self.packs[0][0] != 0:
             raise InputError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, policy_form_text, slot_of
 from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
+from memlab.kernel.verbs.core import Core
 from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
 from memlab.subjects.questions.questions import questions_frame, read_asked
 
@@ -230,8 +231,34 @@ _COLUMNS: Columns = (
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str]) -> Scores:
-    """Score policies on a lab's questions; see ``Lab.score``."""
+def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> str | None:
+    """Return a sentence if a policy loses more than its interval on the lab's questions.
+
+    ``check`` compiles the policy, and is called only if the lab has questions.
+    """
+    # The core of a background component has no owner, and nobody who reads a warning.
+    lab: Any = core.owner
+    if lab is None or not len(lab.questions):
+        return None
+    policy = check()
+    scores = score(lab, {"this policy": policy}, None, "hit@5", limit)
+    high = scores.frame.row(1, named=True)["difference_high"]
+    if high is None or high >= 0:
+        return None
+    undo = f'lab.policies.rollback("{policy.signature.slot}")'
+    return (
+        f"{scores.sentence} It loses more than its interval. {undo} returns to the active policy."
+    )
+
+
+def score(
+    lab: Any,
+    policies: Any,
+    questions: Any,
+    metrics: str | Sequence[str],
+    limit: int | None = None,
+) -> Scores:
+    """Score policies on a lab's questions, by default on all; see ``Lab.score``."""
     # Every ranking is judged once for all metrics, and each policy is compared with the active pack, the first of them.
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     measured = [_parse_metric(name) for name in names]
@@ -245,6 +272,8 @@ def score(lab: Any, policies: Any, questions: Any, metrics: str | Sequence[str])
             'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
             "ones: lab.questions.propose()."
         )
+    if limit is not None:
+        resolved = resolved[:: -(-len(resolved) // limit)]
     depth = max(cut for _, cut in measured)
     now = lab.io.store.clock()
     evidence = [set(map(str, row["wants"])) for row in resolved]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
 
@@ -281,6 +282,7 @@ class LabPolicies(Displayed):
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         reason: str = "",
+        compare: Annotated[int, Within(0, 1000)] = 100,
     ) -> Version:
         """Install a policy in one slot of the active pack.
 
@@ -297,6 +299,9 @@ class LabPolicies(Displayed):
             Values of the policy's parameters, by name.
         reason
             The reason for the change, which the history stores.
+        compare
+            The maximum number of the lab's labelled questions on which the policy is compared with
+            the active pack first. A ``RankingWarning`` reports a loss that exceeds its interval.
 
         Returns
         -------
@@ -317,6 +322,9 @@ class LabPolicies(Displayed):
         >>> lab.policies.install("recall-score", "(fn [similarity] (* 2 similarity))").number
         2
         """
+        check = partial(self.check, slot, source, helpers=helpers, params=params)
+        if compare and (notice := load_part("score-notice")(self._core, check, compare)):
+            warn_caller(notice, RankingWarning)
 
         def make(versions: VersionLog) -> list[_Change]:
             # The pack may change between two calls, so (inherited) is resolved where the event is written.
