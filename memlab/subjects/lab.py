@@ -1340,10 +1340,9 @@ class Lab(Displayed):
         Parameters
         ----------
         policies
-            One or several policies: texts, Hy forms or objects of policies, which replace the
-            active pack's policy of their slot (by default ``recall-score``); names, texts, paths or
-            objects of packs; names of features, by which candidates are ranked. A mapping gives
-            each policy a name.
+            One or several policies. A policy's text, Hy form or object replaces the active pack's
+            policy of its slot, by default ``recall-score``. A pack is a name, a text, a path or an
+            object. The name of a feature ranks candidates by it. A mapping gives each policy a name.
         questions
             The questions, in any form that ``lab.questions.add`` takes, or the questions of another
             view of the lab. Default: ``lab.questions``.

@@ -171,7 +171,7 @@ REFUSED = {
     "(inherit) (fn [x] x)": "(inherit pack policy)",
     '(inherit "mine" (fn [x] x)) (fn [x] x)': "(inherit pack policy)",
     "(inherit mine (fn [w] w)) (fn [x] (inherited))": "Unknown input w",
-    '(inherit mine (fn [x] "a")) (fn [x] (inherited))': "this is a string",
+    '(inherit mine (fn [x] "a")) (fn [x] (inherited))': "this expression is a string",
     "(fn [x] (inherit mine (fn [x] x)))": "only at the top",
     "(inherit mine (fn [x] (inherited))) (fn [x] (inherited))": "this text has no parent",
 }

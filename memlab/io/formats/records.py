@@ -364,7 +364,7 @@ class _Records:
                 "A register record (the saved state of a projection) must have a name.", "name"
             )
         if name in self.registers:
-            raise Wrong(f'Two register records are named "{name:.60}". Keep one.', "name", "name")
+            raise Wrong(f'Two register records are named "{name:.60}". Keep one.', "name")
         if "dump" in fields:
             self.registers[name] = fields["dump"]
             return

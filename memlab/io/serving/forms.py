@@ -328,7 +328,8 @@ class Credit(_Answer):
     status: Annotated[
         str,
         Field(
-            description="logged: stored now; known: stored before; stated: has feedback; no say: too little evidence"
+            description="What became of the reward: logged (stored now), known (stored before), stated (there is "
+            "feedback), no say (too little evidence)",
         ),
     ]
 

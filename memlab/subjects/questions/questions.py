@@ -233,7 +233,8 @@ class LabQuestions(Displayed):
         >>> lab.questions.accept(lab.questions.propose())["accepted"].to_list()
         [True]
         """
-        return self.frame.filter(pl.col("id").is_in(self._change("accept-question", ids)))
+        accepted = self._change("accept-question", ids)
+        return self.frame.filter(pl.col("id").is_in(accepted))
 
     @checked
     def remove(self, ids: Ids) -> int:

@@ -144,7 +144,7 @@ class Scores(Report):
         >>> _ = lab.questions.add("when do deploys go out?", wants=2)
         >>> scores = lab.score({"oldest": "(fn [age-days] age-days)"}, metrics="hit@1")
         >>> scores.lost("oldest").select("query", "before", "after").rows()
-        [('when do deploys go out?', 1, 2)]
+        [('when do deploys go out?', 1, None)]
         """
         return self._changed(policy, policy)
 
