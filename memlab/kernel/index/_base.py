@@ -190,7 +190,7 @@ def _new_index(dim: int) -> Any:
 
 
 def _read_settings(rows: int) -> Mapping[str, int]:
-    """Return the settings of Annoy for any number of rows; raise MissingExtra without Annoy."""
+    """Return the settings of Annoy, or raise MissingExtra if it is not installed."""
     _new_index(1)
     return {"trees": _TREES, "seed": _SEED}
 

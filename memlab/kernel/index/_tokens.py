@@ -356,7 +356,7 @@ class Written:
 
     @property
     def signs(self) -> NDArray[np.uint8]:
-        """The signs that the text of each row contains, as bits in the order of ``SAYS``."""
+        """Bits for what each text says, such as a time or a number; their order is ``SAYS``."""
         if self._pending:
             self._index_pending()
         return self._rows.column(0)

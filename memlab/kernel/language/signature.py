@@ -205,7 +205,7 @@ class Derived:
 
     @property
     def name(self) -> str:
-        """Source expression of the set test, which names the input."""
+        """The source of the test, such as ``(has tags "x")``: the name of the input."""
         words = " ".join(map(quoted, self.words))
         if self.op in ("has-any", "has-all"):
             words = f"[{words}]"

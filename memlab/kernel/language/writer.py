@@ -302,7 +302,7 @@ def policy_form_text(source: object) -> str | None:
 
 
 def _limited(forms: Any) -> Iterator[Any]:
-    """Yield forms; raise InputError above the limit of a pack."""
+    """Yield the forms of a pack, or raise InputError if there are too many."""
     for number, form in enumerate(forms):
         if number == MAX_PACK_FORMS:
             raise InputError(f"There are more than {MAX_PACK_FORMS:,} forms.")

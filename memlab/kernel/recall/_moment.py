@@ -631,7 +631,7 @@ class Moment:
         return Coded(cached[1][speakers.codes[self.rows]], SPEAKER_ROLES, _ROLES)
 
     def half_life(self) -> Values:
-        """Return the half-life in days by the pack's policy; NaN for null."""
+        """Return the half-life of each candidate in days, or NaN where the policy gives null."""
         if "half-life" not in self._cache:
             policy, unit = self.pack.policies["half-life"], self.pack.unit("half-life")
             base = float(self.pack.settings["base-half-life"])

@@ -634,7 +634,7 @@ def read_cues(
 def compute_credit(
     pack: Pack, cue_values: Mapping[str, NDArray[np.float64]], ids: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return each memory's credit, -1 to 1, and whether the policy decided on one."""
+    """Return each memory's credit from -1 to 1, and whether the policy gave a credit."""
     policy = pack.policies["credit"]
     if not len(ids):
         return np.zeros(0), np.zeros(0, dtype=np.bool_)

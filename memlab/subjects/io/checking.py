@@ -395,7 +395,7 @@ def _identify_point(journal: Journal, seq: int) -> tuple[str, bytes | None]:
 
 
 def _backup_folders(journal: Journal | None, folder: Path) -> list[Path]:
-    """Return the lab's own folder of backups and those that a readable journal records."""
+    """Return the folders of backups that the journal records, or the lab's own folder."""
     own = [folder / BACKUPS]
     if journal is None:
         return own

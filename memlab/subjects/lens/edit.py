@@ -577,7 +577,7 @@ def _splice(policy: Policy, changes: Mapping[Span, str], arguments: str) -> tupl
 
 
 def missing_features(policy: Policy, *sources: str) -> tuple[str, ...]:
-    """Return the slot's features that texts name but the policy does not take."""
+    """Return the slot's features that source texts use and the policy does not declare."""
     listed = {a.text for a in parsed(policy).parts.arguments}
     names = dict.fromkeys(name for source in sources for name in symbols_of(source))
     return tuple(name for name in names if name in policy.signature.inputs and name not in listed)

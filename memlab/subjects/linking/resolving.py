@@ -791,7 +791,7 @@ class _Decision:
         return state.names[column].value_at(local_row)
 
     def _read_list(self, column: str, row: int) -> tuple[str, ...]:
-        """Return the list of a row in a column; the agents include the memory's creator."""
+        """Return a memory's value in a list column; agents include the creator."""
         state, local_row = self.joint.home(row)
         items = state.lists[column].value_at(local_row)
         creator = state.names["creator"].value_at(local_row)

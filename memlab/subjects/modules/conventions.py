@@ -146,7 +146,7 @@ def _entry(line: str) -> str | None:
 
 
 def _instructions(path: str, text: str) -> Iterator[str]:
-    """Yield the rules of an instruction file: list items and, for agents, orders."""
+    """Yield the rules in a file of instructions: list items and imperative sentences."""
     people = _FOR_PEOPLE.search(path.rsplit("/", 1)[-1]) is not None
     for heading, line in _lines(text):
         if _OF_STACK.search(heading) and not people and not _OF_RULES.search(heading):

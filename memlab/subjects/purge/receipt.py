@@ -88,7 +88,7 @@ class Purged(Displayed):
 
     @property
     def found(self) -> pl.DataFrame:
-        """The rows of ``frame`` about purged content that remains."""
+        """The places where the search still found purged content, as rows of ``frame``."""
         return self.frame.filter(step="found").drop("step", "bytes")
 
     def __len__(self) -> int:

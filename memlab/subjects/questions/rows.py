@@ -201,7 +201,7 @@ class Wanted:
         return sorted(wanted)
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
-        """Return the ids that an id, a ref or a text names, in a project or in none."""
+        """Return the memories with an id, a ref or a text, within a project if one is given."""
         id = int(name) if isinstance(name, int) or (name.isdecimal() and len(name) < 19) else 0
         if 1 <= id <= self._state.rows:
             return [id]

@@ -230,7 +230,7 @@ def _begins_a_question(piece: str) -> bool:
 
 
 def _find_unreal(sentence: str) -> int:
-    """Return the offset at which a hypothesis begins in a sentence, or the length."""
+    """Return where a hypothesis begins in a sentence, or the sentence's length."""
     lowered = sentence.lower().replace("\u2019", "'")
     if frozenset(_SEPARATE.findall(lowered)).isdisjoint(_unreal_first_words()):
         return len(sentence)

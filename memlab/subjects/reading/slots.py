@@ -220,7 +220,7 @@ _USES = re.compile(
 
 
 def _tool_class_slots(text: str) -> list[Slot]:
-    """Return a slot for each known tool; a project uses one tool of each class."""
+    """Return a slot for each known tool in a text, such as a package manager."""
     slots: list[Slot] = []
     for match in _USES.finditer(text):
         words = match["value"].lower().rstrip(".,;").split()
