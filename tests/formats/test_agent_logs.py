@@ -3,6 +3,7 @@
 import contextlib
 import json
 import struct
+import time
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import memlab
 from memlab.errors import DatasetError
+from memlab.io.formats.agent_logs import parse_spans
+from memlab.io.formats.lines import Notes
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "exports"
 
@@ -92,6 +95,18 @@ def test_spans_with_events_and_a_cut_off_end(tmp_path):
     rows, loaded = load(path)
     assert [row[:3] for row in rows] == [("Hi", "user", "talk"), ("Hello", "assistant", "talk")]
     assert loaded.skipped == {"span is not JSON": 1}
+
+
+def test_the_time_of_many_spans_is_linear(tmp_path):
+    """Copying the rest of the file for each span took three seconds."""
+    path = tmp_path / "spans.jsonl"
+    span = json.dumps({"trace_id": "a", "parent_id": None, "x": "y" * 900})
+    path.write_text("\u2003\n".join([span] * 10_000) + " \n" * 1_000)
+    notes = Notes("spans")
+    began = time.process_time()
+    assert not list(parse_spans(path, notes))
+    assert time.process_time() - began < 1
+    assert notes.left_out == {"span without messages": 10_000}
 
 
 def test_responses_of_openai(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import itertools
 import os
 import socket
@@ -156,6 +157,27 @@ def test_a_damaged_footer_is_refused(tail: bytes, tmp_path: Path, lab: memlab.La
         scan_parquet(path)
     with pytest.raises(DatasetError, match=r"a\.parquet"):
         lab.load(path)
+
+
+@pytest.mark.parametrize(
+    ("footer", "message"),
+    [
+        (b"\x15" + b"\xff" * 400_000 + b"\x01\0", "an integer has more than 64 bits"),
+        (b"\x15" + b"\xff" * 10 + b"\x01\0", "an integer has more than 64 bits"),
+        (b"\x18" + b"\xff" * 9 + b"\x01\0", "cannot be read"),
+    ],
+    ids=["long", "eleven bytes", "length of a text"],
+)
+def test_an_integer_of_a_footer_has_a_maximum(footer: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(DatasetError, match=rf"a\.parquet .*{message}"):
+        scan_parquet(path)
+
+
+def test_an_integer_of_a_footer_may_have_64_bits() -> None:
+    largest = io.BytesIO(b"\xff" * 9 + b"\x01")
+    assert parquet_limits._read_varint(largest) == 2**64 - 1
 
 
 def test_an_ordinary_file_may_decode_to_much_more_than_its_size(

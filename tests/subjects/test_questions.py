@@ -166,6 +166,24 @@ class TestPropose:
         lab.questions.accept(proposed["id"].to_list()[:1])
         assert lab.score().ranks["query"].to_list() == ["What does the user prefer?"]
 
+    def test_a_proposal_stays_one_when_its_row_is_added_again(self, lab):
+        proposed = lab.questions.propose()
+        again = lab.questions.add(lab.questions.frame)
+        assert again.equals(proposed)
+        assert not len(lab.questions)
+        added = lab.questions.add(proposed[0].with_columns(accepted=True))
+        assert added["accepted"].to_list() == [True]
+        assert lab.questions.add(proposed[1]["query"].item(), wants=3, project="p").height == 1
+        assert len(lab.questions) == 2
+        lab.questions.add(proposed)
+        assert len(lab.questions) == 2
+
+    def test_feedback_accepts_no_proposal(self, lab):
+        query = lab.questions.propose()["query"][0]
+        lab.feedback(lab.recall(query, project="p")[0], "success")
+        assert lab.questions.infer()["accepted"].to_list() == [False]
+        assert not len(lab.questions)
+
     def test_nothing_is_proposed_twice(self, lab):
         first = lab.questions.propose(1)
         again = lab.questions.propose(9)

@@ -227,6 +227,19 @@ class TestOneFormOfLabels:
         lab.recall("tabs or spaces?", project="q")
         assert lab.questions.label_recalls(lab.slates()).height == 1
 
+    def test_a_viewer_of_a_question_labels_its_recalls_only(self, lab):
+        lab.questions.remove(1)
+        for id, viewer in ((1, "ana"), (2, "bob")):
+            lab.questions.add("tabs or spaces?", wants=id, viewer=viewer)
+        for viewer in ("ana", "bob", None):
+            lab.recall("tabs or spaces?", viewer=viewer)
+        labels = lab.questions.label_recalls(lab.slates())
+        assert labels["memory_id"].to_list() == [1, 2]
+        assert labels["decision"].n_unique() == 2
+        lab.questions.add("tabs or spaces?", wants=3)
+        labels = lab.questions.label_recalls(lab.slates())
+        assert labels["memory_id"].value_counts().sort("memory_id")["count"].to_list() == [1, 1, 3]
+
 
 DATA = Path(os.environ.get("MEMLAB_DATA", "nowhere")) / "locomo" / "locomo-dev5.json"
 

@@ -22,7 +22,8 @@ __all__ = ["UNREADABLE", "scan_parquet"]
 UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 """Errors of Polars for a damaged file; a panic does not derive from Exception."""
 
-# Errors of a footer with fields of other types, without a field, or with an end before that of its values.
+# Errors of a footer with fields of other types, without a field, with an end before that of its values, or with a length
+# that no file has.
 _MALFORMED = (
     IndexError,
     KeyError,
@@ -31,6 +32,7 @@ _MALFORMED = (
     AttributeError,
     RecursionError,
     MemoryError,
+    OverflowError,
 )
 # Maximum rows of a table, because a small compressed file may claim billions of equal rows.
 _MAX_ROWS = 20_000_000
@@ -163,9 +165,12 @@ def _read_value(data: BinaryIO, kind: int) -> Any:
 
 
 def _read_varint(data: BinaryIO) -> int:
-    """Read an integer of 7 bits for each byte, the lowest first."""
+    """Read an integer of 7 bits for each byte, the lowest first; IndexError beyond 64 bits."""
     number = shift = 0
     while (byte := data.read(1)[0]) > 127:
         number |= (byte & 127) << shift
         shift += 7
+        # without a limit, a long integer takes quadratic time
+        if shift > 63:
+            raise IndexError("an integer has more than 64 bits")
     return number | byte << shift

@@ -131,7 +131,8 @@ class LabIO:
             The name of a project; only its memories are written.
         subject, creator
             The name of a person. Exactly that is written which ``lab.purge`` with the same names removes: the memories
-            about the subject or by the creator, and the logged queries. Policies are not part of it.
+            about the subject or by the creator, and the logged queries. Policies are not part of it. Labelled questions,
+            which the purge removes too, are not written.
         viewer
             The name of a user; only what this user can see is written.
         policies

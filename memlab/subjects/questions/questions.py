@@ -112,7 +112,7 @@ class LabQuestions(Displayed):
         -------
         DataFrame
             The rows of ``frame`` for these questions. A question that the lab has already is not
-            added again.
+            added again. A proposed one is accepted, unless ``accepted`` is false in its row.
 
         Raises
         ------
@@ -294,12 +294,17 @@ class LabQuestions(Displayed):
         >>> lab.questions.label_recalls(lab.slates())["memory_id"].to_list()
         [1]
         """
-        # A question without a project labels the recalls of every project.
-        recalls = slates.decisions.select("decision", "query", "project").collect()
-        own = self.frame.filter("accepted").select("query", "wants", asked="project")
+        # A question without a project or viewer labels the recalls of every project or viewer.
+        recalls = slates.decisions.select(
+            "decision", "query", "project", viewer=pl.col("filters").str.json_path_match("$.viewer")
+        ).collect()
+        own = self.frame.filter("accepted").select("query", "wants", "project", "viewer")
         labels = (
-            recalls.join(own, on="query")
-            .filter(pl.col("asked").is_null() | pl.col("asked").eq_missing(pl.col("project")))
+            recalls.join(own, on="query", suffix="_asked")
+            .filter(
+                pl.col(f"{name}_asked").is_null() | pl.col(f"{name}_asked").eq_missing(pl.col(name))
+                for name in ("project", "viewer")
+            )
             .explode("wants")
             .select("decision", memory_id="wants", relevance=pl.lit(1.0))
             .unique(maintain_order=True)
@@ -339,19 +344,21 @@ class LabQuestions(Displayed):
     def _add(self, rows: Iterable[Row], source: str, *, lenient: bool = False) -> pl.DataFrame:
         """Write new questions as one event for each viewer, and return their rows.
 
-        If ``lenient``, rows that contradict a question or want a purged memory are left out.
+        If ``lenient``, rows that contradict a question or want a purged memory are left out, and no
+        proposed question is accepted.
         """
         core = self._core
         numbers: list[int] = []
         accepted: list[int] = []
         with core.store.writing() as tx:
             labels, now = core.store.state.projection(Labels), core.instant(None)
+            proposed = {row["question"] for row in labels.all if not row["accepted"]}
             resolved = _resolve_rows(core, rows, labels.all, lenient=lenient)
             last = labels.last
             added: dict[str | None, list[dict[str, Any]]] = {}
             for row in resolved:
                 if "question" in row:
-                    if not row["accepted"] and source != "rule":
+                    if row["accepted"] and row["question"] in proposed and not lenient:
                         accepted.append(row["question"])
                 else:
                     last += 1
@@ -416,8 +423,9 @@ def _resolve_rows(
 ) -> list[dict[str, Any]]:
     """Return rows with redacted queries and the ids that they want, each question once.
 
-    A row that equals one of the ``existing`` questions is returned as that question. A row that
-    contradicts it or another row raises InputError, or is left out if ``lenient``.
+    A row that equals one of the ``existing`` questions is returned as that question, accepted if
+    either is. A row that contradicts it or another row raises InputError, or is left out if
+    ``lenient``.
     """
     with core.reading() as state:
         wanted, personal = Wanted(state), personal_kinds(core.pack.settings)
@@ -438,6 +446,7 @@ def _resolve_rows(
                 if lenient:
                     continue
                 raise
+            own["accepted"] |= row.accepted
             resolved[key] = own
         return list(resolved.values())
 
