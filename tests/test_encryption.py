@@ -565,3 +565,16 @@ def test_short_campaigns_lose_nothing(tmp_path):
         settings = damage.make(tmp_path, names=["small"])
         ran = list(damage.run(settings, damage.cases(settings, 25, seed=3), tmp_path / "home"))
         assert not [(item.case, item.why) for item in ran if item.was in damage.CLASSES[2:]]
+
+
+def test_rekey_leaves_a_plain_backup_as_it_is(tmp_path):
+    with memlab.open(tmp_path / "lab", embedder=letters) as lab:
+        lab.remember("The door is blue")
+        plain = lab.io.backup().path
+    shutil.copytree(plain, tmp_path / "aside")
+    memlab.encrypt(tmp_path / "lab", key="first")
+    shutil.rmtree(plain, ignore_errors=True)
+    shutil.copytree(tmp_path / "aside", plain)
+    memlab.rekey(tmp_path / "lab", "second", key="first")
+    with memlab.open(plain, read_only=True, embedder=letters) as lab:
+        assert len(lab) == 1

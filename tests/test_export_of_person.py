@@ -152,3 +152,18 @@ def test_unknown_names_are_refused_and_nothing_is_written(lab, tmp_path):
         lab.io.export(tmp_path / "x.jsonl", subject="Eve")
     assert list(tmp_path.iterdir()) == []
     assert lab.io.check().frame.height
+
+
+def test_queries_of_sealed_recalls_are_exported(tmp_path):
+    clock = memlab.ManualClock("2026-03-01")
+    with memlab.open(tmp_path / "lab.memlab", embedder=letters, clock=clock) as lab:
+        ana = lab.agents("ana")
+        ana.remember("Ana drinks green tea with lemon")
+        for number in range(8):
+            clock.advance(minutes=1)
+            ana.recall(f"which tea, part {number}?")
+        lab.io.store.seal(every=4)
+        path = lab.io.export(tmp_path / "ana.jsonl", creator="agent:ana")
+    rows = read_records(path, "query")
+    assert [row["query"] for row in rows] == [f"which tea, part {number}?" for number in range(8)]
+    assert [row["at"][14:16] for row in rows] == [f"{minute:02}" for minute in range(1, 9)]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from test_remote import address
@@ -248,3 +249,66 @@ def test_the_log_of_an_encrypted_lab_is_encrypted(tmp_path, monkeypatch):
     (lab.io.path / "audit.jsonl").write_bytes(b"aGVsbG8gd29ybGQsIHRoaXMgaXMgbm90aGluZw==\n")
     with pytest.raises(memlab.MemlabError, match="line 1"):
         read_audit_log(lab.io.path)
+
+
+def test_the_log_follows_the_encryption_of_its_lab(tmp_path):
+    pytest.importorskip("sqlcipher3")
+    pytest.importorskip("cryptography")
+    path = tmp_path / "lab"
+    memlab.open(path, embedder=letters).close()
+    for number, change in enumerate((None, "encrypt", "decrypt")):
+        if change == "encrypt":
+            memlab.encrypt(path, key=b"k" * 32)
+        elif change == "decrypt":
+            memlab.decrypt(path, key=b"k" * 32)
+        if change == "encrypt":
+            with memlab.open(path, key=b"k" * 32, embedder=letters):
+                log = audit.AuditLog(path)
+                log.record(f"agent:{number}", "recall")
+                log.close()
+                assert read_audit_log(path)["client"].to_list() == ["agent:0", "agent:1"]
+            assert b"agent" not in (path / "audit.jsonl").read_bytes()
+            continue
+        log = audit.AuditLog(path)
+        log.record(f"agent:{number}", "recall")
+        log.close()
+    assert read_audit_log(path)["client"].to_list() == ["agent:0", "agent:1", "agent:2"]
+    assert (path / "audit.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_no_call_is_served_without_its_log(door, monkeypatch):
+    class Broken:
+        def __init__(self, folder):
+            raise OSError("no descriptors")
+
+    monkeypatch.setattr("memlab.io.serving._doors.AuditLog", Broken)
+    for _ in range(2):
+        with pytest.raises(OSError, match="no descriptors"):
+            ask(door, "ada")
+
+
+@pytest.mark.long
+def test_requests_that_wait_for_a_lab_let_others_finish(tmp_path):
+    """Sixty requests for one lab, while another is in use and only one may be open."""
+    write_clients(tmp_path)
+    code = (
+        "import sys; from memlab.io.serving import serve_root; serve_root(sys.argv[1], capacity=1)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            url = server.stdout.readline().strip()
+            ada, bob = (
+                connect(url, token=f"the-token-of-{name}-0", timeout=60) for name in ("ada", "bob")
+            )
+            for lab, name in ((ada, "Ada"), (bob, "Bob")):
+                lab.remember(f"{name} likes tea")
+            began = time.monotonic()
+            with ThreadPoolExecutor(60) as pool:
+                answers = list(
+                    pool.map(lambda n: (bob if n % 3 else ada).recall("tea?")[0].text, range(60))
+                )
+            assert set(answers) == {"Ada likes tea", "Bob likes tea"}
+            assert time.monotonic() - began < 30  # no request waited for its patience
+        finally:
+            server.terminate()

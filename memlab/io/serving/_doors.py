@@ -100,8 +100,13 @@ class _OpenLab:
         """Open the lab if no request has done so, and return the client's connection."""
         with self._lock:
             if self._lab is None:
-                self._lab = open_lab(self._path)
-                self._audit = AuditLog(self._path) if self._keeps_audit else None
+                lab = open_lab(self._path)
+                try:
+                    self._audit = AuditLog(self._path) if self._keeps_audit else None
+                except BaseException:
+                    lab.close()  # no call is served without its log
+                    raise
+                self._lab = lab
         return Connection.from_lab(
             self._lab,
             project=client.project,
@@ -165,34 +170,39 @@ class RootDoor:
     def connect(self, client: Client) -> Iterator[Connection]:
         """Give a connection to the lab of a client; open the lab if it is closed."""
         with self._free:
-            self._make_room(client.lab)
+            last_closing = self._make_room(client.lab)
             opened = self._labs.setdefault(
                 client.lab, _OpenLab(self._root / client.lab, audit=self._audit is not None)
             )
             self._labs.move_to_end(client.lab)
             opened.requests += 1
         try:
+            if last_closing is not None and (error := last_closing.exception()) is not None:
+                print(f"A lab could not be closed: {error}", file=sys.stderr)
             yield opened.connect(client)
         finally:
             with self._free:
                 opened.requests -= 1
                 self._free.notify_all()
 
-    def _make_room(self, name: str) -> None:
+    def _make_room(self, name: str) -> Future[None] | None:
         """Close idle labs until one more may be open, unless the lab is open.
 
-        The caller holds the lock.
+        The caller holds the lock. If too many labs are being closed, the first of these is returned, so that the caller
+        waits for it without the lock.
         """
+        last_closing = None
         while name not in self._labs and len(self._labs) >= self._capacity:
             idle = next((lab for lab, opened in self._labs.items() if not opened.requests), None)
             if idle is not None:
                 self._closing.append(self._closer.submit(self._labs.pop(idle).close))
                 if len(self._closing) > _MOST_CLOSING:
-                    self._closing.popleft().result()
+                    last_closing = self._closing.popleft()
             elif not self._free.wait(_PATIENCE):
                 raise LabBusy(
                     f"{self._capacity} labs are open, which is the maximum, and all are in use. Try again later."
                 )
+        return last_closing
 
     def refuse(self) -> None:
         """Count a request without a valid token in the audit log."""

@@ -373,11 +373,16 @@ def _get_connection(context: Context) -> Connection:
     return connection
 
 
+# Requests that may wait for a lab at the same time; further ones wait for a thread.
+_OPENERS = 40
+
+
 class _TokenGuard:
     """Application that opens the connection of each request's token and passes the request on."""
 
     def __init__(self, door: Door, apps: Mapping[bool, ASGIApp]) -> None:
         self._door, self._apps = door, apps
+        self._openers: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         client = self._door.find_client(_read_token(scope))
@@ -388,9 +393,12 @@ class _TokenGuard:
             refusal = JSONResponse({"error": message}, status_code=401, headers=headers)
             await refusal(scope, receive, send)
             return
+        # Threads of their own: requests that wait for a lab must not take the threads of those that use one.
+        if self._openers is None:
+            self._openers = anyio.CapacityLimiter(_OPENERS)
         opened = self._door.connect(client)
         try:
-            connection = await _run_in_thread(opened.__enter__)
+            connection = await anyio.to_thread.run_sync(opened.__enter__, limiter=self._openers)
         except MemlabError as error:
             unavailable = JSONResponse({"error": printable(str(error))}, status_code=503)
             await unavailable(scope, receive, send)
@@ -400,7 +408,8 @@ class _TokenGuard:
                 {**scope, _CONNECTION: connection}, receive, send
             )
         finally:
-            opened.__exit__(None, None, None)
+            with anyio.CancelScope(shield=True):
+                await _run_in_thread(opened.__exit__, None, None, None)
 
 
 def _read_token(scope: Scope) -> str:

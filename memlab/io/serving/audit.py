@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,12 +19,9 @@ from memlab.errors import DamagedLab, DatasetError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import ThreadLock
-from memlab.kernel.journal import unlock
+from memlab.kernel.journal import AUDIT_FILE, decode_line, encode_line, unlock
 
 __all__ = ["AUDIT_FILE", "AuditLog", "list_ids", "read_audit_log"]
-
-AUDIT_FILE = "audit.jsonl"
-"""Name of the file in the folder of a lab, or in the folder that contains several labs."""
 
 # Six files of 5 MB hold about 200,000 calls, and bound what a client can write to the disk.
 _FILE_BYTES = 5_000_000
@@ -90,8 +86,7 @@ class AuditLog:
             "count": count,
         }
         data = msgspec.json.encode(line)
-        if self._vault is not None:
-            data = base64.b64encode(self._vault.encrypt(AUDIT_FILE, data))
+        data = encode_line(data, AUDIT_FILE, self._vault)
         text = data.decode()
         self._file.handle(LogRecord("memlab", 20, "", 0, text, None, None))
 
@@ -174,8 +169,7 @@ def read_audit_log(folder: str | Path) -> pl.DataFrame:
             continue
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
-                if vault is not None:
-                    line = vault.decrypt(AUDIT_FILE, base64.b64decode(line, validate=True))
+                line = decode_line(line, AUDIT_FILE, vault)
                 row = msgspec.json.decode(line, type=dict[str, Any])
                 rows.append({**row, "at": datetime.fromisoformat(row["at"])})
             except (DamagedLab, msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:

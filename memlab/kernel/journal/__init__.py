@@ -39,11 +39,14 @@ from memlab.kernel.journal._files import RESTORED, Head, HeadFile, WriterLock
 from memlab.kernel.journal._journal import Journal, JournalView
 from memlab.kernel.journal._reading import Reading
 from memlab.kernel.journal._vault import (
+    AUDIT_FILE,
     ENCRYPTED,
     FILE,
     KeySource,
     Vault,
     data_file,
+    decode_line,
+    encode_line,
     encryption_of,
     open_database,
     sql_errors,
@@ -52,6 +55,7 @@ from memlab.kernel.journal._vault import (
 from memlab.kernel.journal._writing import Scrub, Transaction
 
 __all__ = [
+    "AUDIT_FILE",
     "ENCRYPTED",
     "FILE",
     "FORMAT",
@@ -78,7 +82,9 @@ __all__ = [
     "copy_journal",
     "copy_rows",
     "data_file",
+    "decode_line",
     "digest_parts",
+    "encode_line",
     "encryption_of",
     "find_faults",
     "install_database",

@@ -8,6 +8,7 @@ instead of reporting damage. Backups have a copy of it.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import hashlib
 import os
@@ -24,6 +25,7 @@ from memlab.errors import DamagedLab, WrongKey, require_extra
 from memlab.kernel.journal._events import checksum
 
 __all__ = [
+    "AUDIT_FILE",
     "ENCRYPTED",
     "ENCRYPTED_FORMAT",
     "FILE",
@@ -31,7 +33,9 @@ __all__ = [
     "KeySource",
     "Vault",
     "data_file",
+    "decode_line",
     "default_key",
+    "encode_line",
     "encryption_of",
     "open_database",
     "sql_errors",
@@ -119,6 +123,22 @@ class Vault:
     def _subkey(self, purpose: bytes) -> bytes:
         """Derive the key for one purpose."""
         return hashlib.blake2b(key=self._key, digest_size=_RANDOM, person=purpose).digest()
+
+
+AUDIT_FILE = "audit.jsonl"
+"""Name of the file of calls of a served lab, which ``memlab.io.serving`` writes."""
+
+
+def encode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
+    """Return a line of JSON for a file of lines, encrypted if there is a vault."""
+    return line if vault is None else base64.b64encode(vault.encrypt(name, line))
+
+
+def decode_line(line: bytes, name: str, vault: Vault | None) -> bytes:
+    """Return the JSON of a line, which is plain or encrypted."""
+    if vault is None or line.startswith(b"{"):
+        return line
+    return vault.decrypt(name, base64.b64decode(line, validate=True))
 
 
 # The vaults in use, by their ids: what opens a backup or a second connection needs no key again. An entry ends with

@@ -710,7 +710,10 @@ class Store:
             slates = list(islice(read_slates(self.journal, after), every))
             if len(slates) < every:
                 return False
-            sealed = _sealer(os.getpid()).submit(seal, slates, after=after).result()
+            try:
+                sealed = _sealer(os.getpid()).submit(seal, slates, after=after).result()
+            except RuntimeError:  # the interpreter is ending and starts no thread
+                sealed = seal(slates, after=after)
             tx.segment(sealed.upto, sealed.parts, sealed.questions)
             tx.event("seal", sealed.body, at=self.clock())
         return True

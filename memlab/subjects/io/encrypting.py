@@ -10,6 +10,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import system_clock
 from memlab.kernel.base.disk import sync, writing
 from memlab.kernel.journal import (
+    AUDIT_FILE,
     ENCRYPTED,
     LOCK,
     Journal,
@@ -18,6 +19,8 @@ from memlab.kernel.journal import (
     WriterLock,
     checksum,
     copy_rows,
+    decode_line,
+    encode_line,
     encryption_of,
     install_database,
     open_connection,
@@ -80,7 +83,9 @@ def encrypt(path: str | Path, key: KeySource) -> list[Path]:
     if encryption_of(folder) is not None:
         raise InputError(f"{folder} is encrypted already. Call memlab.rekey to change its key.")
     vault = Vault.create()
-    return _convert(folder, vault, vault.wrap(key))
+    copies = _convert(folder, vault, vault.wrap(key))
+    _convert_audit_log(folder, None, vault)
+    return copies
 
 
 @checked
@@ -109,6 +114,8 @@ def decrypt(path: str | Path, *, key: KeySource | None = None) -> None:
     """
     folder = find_lab(path)
     vault = _unlock(folder, key)
+    # Before the key is removed: a log of both kinds of lines can be read as long as there is a key.
+    _convert_audit_log(folder, vault, None)
     _convert(folder, None, None)
     del vault  # the variable keeps the vault alive until here, so that connections of the conversion need no key
 
@@ -159,7 +166,9 @@ def rekey(
             # The lab is written last. If the process is killed before, the lab still has the former key, so the call
             # can be repeated.
             for path in (*backups, folder):
-                write_record(path, record)
+                # A backup that is plain, or encrypted by another data key, stays as it is.
+                if (encryption_of(path) or "").split()[:1] == [vault.id]:
+                    write_record(path, record)
 
 
 def _unlock(folder: Path, key: KeySource | None) -> Vault:
@@ -168,6 +177,16 @@ def _unlock(folder: Path, key: KeySource | None) -> Vault:
     if vault is None:
         raise InputError(f"{folder} is not encrypted. Call memlab.encrypt to encrypt it.")
     return vault
+
+
+def _convert_audit_log(folder: Path, old: Vault | None, new: Vault | None) -> None:
+    """Encrypt or decrypt the lines of the audit log of a served lab."""
+    for path in folder.glob(f"{AUDIT_FILE}*"):
+        lines = [decode_line(line, AUDIT_FILE, old) for line in path.read_bytes().splitlines()]
+        draft = path.with_name(f"draft-{path.name}")
+        draft.touch(mode=0o600)
+        draft.write_bytes(b"".join(encode_line(line, AUDIT_FILE, new) + b"\n" for line in lines))
+        draft.replace(path)
 
 
 def _convert(folder: Path, vault: Vault | None, record: str | None) -> list[Path]:

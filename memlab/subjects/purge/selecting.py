@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.slates import decode
+from memlab.kernel.slates import question_of
 from memlab.kernel.state import State, entity_key
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.fact_rows import get_entities
@@ -125,14 +125,16 @@ def select_person(
 
 def _read_queries(store: Store, decisions: set[int]) -> Iterator[dict[str, Any]]:
     """Yield decision, time, query and non-empty filters of logged recalls."""
+    # A sealed recall has its query in the journal and its time in its event alone.
+    times = {event.seq: event.at for event in store.journal.events(kinds=("recall",))}
     for decision, blob in store.journal.slates():
         if decision in decisions:
-            slate = decode(blob, decision=decision)
-            fields = {"project": slate.project, "session": slate.session}
-            fields["viewer"] = slate.filters.get("viewer")
+            question = question_of(blob, decision=decision)
+            fields = {"project": question.project, "session": question.session}
+            fields["viewer"] = question.filters.get("viewer")
             yield {
                 "decision": decision,
-                "at": slate.at,
-                "query": slate.query,
+                "at": times[decision],
+                "query": question.query,
                 **{name: value for name, value in fields.items() if value is not None},
             }
