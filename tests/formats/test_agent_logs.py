@@ -233,17 +233,25 @@ def test_a_hostile_inspect_log(tmp_path):
     # a frame of one repeated byte that unpacks to 2 GB, in an archive that states 20 bytes
     block = struct.pack("<I", (1 << 17) << 3 | 1 << 1)[:3] + b"0"
     frame = b"\x28\xb5\x2f\xfd\x00\x58" + block * 16_000 + b"\x01\x00\x00"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("samples/a.json", frame)
-    data = bytearray(path.read_bytes())
-    for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
-        at = data.find(signature)
-        data[at + offset : at + offset + 2] = struct.pack("<H", 93)
-    path.write_bytes(data)
-    rows, loaded = load(path)
-    assert not rows
-    assert loaded.skipped == {"sample not read": 1}
-    assert "unpacks to 2,097," in loaded.places["why"][0]
+    # a frame to skip, whose content resembles the header of one stored block around the frame above
+    hidden = b"\0" + (1 | 252 + len(frame) << 3).to_bytes(3, "little")
+    skipped = struct.pack("<II", 0x184D2A50, 256) + hidden.ljust(256, b"\0")
+    first = b"\x28\xb5\x2f\xfd\x00\x58\x19\x00\x00{}\n"
+    for packed, why in (
+        (frame, "unpacks to 2,097,"),
+        (first + skipped + frame, "other than frames"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("samples/a.json", packed)
+        data = bytearray(path.read_bytes())
+        for signature, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            at = data.find(signature)
+            data[at + offset : at + offset + 2] = struct.pack("<H", 93)
+        path.write_bytes(data)
+        rows, loaded = load(path)
+        assert not rows
+        assert loaded.skipped == {"sample not read": 1}
+        assert why in loaded.places["why"][0]
 
 
 @pytest.mark.parametrize(

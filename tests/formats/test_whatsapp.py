@@ -1,5 +1,7 @@
 """WhatsApp exports of several phones and languages, as texts and zip archives."""
 
+import struct
+import tracemalloc
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 
 import memlab
 from memlab.errors import DatasetError
+from memlab.io.formats.archives import open_archive, read_member
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "exports"
 
@@ -180,3 +183,88 @@ def test_broken_archives_say_what_to_do(tmp_path):
     with pytest.raises(DatasetError, match="outside the archive"):
         memlab.open().load(path)
     assert not (tmp_path.parent / "_chat.txt").exists()
+
+
+def rewrite(path, *changes):
+    """Overwrite fields of the first entries of an archive: signature, offset and packed bytes."""
+    data = bytearray(path.read_bytes())
+    for signature, offset, value in changes:
+        at = data.find(signature) + offset
+        data[at : at + len(value)] = value
+    path.write_bytes(data)
+
+
+LOCAL, CENTRAL = b"PK\x03\x04", b"PK\x01\x02"
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_of_another_compression_is_refused_before_it_is_unpacked(tmp_path, compression):
+    path = tmp_path / "chat.zip"
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("_chat.txt", ANDROID)
+    with pytest.raises(DatasetError, match="compression method"):
+        memlab.open().load(path)
+
+
+def test_false_sizes_and_offsets_unpack_no_more_than_stated(tmp_path):
+    path = tmp_path / "chat.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("_chat.txt", bytes(200 << 20))
+    rewrite(path, (CENTRAL, 24, struct.pack("<I", 100)))
+    tracemalloc.start()
+    with open_archive(path) as archive, pytest.raises(DatasetError, match="damaged"):
+        read_member(archive, archive.infolist()[0], "chat.zip")
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
+    for method in (0, 8, 93):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("_chat.txt", ANDROID)
+        rewrite(
+            path,
+            (CENTRAL, 10, struct.pack("<H", method)),
+            (CENTRAL, 20, struct.pack("<I", 0xFFFFFFF0)),
+        )
+        with open_archive(path) as archive, pytest.raises(DatasetError, match="larger than the"):
+            read_member(archive, archive.infolist()[0], "chat.zip")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_chat.txt", ANDROID)
+    with open_archive(path) as archive:
+        member = archive.infolist()[0]
+        member.header_offset = -5
+        with pytest.raises(DatasetError, match="damaged"):
+            read_member(archive, member, "chat.zip")
+
+
+def test_the_limit_of_an_archive_counts_bytes_that_were_really_unpacked(tmp_path, monkeypatch):
+    path = tmp_path / "chat.zip"
+    text = ANDROID.encode()
+    frame = b"\x28\xb5\x2f\xfd\x00\x58" + (1 | len(text) << 3).to_bytes(3, "little") + text
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("_chat.txt", frame)
+    method, stated = struct.pack("<H", 93), struct.pack("<I", 1)
+    rewrite(path, (LOCAL, 8, method), (CENTRAL, 10, method), (CENTRAL, 24, stated))
+    assert len(load(path)[0]) == 3
+    monkeypatch.setattr("memlab.io.formats.archives.MAX_UNPACKED_BYTES", 100)
+    with pytest.raises(DatasetError, match="unpacks to more than 100 bytes"):
+        load(path)
+
+
+def test_messages_with_marks_of_direction_and_words_like_omitted_are_kept(tmp_path):
+    path = tmp_path / "WhatsApp Chat - Trip.txt"
+    path.write_text(
+        "[31/12/2023, 21:40:04] Trip: \u200eIda created this group\n"
+        "[31/12/2023, 21:40:05] Ida: \u200eIda added Ben\n"
+        "[31/12/2023, 21:41:05] Ida: call me \u200e+49 170 while I am absent\n"
+        "[31/12/2023, 21:42:05] Ida: \u200emy number is 5\n"
+        "[31/12/2023, 21:43:05] Ben: <omitted for brevity>\n"
+        "[31/12/2023, 21:44:05] Ben: \u200eMissed voice call\n"
+        "[31/12/2023, 21:45:05] Ben: Plan.pdf • \u200e3 pages \u200edocument omitted\n"
+        "[31/12/2023, 21:46:05] Ben: \u200eimmagine omessa\n"
+    )
+    rows, loaded = load(path)
+    assert [text for text, *_ in rows] == [
+        "call me +49 170 while I am absent",
+        "my number is 5",
+        "<omitted for brevity>",
+    ]
+    assert loaded.left_out == {"system line": 3, "picture or other file": 2}

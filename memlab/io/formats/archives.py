@@ -56,8 +56,15 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
     """Return the bytes of a file of an archive, within limits; DatasetError if it cannot be unpacked."""
     name, size = f"{source}/{member.filename}", member.file_size
     try:
-        packed = _read_packed(archive, member) if member.compress_type == _ZSTD else b""
-        size = max(size, _bound_zstd(packed))
+        # the decoders of bzip2 and LZMA in zipfile unpack a whole piece at once, whatever size the archive states
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, _ZSTD):
+            raise NotImplementedError(f"compression method {member.compress_type} is not read")
+        file = archive.fp
+        assert file is not None
+        if member.compress_size > file.seek(0, 2):
+            raise zipfile.BadZipFile("it is stated to be larger than the archive")
+        packed = _read_packed(archive, member) if member.compress_type == _ZSTD else None
+        size = max(size, _bound_zstd(packed or b""))
         if size > MAX_DOCUMENT_BYTES or (
             size > 1 << 20 and size > _MAX_RATIO * max(1, member.compress_size)
         ):
@@ -65,7 +72,9 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
                 f"{name} unpacks to {size:,} bytes from {member.compress_size:,}, more than a file of an export may. "
                 "Unpack it and load the file."
             )
-        return _decompress_zstd(packed) if packed else archive.read(member)
+        return _read_pieces(archive, member) if packed is None else _decompress_zstd(packed)
+    except DatasetError:
+        raise
     except (NotImplementedError, RuntimeError) as error:
         raise DatasetError(
             f"{name} cannot be unpacked: {error}. Unpack the archive with another program and load the folder."
@@ -76,9 +85,19 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: str) 
         EOFError,
         struct.error,
         OSError,
+        ValueError,  # a negative offset, or a name in a broken encoding
         pl.exceptions.PolarsError,
     ) as error:
         raise DatasetError(f"{name} is damaged: {error}. Export it again.") from None
+
+
+def _read_pieces(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a stored or deflated file, at most as many as the archive states.
+
+    A read without a length unpacks everything and cuts it to the stated size afterwards.
+    """
+    with archive.open(member) as file:
+        return b"".join(iter(lambda: file.read(1 << 16), b""))
 
 
 # -- zstd, which Python's zipfile reads from 3.14 on; logs of Inspect use it ------------------------------------------
@@ -104,6 +123,9 @@ def _bound_zstd(data: bytes) -> int:
     """
     total = position = 0
     while position < len(data):
+        # a frame to skip, or another format that Polars detects, has no blocks to add up
+        if data[position : position + 4] != b"\x28\xb5\x2f\xfd":
+            raise zipfile.BadZipFile("it contains something other than frames of zstd")
         (flags,) = struct.unpack_from("<4xB", data, position)
         is_single = flags >> 5 & 1
         sizes = (is_single, 2, 4, 8)[flags >> 6], (0, 1, 2, 4)[flags & 3]
@@ -149,7 +171,12 @@ def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Itera
             if name.is_absolute() or ".." in name.parts or "\\" in member.filename:
                 notes.skip(number, "file not read", f"{name} is outside the archive")
                 continue
-            total += member.file_size
+            try:
+                data = read_member(archive, member, path.name)
+            except DatasetError as problem:
+                notes.skip(number, "file not read", str(problem))
+                continue
+            total += len(data)
             if total > MAX_UNPACKED_BYTES:
                 raise DatasetError(
                     f"{path.name} unpacks to more than {MAX_UNPACKED_BYTES:,} bytes. Unpack it and load its folders."
@@ -157,8 +184,8 @@ def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Itera
             try:
                 target = root / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(read_member(archive, member, path.name))
-            except (DatasetError, OSError) as problem:
+                target.write_bytes(data)
+            except (OSError, ValueError) as problem:
                 notes.skip(number, "file not read", str(problem))
         entries = list(root.iterdir())
         # many archives contain one folder with everything

@@ -35,7 +35,18 @@ _MARKS = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u206
 
 # Words of WhatsApp, in English, German, French, Spanish, Portuguese and Italian.
 _OMITTED = re.compile(
-    r"omitted|ausgeschlossen|weggelassen|omise?s?\b|absente?|omitid[oa]s?|ocult[oa]|omess[oi]|esclus[oi]",
+    r"<?(?:view once|image|photo|video|audio|voice|gif|sticker|document|contact|media|file|bild|videonachricht"
+    r"|sprachnachricht|dokument|kontaktkarte|medien|datei|vidéo|fiche|médias?|fichier|imagen|vídeo|documento|tarjeta"
+    r"|multimedia|archivo|nota|imagem|áudio|figurinha|cartão|mídia|arquivo|immagine|scheda)(?: [^\W\d_]+){0,3}"
+    r" (?:omitted|ausgeschlossen|weggelassen|omise?s?|absente?s?|omitid[oa]s?|ocult(?:ad)?[oa]s?|omess[oaie]"
+    r"|esclus[oaie])\.?>?",
+    re.IGNORECASE,
+)
+# Texts after U+200E that WhatsApp wrote in the name of the other person of a chat.
+_NOTICE = re.compile(
+    r".*(?:end-to-end|ende-zu-ende|bout en bout|extremo a extremo|ponta a ponta|punto a punto).*"
+    r"|(?:missed (?:voice|video) call|verpasster (?:sprach|video)anruf|appel (?:vocal|vidéo) manqué"
+    r"|(?:video)?llamada perdida|chamada de (?:voz|vídeo) perdida|(?:video)?chiamata (?:vocale )?persa).{0,40}",
     re.IGNORECASE,
 )
 _ATTACHED = re.compile(
@@ -104,6 +115,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
         "session": "chat and day",
         "at": f"date and time of the line, {order} ({reason}), as UTC",
     }
+    title = "" if _has_written(path, chat) else chat
     message: _Message | None = None
     for number, raw in Lines(path, notes):
         line = decode_line(raw, notes)
@@ -114,7 +126,7 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
             elif line.strip():
                 notes.left_out["line before the first message"] += 1
             continue
-        yield from _finish(message, chat, notes)
+        yield from _finish(message, chat, title, notes)
         message = None
         try:
             at = _parse_time(match, is_day_first)
@@ -123,11 +135,30 @@ def parse_whatsapp(path: Path, notes: Notes) -> Iterator[tuple[int, dict[str, An
             continue
         message = _Message(number, to_micros(at), f"{at:%Y-%m-%d}")
         message.add(match["rest"])
-    yield from _finish(message, chat, notes)
+    yield from _finish(message, chat, title, notes)
+
+
+def _has_written(path: Path, name: str) -> bool:
+    """Return whether a message of a speaker begins without U+200E, which the title of a group on iOS never does."""
+    for _, raw in Lines(path, Notes("")):
+        match = _HEADER.match(decode_line(raw, Notes("")))
+        spoken = _SPOKEN.match(match["rest"]) if match is not None else None
+        if (
+            spoken is not None
+            and not spoken["text"].startswith("\u200e")
+            and _clean_name(spoken["name"]) == name
+        ):
+            return True
+    return False
+
+
+def _clean_name(name: str) -> str:
+    """Return the name of a speaker without the marks around it."""
+    return name.translate(_MARKS).strip().removeprefix("~").strip()
 
 
 def _finish(
-    message: _Message | None, chat: str, notes: Notes
+    message: _Message | None, chat: str, title: str, notes: Notes
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the row of a finished message, unless WhatsApp wrote the message itself."""
     if message is None:
@@ -143,13 +174,20 @@ def _finish(
     if spoken is None:
         notes.left_out["system line"] += 1
         return
-    text, speaker = _remove_generated(spoken["text"], notes), spoken["name"].translate(_MARKS)
+    speaker = _clean_name(spoken["name"])
+    plain = spoken["text"].translate(_MARKS).strip()
+    if spoken["text"].startswith("\u200e") and (
+        speaker == title or plain.startswith(f"{speaker} ") or _NOTICE.fullmatch(plain)
+    ):
+        notes.left_out["system line"] += 1
+        return
+    text = _remove_generated(spoken["text"], notes)
     if text:
         yield (
             message.location,
             {
                 "text": text,
-                "speaker": speaker.strip().removeprefix("~").strip(),
+                "speaker": speaker,
                 "session": f"{chat[:180]}/{message.day}",
                 "at": message.at,
             },
@@ -159,10 +197,10 @@ def _finish(
 def _remove_generated(text: str, notes: Notes) -> str:
     """Return the words of a person in a message; count the parts that WhatsApp wrote."""
     # iOS puts its mark before each text of its own; a message that ends with one names a file
-    tail = text.rpartition("\u200e")[2] if "\u200e" in text else ""
+    tail = text.rpartition("\u200e")[2].strip() if "\u200e" in text else ""
     plain = text.translate(_MARKS).strip()
     is_bracketed = plain.startswith("<") and plain.endswith(">") and "\n" not in plain
-    if _OMITTED.search(tail if tail else plain if is_bracketed else ""):
+    if _OMITTED.fullmatch(tail if tail else plain if is_bracketed else ""):
         notes.left_out["picture or other file"] += 1
         return ""
     if _DELETED.fullmatch(plain):
@@ -174,9 +212,6 @@ def _remove_generated(text: str, notes: Notes) -> str:
         words = _EDITED.sub("", words)
     elif tail and not attachments:
         words, attachments = _ADDED.subn("", text)
-        if not attachments and text.lstrip().startswith("\u200e"):
-            notes.left_out["system line"] += 1
-            return ""
         words = words.translate(_MARKS)
     if attachments:
         notes.left_out["picture or other file"] += 1

@@ -393,7 +393,7 @@ class _TokenGuard:
             refusal = JSONResponse({"error": message}, status_code=401, headers=headers)
             await refusal(scope, receive, send)
             return
-        # Threads of their own: requests that wait for a lab must not take the threads of those that use one.
+        # Threads of their own: requests that wait for a lab would otherwise take the threads of requests that use one.
         if self._openers is None:
             self._openers = anyio.CapacityLimiter(_OPENERS)
         opened = self._door.connect(client)
