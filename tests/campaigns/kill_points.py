@@ -367,8 +367,10 @@ def _past(lab: memlab.Lab) -> str:
 # -- killing --------------------------------------------------------------------------------------------------------
 
 
-def _child(name: str, folder: Path, pipe: Connection, line: int | None) -> None:
+def _child(name: str, folder: Path, pipe: Connection, line: int | None, key: str | None) -> None:
     """Do the steps, acknowledge each, and wait to be killed; at the ``line``-th line of memlab, die. 0 only counts."""
+    if key is not None:  # the server of forks may be older than the key
+        os.environ["MEMLAB_KEY"] = key
     with low_thresholds():
         _live(name, folder, pipe, line)
 
@@ -414,7 +416,9 @@ class _Killer:
         """Run the child; return the number of acknowledged steps, and the measurements of a child that was not killed."""
         ours, its = self._context.Pipe()
         child = self._context.Process(
-            target=_child, args=(operation.name, folder, its, line), daemon=True
+            target=_child,
+            args=(operation.name, folder, its, line, os.environ.get("MEMLAB_KEY")),
+            daemon=True,
         )
         child.start()
         its.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from memlab.errors import PolicyError, PolicyNameError, PolicySyntaxError
 from memlab.kernel.language.checker import Helper
@@ -28,8 +28,18 @@ from memlab.kernel.language.reader import (
     read_forms,
 )
 
-if TYPE_CHECKING:
-    from memlab.kernel.language.policy import Policy
+
+class Sourced(Protocol):
+    """What has the text of a policy, and the texts of its helpers."""
+
+    @property
+    def source(self) -> str:
+        """The text of the policy."""
+
+    @property
+    def helpers(self) -> Sequence[str]:
+        """The texts of the helpers that it may call."""
+
 
 # The source hash is equal for two spellings of one program, and different for any other program.
 #
@@ -256,7 +266,7 @@ def needs_parent(
     return calls_inherited(whole.parts.body) and INHERITED not in whole.helpers
 
 
-def inherit_form(policy: Policy, pack: str) -> str:
+def inherit_form(policy: Sourced, pack: str) -> str:
     """Return the form ``(inherit pack ...)`` that makes a policy the value of ``(inherited)``.
 
     Parameters
