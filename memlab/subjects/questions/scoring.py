@@ -152,10 +152,10 @@ class Scores(Report):
         """Return the questions that only one of a policy and the active pack answers."""
         if policy not in self.policies:
             raise UnknownName("policy of these scores", policy, self.policies)
-        answered = {
-            name: (pl.col(name) <= self.cut).fill_null(value=False) for name in (ACTIVE, policy)
-        }
-        only = ~answered.pop(missing) & next(iter(answered.values()))
+        active, other = (
+            (pl.col(name) <= self.cut).fill_null(value=False) for name in (ACTIVE, policy)
+        )
+        only = other & ~active if missing == ACTIVE else active & ~other
         return self.ranks.filter(only).select("id", "query", "wants", before=ACTIVE, after=policy)
 
     @property
