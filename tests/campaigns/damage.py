@@ -383,9 +383,10 @@ def _gone(case: Case, name: str) -> bool:
 # -- running --------------------------------------------------------------------------------------------------------
 
 
-def _work(pipe: Connection, home: Path) -> None:
+def _work(pipe: Connection, home: Path, key: str | None) -> None:
     """Run a case, or read an undamaged copy of a setting if the case is None."""
-    with low_thresholds():
+    # The server of forks may have been started before the key was set.
+    with encrypted(key), low_thresholds():
         while True:
             setting, case = pipe.recv()
             folder = copied(setting.lab, home / "work")
@@ -405,7 +406,9 @@ class _Worker:
         """Open the lab twice; return None if the process died."""
         if self._process is None:
             self._pipe, its = self._context.Pipe()
-            self._process = self._context.Process(target=_work, args=(its, self._home), daemon=True)
+            self._process = self._context.Process(
+                target=_work, args=(its, self._home, os.environ.get("MEMLAB_KEY")), daemon=True
+            )
             self._process.start()
             its.close()
         self._pipe.send((setting, case))

@@ -369,9 +369,8 @@ def _past(lab: memlab.Lab) -> str:
 
 def _child(name: str, folder: Path, pipe: Connection, line: int | None, key: str | None) -> None:
     """Do the steps, acknowledge each, and wait to be killed; at the ``line``-th line of memlab, die. 0 only counts."""
-    if key is not None:  # the server of forks may be older than the key
-        os.environ["MEMLAB_KEY"] = key
-    with low_thresholds():
+    # The server of forks may have been started before the key was set.
+    with encrypted(key), low_thresholds():
         _live(name, folder, pipe, line)
 
 
