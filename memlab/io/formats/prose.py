@@ -40,7 +40,7 @@ _DATE = re.compile(r"(?<![\d-])((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 # Marks of a heading that are not words of it: targets of links, emphasis, code.
 _MARKUP = re.compile(r"(?<=\])\([^()\s]*\)|[*`\[\]]|<[^<>]*>")
 # File names that say nothing about the contents.
-_GENERIC = ("readme", "index", "notes", "untitled")
+_GENERIC = ("readme", "index", "notes", "untitled", "agents", "claude")
 _TITLE_CHARACTERS = 200
 """Maximum characters of a title, which every paragraph of a section has; the innermost heading stays."""
 _LOG_LINES = 10
@@ -218,14 +218,16 @@ def parse_notes(
         for name, value in (("session", session), ("project", project))
         if value is not None
     }
-    name = _DATE.sub("", read.path.stem).replace("-", " ").replace("_", " ").strip()
-    common["title"] = "" if name.lower() in _GENERIC else name
-    if (day := _find_date(read.path.stem)) is not None:
+    name = read.path.stem
+    if (day := _find_date(name)) is not None:
+        name = _DATE.sub("", name)
         common["at"] = day
         notes.guessed["at"] = "date in the name of the file"
     else:
         common["at"] = read.path.stat().st_mtime_ns // 1000
         notes.guessed["at"] = "date of the file"
+    name = name.replace("-", " ").replace("_", " ").strip()
+    common["title"] = "" if name.lower() in _GENERIC else name
     titles: list[tuple[int, str]] = []
     paragraph, fenced, front = _Turn(0, "", None), False, False
     for number, raw in read:
@@ -313,7 +315,7 @@ def _finish_paragraph(
         )
     elif text:
         headings = [heading for _, heading in titles]
-        row = common | {"text": text, "title": _join_titles(common["title"], headings)}
+        row = {**common, "text": text, "title": _join_titles(common["title"], headings)}
         days = [day for heading in headings if (day := _find_date(heading)) is not None]
         if days:
             row["at"] = days[-1]

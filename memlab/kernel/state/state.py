@@ -510,8 +510,8 @@ class State:
     def prefixes(self, rows: Iterable[int]) -> list[str | None]:
         """Return the words before the text of each row; see ``get_prefix``."""
         # most labs have no titles, so that three columns are read only where there are some
-        named = PREFIXED if self.names["title"].vocabulary else ("speaker",)
-        columns = [self.names[name].value_at for name in named]
+        fields = PREFIXED if self.names["title"].vocabulary else PREFIXED[:1]
+        columns = [self.names[name].value_at for name in fields]
         return [get_prefix(*(value_at(row) for value_at in columns)) for row in rows]
 
     def get_words(self, language: str) -> Words:
