@@ -48,7 +48,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         A lab, or the slates of a log.
     policies
         Names of packs, packs, or (for a log without a lab) names of its score columns. The default
-        is the active pack and two others.
+        is the active pack and its challengers, or else the pack ``memlab``.
     missing, horizon, cluster
         As in ``memlab.evaluate``; None for its defaults.
 
@@ -97,14 +97,12 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         requested = [policies] if isinstance(policies, str | Pack) else policies
         names = self._log.policies if lab is None and self._log is not None else pack_names()
         chosen: dict[str, str | Pack] = {}
+        running = () if lab is None else [challenge.pack for challenge in lab.policies.challenges]
         for policy in requested or (
-            *(() if lab is None else (lab.policies.pack, "memlab")),
-            *names,
+            *(names[:3] if lab is None else (lab.policies.pack, *(running or ["memlab"]))),
         ):
             chosen.setdefault(name_of(policy), policy)
-            if not requested and len(chosen) == 3:
-                break
-        self._named: dict[str, str | Pack | None] = {**dict.fromkeys(names), **chosen}
+        self._named: dict[str, str | Pack | None] = {**dict.fromkeys((*chosen, *names)), **chosen}
         super().__init__(
             lab,
             policies=list(chosen),

@@ -12,6 +12,7 @@ import traitlets
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.clock import When
+from memlab.kernel.index import words_of
 from memlab.kernel.policies import Pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
@@ -197,6 +198,7 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "packs": list(self._packs),
                 "sums": all(_is_sum(item) for item in why)
                 and any(len(item.terms) > 1 for item in why),
+                "words": [] if hits is None else self._matched_words(hits),
                 "redacted": 0 if hits is None else len(hits.redacted),
                 "loggable": not self.pack
                 and not self.at
@@ -214,6 +216,13 @@ class RecallExplorer(Widget, bundle="explorer"):
         if self._past is None:
             self._past = self.at, self.lab.at(self.at, progress=False)
         return self._past[1]
+
+    def _matched_words(self, hits: Hits) -> list[str]:
+        """Return the words of the results that have a stem of the query, for highlighting."""
+        with self.lab.io.store.reading() as state:
+            asked = {*state.words.stems(self.question)}
+            words = {word for hit in hits for word in words_of(hit.text)}
+            return sorted(word for word in words if not asked.isdisjoint(state.words.stems(word)))
 
     def _current_hits(self) -> Hits:
         if self.hits is None:

@@ -31,6 +31,8 @@ __all__ = [
     "tuned_pack",
 ]
 
+_MOST_TEXT = 400
+"""Characters of a text under a cell and beside a curve; whole texts would fill a message."""
 _MOST = 3_000
 """Memories that are drawn, an even sample if there are more: each is a cell in two grids."""
 _FRAMES, _TOGETHER = 48, 8
@@ -238,7 +240,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._waiting.clear()
             self.forecast, self._gone = None, {}
         self._log = self.lab.log
-        memories = self.lab.memories.select("id", "text", "kind", "created", "superseded_by")
+        memories = self.lab.memories.select(
+            "id", pl.col("text").str.slice(0, _MOST_TEXT), "kind", "created", "superseded_by"
+        )
         if memories.height > _MOST:
             memories = memories[np.linspace(0, memories.height - 1, _MOST).round().astype(int)]
         self._ids = memories["id"].to_list()

@@ -23,6 +23,8 @@ _PAGE = 100
 """Rows of the first page, about ten screens."""
 _MOST = 500
 """The maximum of rows of one page."""
+_EXPORTED, _PART = 2_000, 1_000_000
+"""Rows and bytes of texts of a part of an export: hosts of notebooks limit a message to 10 MB."""
 _FOUND = 200
 """Results of a search by meaning."""
 _NO_ID = 2**62
@@ -167,6 +169,16 @@ class MemoryTable(Widget, bundle="table"):
     def answer_ids(self) -> dict[str, Any]:
         """Return the ids of all shown rows."""
         return {"rows": self.frame.select("id")}
+
+    @checked
+    def answer_export(self, start: Place) -> dict[str, Any]:
+        """Export the selected rows as JSON lines, about a megabyte at a time."""
+        rows = self._read().frame.filter(pl.col("id").is_in(self.ids))[start:]
+        # The text is most of a line. A long one has a part of its own.
+        before = pl.col("text").str.len_bytes().cum_sum() - pl.col("text").str.len_bytes()
+        part = rows.head(_EXPORTED).filter(before < _PART)
+        following = part.height if part.height < rows.height else None
+        return {"lines": part.write_ndjson(), "next": following and start + following}
 
     @checked
     def answer_memory(self, memory: int) -> dict[str, Any]:

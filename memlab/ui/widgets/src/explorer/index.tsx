@@ -1,6 +1,6 @@
 /** Recall explorer: a query, results with stacked bars of their terms, explanations, comparisons and feedback. */
 import { useId, useMemo, useState } from "preact/hooks";
-import { num, plural, UserText, visible } from "../shared/text";
+import { Icon, num, plural, UserText, visible } from "../shared/text";
 import {
   useAsk,
   useForm,
@@ -49,6 +49,7 @@ type About = {
   sums: boolean;
   redacted: number;
   loggable: boolean;
+  words: string[];
 };
 
 function Explorer() {
@@ -205,6 +206,7 @@ function Explorer() {
           <Row
             key={hit.id}
             hit={hit}
+            words={about.words ?? []}
             palette={palette}
             scale={scale}
             segments={bars.get(hit.id) ?? []}
@@ -235,6 +237,7 @@ function Explorer() {
 
 type RowProps = {
   hit: Hit;
+  words: string[];
   segments: Segment[];
   palette: Palette;
   scale: [number, number];
@@ -250,6 +253,7 @@ type RowProps = {
 
 function Row({
   hit,
+  words,
   segments,
   palette,
   scale,
@@ -272,12 +276,12 @@ function Row({
       <div class="memory">
         <button
           type="button"
-          class="plain text"
+          class="plain text folded"
           aria-expanded={open}
           aria-controls={id}
           onClick={toggle}
         >
-          <UserText text={hit.text} />
+          <UserText text={hit.text} words={words} />
         </button>
         <p class="note">
           {hit.probe && (
@@ -323,7 +327,7 @@ function Row({
             }
             onClick={() => judge(choice)}
           >
-            {choice === "success" ? "✓" : "✕"}
+            <Icon shape={choice === "success" ? "good" : "bad"} />
           </button>
         ))}
       </span>

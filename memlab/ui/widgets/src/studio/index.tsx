@@ -4,7 +4,7 @@ import { Explained } from "../explorer/explained";
 import explained from "../explorer/explained.css";
 import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
-import { visible } from "../shared/text";
+import { UserText, visible } from "../shared/text";
 import {
   useAsk,
   useHint,
@@ -182,6 +182,7 @@ function Studio() {
               ✕
             </button>
           </div>
+          <UserText text={chosenMoves.find((move) => move.memory_id === open)?.text ?? ""} />
           <Explained memory={open} version={moves} />
         </section>
       )}
