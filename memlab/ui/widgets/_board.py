@@ -23,7 +23,7 @@ from memlab.science.evaluation import (
     verdict,
 )
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import WorkingWidget, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, synced
 
 __all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
 
@@ -341,7 +341,12 @@ def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
         key=lambda ranked: ranked[0],
     )
     return [
-        {"memory": str(item.memory), "text": item.text, "rank": rank, "other": item.ranks[1 - side]}
+        {
+            "memory": str(item.memory),
+            "text": item.text and item.text[:MOST_TEXT],
+            "rank": rank,
+            "other": item.ranks[1 - side],
+        }
         | {"shown": item.shown, "reward": item.reward}
         for rank, item in own
     ]

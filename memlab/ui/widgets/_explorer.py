@@ -16,7 +16,7 @@ from memlab.kernel.index import words_of
 from memlab.kernel.policies import Pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
 __all__ = ["RecallExplorer", "explained"]
 
@@ -221,7 +221,7 @@ class RecallExplorer(Widget, bundle="explorer"):
         """Return the words of the results that have a stem of the query, for highlighting."""
         with self.lab.io.store.reading() as state:
             asked = {*state.words.stems(self.question)}
-            words = {word for hit in hits for word in words_of(hit.text)}
+            words = {word for hit in hits for word in words_of(hit.text[:MOST_TEXT])}
             return sorted(word for word in words if not asked.isdisjoint(state.words.stems(word)))
 
     def _current_hits(self) -> Hits:
@@ -247,7 +247,10 @@ def _rows(hits: Hits | None) -> pl.DataFrame:
     values = (
         []
         if hits is None
-        else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
+        else [
+            (h.rank, h.id, h.score, h.probe, h.text[:MOST_TEXT], h.kind, h.speaker, h.also)
+            for h in hits
+        ]
     )
     texts = dict.fromkeys(("text", "kind", "speaker"), pl.String)
     head: dict[str, Any] = {

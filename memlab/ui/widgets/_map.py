@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from memlab.kernel.recall import Moment
 from memlab.kernel.state import visible_rows
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
 __all__ = ["COLOURS", "MemoryMap", "Points", "around", "read_points", "shades", "waves"]
 
@@ -260,7 +261,7 @@ def read_points(lab: Lab, last: Points | None) -> Points:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
         vectors = state.vectors.take(rows)
         some = np.linspace(0, len(rows) - 1, min(_READ, len(rows))).astype(np.int64)
-        texts = state.column("text").gather(rows[some]).to_list()
+        texts = state.column("text").gather(rows[some]).str.slice(0, MOST_TEXT).to_list()
         stop_words = state.words.stop_words
     places, share = principal_axes(vectors)
     spanned = _spanned(places)
@@ -292,21 +293,21 @@ def label_regions(
             ]
         )
     words = [
-        sorted(
-            {word for word in words_of(text or "") if len(word) > 2 and word.isalpha()}.difference(
-                stop_words
-            )
+        {word for word in words_of(text or "") if len(word) > 2 and word.isalpha()}.difference(
+            stop_words
         )
         for text in texts
     ]
     said = pl.DataFrame(
-        {"region": near, "words": words}, schema_overrides={"words": pl.List(pl.String)}
+        {
+            "region": np.repeat(near, [len(own) for own in words]),
+            "words": [*chain.from_iterable(words)],
+        },
+        schema_overrides={"words": pl.String},
     )
     size = pl.col("region").replace_strict(dict(enumerate(np.bincount(near).tolist())))
     rated = (
-        said.explode("words")
-        .drop_nulls()
-        .group_by("region", "words")
+        said.group_by("region", "words")
         .agg(pl.len(), share=pl.len() / size.first())
         .with_columns(overall=pl.col("len").sum().over("words") / len(texts))
         .filter(pl.col("len") > 2, pl.col("share") > 2 * pl.col("overall"))
@@ -371,7 +372,9 @@ def _spanned(places: Floats) -> Floats:
     away = np.abs(scaled)
     beyond = np.log1p(np.maximum(away - 1, 0))
     tail = beyond / np.maximum(beyond.max(axis=0), 1e-6)
-    return np.asarray(np.sign(scaled) * (0.75 * np.minimum(away, 1) + 0.25 * tail), dtype=np.float32)
+    return np.asarray(
+        np.sign(scaled) * (0.75 * np.minimum(away, 1) + 0.25 * tail), dtype=np.float32
+    )
 
 
 def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:

@@ -20,7 +20,7 @@ from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
-from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, arrow, synced
 
 __all__ = [
     "LifePlayer",
@@ -31,8 +31,6 @@ __all__ = [
     "tuned_pack",
 ]
 
-_MOST_TEXT = 400
-"""Characters of a text under a cell and beside a curve; whole texts would fill a message."""
 _MOST = 3_000
 """Memories that are drawn, an even sample if there are more: each is a cell in two grids."""
 _FRAMES, _TOGETHER = 48, 8
@@ -179,7 +177,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
         memories = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
-            "id", "text", "status"
+            "id", pl.col("text").str.slice(0, MOST_TEXT), "status"
         )
         hash = entry.body.get("pack")
         versions = (
@@ -241,7 +239,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self.forecast, self._gone = None, {}
         self._log = self.lab.log
         memories = self.lab.memories.select(
-            "id", pl.col("text").str.slice(0, _MOST_TEXT), "kind", "created", "superseded_by"
+            "id", pl.col("text").str.slice(0, MOST_TEXT // 5), "kind", "created", "superseded_by"
         )
         if memories.height > _MOST:
             memories = memories[np.linspace(0, memories.height - 1, _MOST).round().astype(int)]
@@ -389,7 +387,7 @@ def count_forgotten(forecast: Forecast) -> dict[str, Any]:
             "id": row["memory_id"],
             "at": str(row["at"].date()),
             "to": row["to"],
-            "text": texts[row["memory_id"]],
+            "text": texts[row["memory_id"]][:MOST_TEXT],
         }
         for row in moved.head(_LISTED).iter_rows(named=True)
     ]

@@ -15,7 +15,7 @@ from memlab.kernel.base.display import clip, table
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
 __all__ = ["MemoryTable"]
 
@@ -200,7 +200,7 @@ class MemoryTable(Widget, bundle="table"):
         ).select(
             other, pl.col("relation").alias("how"), (pl.col("source") == memory).alias("outgoing")
         )
-        rows = self._read().frame.select("id", "text", "status")
+        rows = self._read().frame.select("id", pl.col("text").str.slice(0, MOST_TEXT), "status")
         about = {
             "text": record.text,
             "status": record.status,
@@ -224,7 +224,7 @@ class MemoryTable(Widget, bundle="table"):
         """Return the memories closest in meaning to a memory."""
         return {
             "rows": self.lab.graph.similar(memory, limit=8).select(
-                "memory_id", "similarity", "text"
+                "memory_id", "similarity", pl.col("text").str.slice(0, MOST_TEXT)
             )
         }
 

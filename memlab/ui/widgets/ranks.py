@@ -22,6 +22,7 @@ from memlab.kernel.policies import SLOTS, Pack, get_slot, inherited_helpers, pac
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
+from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
     "DECIDES_RANKS",
@@ -105,7 +106,7 @@ class Ranks:
         """Return the text and the kind of a memory."""
         if memory not in self._texts:
             record = self._lab[memory]
-            self._texts[memory] = record.text, record.kind
+            self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
     def _pack(self) -> Pack:

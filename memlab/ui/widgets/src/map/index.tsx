@@ -318,8 +318,8 @@ function Selected({ ids, look }: { ids: number[]; look: (id: number) => void }) 
     <section class="near selected" aria-label="Selected memories">
       <p class="note">
         {ids.length > LISTED
-          ? `The first ${LISTED} of ${ids.length.toLocaleString("en")} selected memories`
-          : plural(ids.length, "selected memory", "selected memories")}
+          ? `The first ${LISTED} texts of the selection`
+          : "Texts of the selection"}
       </p>
       <ul>
         {texts.map((seen) => (
