@@ -306,6 +306,7 @@ class _Look:
         disk = self._guarded("disk", self._disk)
         if live and disk and (unlike := _unlike(live, disk)):
             self.faults.setdefault("disk", f"{unlike} differ from the live lab")
+        gc.collect()  # a handle whose closing was interrupted is closed when it is collected
         if left := leftovers(self.folder):
             self.faults["drafts"] = ", ".join(left)
         return self.faults
