@@ -206,7 +206,9 @@ def _run(
         assert child.stderr is not None
         ready = child.stdout.readline()
         first = b""
-        while writes and not first.endswith(b" 1\n"):  # a slow machine, too, promises something first
+        while writes and not first.endswith(
+            b" 1\n"
+        ):  # a slow machine, too, promises something first
             line = child.stdout.readline()
             first += line
             if not line:
