@@ -97,10 +97,11 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         requested = [policies] if isinstance(policies, str | Pack) else policies
         names = self._log.policies if lab is None and self._log is not None else pack_names()
         chosen: dict[str, str | Pack] = {}
-        running = () if lab is None else [challenge.pack for challenge in lab.policies.challenges]
-        for policy in requested or (
-            *(names[:3] if lab is None else (lab.policies.pack, *(running or ["memlab"]))),
-        ):
+        default: list[str | Pack] = [*names[:3]]
+        if lab is not None:
+            running = [challenge.pack for challenge in lab.policies.challenges]
+            default = [lab.policies.pack, *running] if running else [lab.policies.pack, "memlab"]
+        for policy in requested or default:
             chosen.setdefault(name_of(policy), policy)
         self._named: dict[str, str | Pack | None] = {**dict.fromkeys((*chosen, *names)), **chosen}
         super().__init__(

@@ -220,9 +220,9 @@ class RecallExplorer(Widget, bundle="explorer"):
     def _matched_words(self, hits: Hits) -> list[str]:
         """Return the words of the results that have a stem of the query, for highlighting."""
         with self.lab.io.store.reading() as state:
-            asked = {*state.words.stems(self.question)}
+            stems = {*state.words.stems(self.question)}
             words = {word for hit in hits for word in words_of(hit.text[:MOST_TEXT])}
-            return sorted(word for word in words if not asked.isdisjoint(state.words.stems(word)))
+            return sorted(word for word in words if not stems.isdisjoint(state.words.stems(word)))
 
     def _current_hits(self) -> Hits:
         if self.hits is None:

@@ -298,7 +298,7 @@ def label_regions(
         )
         for text in texts
     ]
-    said = pl.DataFrame(
+    pairs = pl.DataFrame(
         {
             "region": np.repeat(near, [len(own) for own in words]),
             "words": [*chain.from_iterable(words)],
@@ -307,7 +307,7 @@ def label_regions(
     )
     size = pl.col("region").replace_strict(dict(enumerate(np.bincount(near).tolist())))
     rated = (
-        said.group_by("region", "words")
+        pairs.group_by("region", "words")
         .agg(pl.len(), share=pl.len() / size.first())
         .with_columns(overall=pl.col("len").sum().over("words") / len(texts))
         .filter(pl.col("len") > 2, pl.col("share") > 2 * pl.col("overall"))

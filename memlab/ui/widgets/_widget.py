@@ -158,8 +158,8 @@ class Widget(anywidget.AnyWidget):
         rest = {name: item for name, item in value.items() if name not in tables}
         buffers = [arrow(item) for item in tables.values()]
         if (size := sum(map(len, buffers))) > _MOST_BYTES:
-            error = f"The answer has {size:,} bytes, and notebooks carry {_MOST_BYTES:,}. Ask for fewer rows."
-            return {**reply, "error": error}, []
+            refusal = f"The answer has {size:,} bytes, and notebooks carry {_MOST_BYTES:,}. Ask for fewer rows."
+            return {**reply, "error": refusal}, []
         return {**reply, "value": rest, "tables": list(tables)}, buffers
 
     def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
