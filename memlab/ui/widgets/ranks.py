@@ -34,6 +34,7 @@ __all__ = [
     "latest_questions",
     "moved",
     "read_draft",
+    "rebased_text",
     "shown_moves",
     "summed_moves",
     "text_of",
@@ -305,6 +306,20 @@ def text_of(policy: Policy, pack: Pack | None = None) -> str:
         if float(text[start:stop]) != float(value):
             text = text[:start] + value + text[stop:]
     return text
+
+
+def rebased_text(policy: Policy, pack: Pack) -> str | None:
+    """Return the text of a policy whose ``(inherited)`` is no longer the policy of the pack's file.
+
+    None if the pack's file still has that policy, or has this one, or if the policy inherits nothing.
+    """
+    slot = policy.signature.slot
+    stored = [helper for helper in policy.helpers if _name(helper) == "inherited"]
+    today = inherited_helpers(slot, policy.source, (), lambda: pack) if stored else ()
+    if set(stored) <= set(today) or pack_from_sources(pack.sources).policies[slot] == policy:
+        return None
+    rest = tuple(helper for helper in policy.helpers if helper not in stored)
+    return text_of(replace(policy, _origin=policy._origin._replace(helpers=rest)))
 
 
 def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
