@@ -478,6 +478,8 @@ def _best_ranks(
 
 _TERMS = 3
 """Terms that an explanation names: the most changed ones, as many as a reader compares."""
+_QUOTED = 100
+"""Characters of a memory in an explanation, which a line of a page fits."""
 _VISIBLE = 0.0005
 """The minimum difference of terms that does not print as 0.000."""
 
@@ -498,7 +500,7 @@ def explain_change(
     wanted = min(row["wants"], key=lambda id: min(own.get(id, last) for own in ranks))
 
     def quote(memory: int) -> str:
-        return f'memory {memory} ("{clip(lab[memory].text)}")'
+        return f'memory {memory} ("{clip(lab[memory].text, _QUOTED)}")'
 
     sentences = [
         f"Wanted: {quote(wanted)}. Its rank before is {old.get(wanted, 'none')}, after {new.get(wanted, 'none')}."

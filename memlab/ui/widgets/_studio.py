@@ -110,7 +110,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             raise InputError(
                 f"PolicyStudio shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
             )
-        self._ranks = Ranks(lab, project=project, viewer=viewer)
+        self._ranks = Ranks(lab, project=project, viewer=viewer, labelled=self._judge.labelled)
         self._drafts, self._loaded = dict[str, str](), slot
         self.installed: Version | None = None
         self.policy, self._frame = lab.policies[slot], moved(NOTHING, NOTHING)
@@ -319,9 +319,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self._sums = summed_moves(self._frame, self.questions)
             pack = self.lab.policies.pack
             after = pack.with_policy(self.slot, self.policy)
-            self._quality = (
-                self._judge.describe(self.slot, pack, after) if self.slot in DECIDES_RANKS else {}
-            )
+            self._quality = self._judge.describe(self.slot, pack, after)
             self._describe(draft, live)
             self.fault = ""
 
@@ -347,15 +345,14 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             "rebase": self._describe_rebase(live),
         }
 
-    def _describe_rebase(self, live: Policy) -> dict[str, str] | None:
-        """Return the pack on which the active version can be rebased, and the score after that."""
+    def _describe_rebase(self, live: Policy) -> dict[str, Any] | None:
+        """Return the pack on which the active version can be rebased, and the quality after that."""
         pack = self.lab.policies.pack
         text = rebased_text(live, pack)
         if text is None:
             return None
         rebased = pack.with_policy(self.slot, self.lab.policies.check(self.slot, text))
-        scores = self._judge.score(pack, rebased) if self.slot in DECIDES_RANKS else None
-        return {"pack": pack.name, "score": "" if scores is None else scores.sentence}
+        return {"pack": pack.name, "quality": self._judge.summarize(pack, rebased)}
 
     def _refuse_broken(self) -> None:
         if (problem := self._about["problem"]) is not None:

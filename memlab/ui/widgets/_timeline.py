@@ -88,7 +88,10 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             raise InputError(
                 f"VersionTimeline shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
             )
-        self._ranks, self._frame = Ranks(lab), moved(NOTHING, NOTHING)
+        self._ranks, self._frame = (
+            Ranks(lab, labelled=self._judge.labelled),
+            moved(NOTHING, NOTHING),
+        )
         super().__init__(lab, slot=slot, questions=queries, picked=_last_two(lab, slot))
         self.observe(
             lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"]
@@ -191,9 +194,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             packs = [
                 self.lab.policies.pack.with_policy(self.slot, each.policy) for each in versions
             ]
-            self._quality = (
-                self._judge.describe(self.slot, *packs) if self.slot in DECIDES_RANKS else {}
-            )
+            self._quality = self._judge.describe(self.slot, *packs)
         self._moves, self._sums = (
             arrow(shown_moves(self._frame, self._ranks)),
             summed_moves(self._frame, self.questions),

@@ -32,6 +32,7 @@ from memlab.subjects.questions.scoring import (
     sample_questions,
 )
 from memlab.ui.widgets._widget import Widget, synced
+from memlab.ui.widgets.ranks import DECIDES_RANKS
 
 __all__ = ["NEW", "Quality", "ShowsQuality", "describe_loss"]
 
@@ -99,7 +100,12 @@ class Quality:
     def queries(self) -> list[str]:
         """The queries of the questions, each once."""
         self._follow()
-        return list(dict.fromkeys(row["query"] for row in self._rows))
+        return list(self._labels)[::-1]
+
+    def labelled(self, query: str) -> dict[str, Any]:
+        """Return the first question with a query, or {}."""
+        self._follow()
+        return self._labels.get(query, {})
 
     def score(self, before: Pack, after: Pack) -> Scores | None:
         """Score two packs on the lab's questions; None if there is no question."""
@@ -113,13 +119,24 @@ class Quality:
         return build_scores(rankings, rows, _METRICS, pack=before.name, total=len(self._rows))
 
     def describe(self, slot: str, before: Pack, after: Pack) -> dict[str, Any]:
-        """Return for the browser what ``score`` finds, or a note if there is no question."""
+        """Return the summary of two packs, whose questions can then be explained.
+
+        It is a note on feedback if there is no question, and empty if the slot decides no rank.
+        """
+        if slot not in DECIDES_RANKS:
+            return {}
         self._compared = before, after
+        if (summary := self.summarize(before, after)) is not None:
+            return summary
+        if not self._note:
+            self._note = note_on_feedback(self._lab, slot)
+        return {"note": self._note}
+
+    def summarize(self, before: Pack, after: Pack) -> dict[str, Any] | None:
+        """Return what ``score`` finds, for a browser; None if there is no question."""
         scores = self.score(before, after)
         if scores is None:
-            if not self._note:
-                self._note = note_on_feedback(self._lab, slot)
-            return {"note": self._note}
+            return None
         pairs = [scores.frame.filter(policy=name).to_dicts() for name in (ACTIVE, NEW)]
         changed = {
             name: rows.head(_LISTED).select("id", "query", "before", "after").to_dicts()
@@ -133,8 +150,6 @@ class Quality:
                     "after": new["value"],
                     "low": new["difference_low"],
                     "high": new["difference_high"],
-                    "gained": new["gained"],
-                    "lost": new["lost"],
                 }
                 for old, new in zip(*pairs, strict=True)
             ],
@@ -142,6 +157,7 @@ class Quality:
             "total": scores.total,
             "unit": scores.clustered,
             "cut": scores.cut,
+            "counts": [pairs[1][0]["gained"], pairs[1][0]["lost"]],
             "same": before.hash == after.hash,
             **changed,
         }
@@ -166,15 +182,19 @@ class Quality:
             for row in read_asked(self._seen_lab.questions, None)
             if self._project in (None, row.get("project"))
         ]
+        self._labels = {row["query"]: row for row in reversed(self._rows)}
 
     def _rank(self, pack: Pack, rows: list[dict[str, Any]]) -> list[list[int]]:
         """Return the ids that a pack shows for each question, from kept pools if possible."""
         key = pack.hash, len(rows)
-        if key not in self._rankings:
-            if len(self._rankings) >= _KEPT_RANKINGS:
-                del self._rankings[next(iter(self._rankings))]
-            self._rankings[key] = self._rank_by_pools(pack, rows) or self._ask(pack, rows)
-        return self._rankings[key]
+        # The pack before the change is used each time, so that it stays while drafts are dropped.
+        rankings = self._rankings.pop(key, None)
+        if rankings is None:
+            rankings = self._rank_by_pools(pack, rows) or self._ask(pack, rows)
+        self._rankings[key] = rankings
+        if len(self._rankings) > _KEPT_RANKINGS:
+            del self._rankings[next(iter(self._rankings))]
+        return rankings
 
     def _rank_by_pools(self, pack: Pack, rows: list[dict[str, Any]]) -> list[list[int]] | None:
         """Return the ids that a pack shows, or None if its ranking depends on more than kept pools."""

@@ -8,7 +8,7 @@ read other features, run the query again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -65,11 +65,20 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 class Ranks:
     """The ranks of queries in a lab, cached until the lab or its active pack changes.
 
-    ``project`` and ``viewer`` apply to each recall.
+    ``project`` and ``viewer`` apply to each recall. ``labelled`` returns the labelled question with a
+    query, or {}: its own time and project apply, so that ranks and scores show the same recall.
     """
 
-    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        project: str | None = None,
+        viewer: str | None = None,
+        labelled: Callable[[str], Mapping[str, Any]] = lambda _: {},
+    ) -> None:
         self._lab, self._project, self._viewer = lab, project, viewer
+        self._labelled, self._now = labelled, 0
         self._seen: tuple[str, int] | None = None
         self._hits: dict[str, Hits] = {}
         self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
@@ -91,16 +100,20 @@ class Ranks:
 
     def hits(self, question: str, pack: Pack) -> Hits:
         """Return all candidates of a query under a pack, at the instant of the cached recalls."""
-        at = next((from_micros(logged.slate.at) for logged in self._hits.values()), None)
-        return self._lab.recall(
+        own = self._labelled(question)
+        at = own.get("at") or self._now
+        hits = self._lab.recall(
             question,
             limit=pack.count("pool"),
             pack=pack,
-            at=at,
-            project=self._project,
-            viewer=self._viewer,
+            at=from_micros(at) if at else None,
+            project=own.get("project") or self._project,
+            viewer=own.get("viewer") or self._viewer,
             log=False,
         )
+        if at == self._now:
+            self._now = hits.slate.at
+        return hits
 
     def text(self, memory: int) -> tuple[str, str]:
         """Return the text and the kind of a memory."""
@@ -114,7 +127,7 @@ class Ranks:
         pack = self._lab.policies.pack
         now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
-            self._seen, self._pools = now, None
+            self._seen, self._pools, self._now = now, None, 0
             for cache in (self._hits, self._known, self._texts):
                 cache.clear()
         return pack
