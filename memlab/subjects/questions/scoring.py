@@ -196,17 +196,13 @@ class Scores(Report):
         active = f"{self.pack}, active: {first['metric']} {first['value']:.3f} on {count}."
         return " ".join([active, *map(_describe, others)])
 
-    @property
-    def table(self) -> Table:
-        """The rows of ``frame`` as a table."""
+    def _display(self) -> object:
         note = (
             f"Intervals are over {self.clustered}s. Gained and lost: a wanted memory in the top {self.cut}, compared "
             "with the active pack."
         )
         rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
-        return Table("", *rows, notes=[note], left=(0, 1))
-
-    def _display(self) -> object:
+        table = Table("", *rows, notes=[note], left=(0, 1))
         changed = [
             Table(
                 f"{kind} by {name}",
@@ -222,7 +218,7 @@ class Scores(Report):
             for kind, rows in (("Lost", self.lost(name)), ("Gained", self.gained(name)))
             if rows.height
         ]
-        return self.sentence, self.table, *changed
+        return self.sentence, table, *changed
 
     @checked
     def to_dict(self) -> dict[str, Any]:

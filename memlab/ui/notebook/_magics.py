@@ -385,9 +385,9 @@ class Installed(Displayed):
 
     def __repr__(self) -> str:
         scores = self.version.scores
-        quality = self._note if scores is None else repr(scores)
+        quality = [str(scores or self._note)] if scores or self._note else []
         lines = [f"  {line}" for line in self._lines()]
-        return printable("\n".join([*filter(None, [quality]), self._heading(), *lines]))
+        return printable("\n".join([*quality, self._heading(), *lines]))
 
     def _display(self) -> object:
         """Return tables of each query's ranks before and after a policy's installation."""
@@ -403,13 +403,11 @@ class Installed(Displayed):
                 [[a, "-" if b is None else b, text] for a, b, text in rows],
             )
             parts.append(details(line, ranks, opened=not parts))
-        scores: Scores | None = self.version.scores
-        quality: list[object] = [self._note] if scores is None else [scores.sentence, scores.table]
         changes = [
-            details(_LOST.format(line) if line.startswith("Lost") else line, "\n".join(why))
+            details(_LOST.format(line) if line.startswith("Lost") else line, why)
             for line, why in self._changes
         ]
-        return *filter(None, quality), *changes, self._heading(), box(parts)
+        return self.version.scores or self._note or None, *changes, self._heading(), box(parts)
 
 
 def install_and_compare(
@@ -442,9 +440,7 @@ def install_and_compare(
     version = lab.policies.install(slot, text, reason=reason)
     queries = pl.Series(questions, dtype=pl.String)
     named_moves = moves.with_columns(question=queries.gather(moves["question"]))
-    changes = ()
-    if version.scores is not None:
-        changes = tuple(_explain_changes(lab, version.scores, before))
+    changes = tuple(_explain_changes(lab, version.scores, before)) if version.scores else ()
     return Installed(version, named_moves, tuple(summed_moves(frame, questions)), changes, note)
 
 

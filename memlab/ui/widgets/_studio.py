@@ -317,9 +317,9 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self._frame = moved(before, after)
             self._moves = arrow(shown_moves(self._frame, self._ranks))
             self._sums = summed_moves(self._frame, self.questions)
-            pack = self.lab.policies.pack
-            after = pack.with_policy(self.slot, self.policy)
-            self._quality = self._judge.describe(self.slot, pack, after)
+            active = self.lab.policies.pack
+            changed = active.with_policy(self.slot, self.policy)
+            self._quality = self._judge.describe(self.slot, active, changed)
             self._describe(draft, live)
             self.fault = ""
 

@@ -67,12 +67,12 @@ class _Pools(NamedTuple):
         values = pack.policies["recall-score"].columns(self.frame, by="question")
         scores = values.cast(pl.Float64).to_numpy()
         scores = np.where(np.isnan(scores), -np.inf, scores)
-        shown, start = [], 0
+        rankings, start = [], 0
         for ids in self.ids:
             ranking = rank_by_score(scores[start : start + len(ids)])
-            shown.append(ids[ranking.order[: min(_DEPTH, ranking.showable)]].tolist())
+            rankings.append(ids[ranking.order[: min(_DEPTH, ranking.showable)]].tolist())
             start += len(ids)
-        return shown
+        return rankings
 
 
 class Quality:
@@ -87,7 +87,7 @@ class Quality:
     project
         The project of the questions. Default: those of all projects.
     viewer
-        The viewer whose questions are asked, and who asks questions without a viewer.
+        The viewer who sees the questions. Questions without a viewer are asked for this one.
     """
 
     def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
@@ -95,6 +95,7 @@ class Quality:
         self._seen_lab = lab if viewer is None else lab.at(viewer=viewer)
         self._seen: tuple[str, int] | None = None
         self._compared: tuple[Pack, Pack] | None = None
+        self._note = ""
 
     @property
     def queries(self) -> list[str]:
@@ -105,7 +106,8 @@ class Quality:
     def labelled(self, query: str) -> dict[str, Any]:
         """Return the first question with a query, or {}."""
         self._follow()
-        return self._labels.get(query, {})
+        labels: dict[str, dict[str, Any]] = self._labels
+        return labels.get(query, {})
 
     def score(self, before: Pack, after: Pack) -> Scores | None:
         """Score two packs on the lab's questions; None if there is no question."""

@@ -56,6 +56,7 @@ export function Metrics({ quality: { metrics = [], same } }: { quality: Quality 
           <dd>
             {!same && `${num(metric.before, 3)} → `}
             <b class={same ? "" : judge(metric)}>{num(metric.after, 3)}</b>
+            {!same && " "}
             {!same && <span class="note">{describeDifference(metric)}</span>}
           </dd>
         </div>
