@@ -16,22 +16,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "exports"
 WRITERS = {
     writer.__name__.removeprefix("write_"): writer for writer in (*door.NAMED, *door.BY_ROLE)
 }
-WORDS = [
-    "Grüße",
-    "aus",
-    "Lisboa:",
-    "the",
-    "green",
-    "suitcase",
-    "of",
-    "Šárka",
-    "stands",
-    "on",
-    "platform",
-    "three,",
-    "naïve",
-    "café",
-]
+WORDS = ["Grüße", "aus", "Lisboa:", "the", "green", "suitcase", "of", "Šárka", "naïve", "café"]
 
 
 def make_rows(start, roles):
