@@ -379,6 +379,7 @@ class Lab(Displayed):
         strict: bool = False,
         extract: bool = False,
         progress: bool = True,
+        key: KeySource | None = None,
     ) -> Loaded:
         """Add the contents of a file, a folder, another lab, a frame or messages.
 
@@ -407,6 +408,8 @@ class Lab(Displayed):
             Whether to also store the facts and observations that ``lab.agents.extract`` finds.
         progress
             Whether to show a progress bar for work of more than a second.
+        key
+            The key of the encrypted lab at ``x``, as for ``memlab.open``.
 
         Returns
         -------
@@ -440,6 +443,7 @@ class Lab(Displayed):
             strict=strict,
             extract=extract,
             progress=progress,
+            key=key,
         )
 
     # -- recalling --------------------------------------------------------------------------------------------

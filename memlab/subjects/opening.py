@@ -136,6 +136,7 @@ def load_lab(
     progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
+    key: KeySource | None = None,
 ) -> Lab:
     """Load a file, a folder, a frame or messages into a new lab in memory.
 
@@ -170,6 +171,8 @@ def load_lab(
         The source of vectors, as for ``memlab.open``.
     clock
         A function that returns the current time in microseconds UTC.
+    key
+        The key of the encrypted lab at ``x``, as for ``memlab.open``.
 
     Returns
     -------
@@ -192,6 +195,8 @@ def load_lab(
         If a later version of memlab wrote the lab or export.
     DamagedLab
         If the lab or export is damaged.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Notes
     -----
@@ -234,5 +239,6 @@ def load_lab(
         strict=strict,
         extract=extract,
         progress=progress,
+        key=key,
     )
     return lab

@@ -28,7 +28,7 @@ from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock, When
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.journal import Journal, copy_journal
+from memlab.kernel.journal import Journal, KeySource, copy_journal
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits
 from memlab.science.bench._questions import (
@@ -164,6 +164,7 @@ def bench_lab(
     limit: Annotated[int, Within(max(_CUTS))] = 20,
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    key: KeySource | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -186,6 +187,8 @@ def bench_lab(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -199,6 +202,8 @@ def bench_lab(
         If a wanted memory is not in the lab.
     NotALab
         If there is no lab at the path.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
 
@@ -229,7 +234,7 @@ def bench_lab(
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
-        with open_lab(path, read_only=True, embedder=embedder) as source:
+        with open_lab(path, read_only=True, embedder=embedder, key=key) as source:
             plan = own_plan(source.memories, wanted)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
@@ -238,7 +243,8 @@ def bench_lab(
         def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
             """Open a copy of the user's lab under a pack."""
             shutil.copytree(copy, folder_of_pack / "lab")
-            return open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder), None
+            lab = open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder, key=key)
+            return lab, None
 
         systems = _measure_packs(plan, chosen, open_copy, limit, progress=progress)
     return _own_result(path.name, plan, systems, limit)
