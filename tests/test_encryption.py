@@ -587,7 +587,10 @@ def test_a_copy_and_a_benchmark_of_a_closed_lab_take_its_key(tmp_path):
         lab.remember(["The zebrafish swims", "Deploys go out on Tuesdays"])
         lab.policies.install("recall-score", "(fn [similarity] similarity)")
     copied = memlab.load(tmp_path / "lab", key=KEY, embedder=letters)
-    assert copied.memories["text"].to_list() == ["The zebrafish swims", "Deploys go out on Tuesdays"]
+    assert copied.memories["text"].to_list() == [
+        "The zebrafish swims",
+        "Deploys go out on Tuesdays",
+    ]
     questions = pl.DataFrame({"question": ["what swims?"], "wanted": ["1"]})
     options = {"packs": ["memlab"], "baselines": False, "embedder": letters}
     result = bench_lab(tmp_path / "lab", questions, key=KEY, **options)

@@ -357,6 +357,7 @@ class LabQuestions(Displayed):
             last = labels.last
             added: dict[str | None, list[dict[str, Any]]] = {}
             for row in resolved:
+                # A row of the lab has its number already. Lenient callers want new questions only.
                 if "question" in row:
                     if lenient:
                         continue
