@@ -9,7 +9,7 @@ from memlab.errors import InputError
 from memlab.kernel.language import Form, Policy, Text, read_forms
 from memlab.kernel.policies import SLOTS, Pack, inherited_helpers, pack_from_sources
 
-__all__ = ["draft_pack", "param_places", "text_of"]
+__all__ = ["draft_pack", "param_places", "rebased_text", "text_of"]
 
 
 def text_of(policy: Policy, pack: Pack | None = None) -> str:
@@ -47,6 +47,20 @@ def text_of(policy: Policy, pack: Pack | None = None) -> str:
         if float(text[start:stop]) != float(value):
             text = text[:start] + value + text[stop:]
     return text
+
+
+def rebased_text(policy: Policy, pack: Pack) -> str | None:
+    """Return the text of a policy whose ``(inherited)`` is no longer the policy of the pack's file.
+
+    None if the pack's file still has that policy, or has this one, or if the policy inherits nothing.
+    """
+    slot = policy.signature.slot
+    stored = [helper for helper in policy.helpers if _name(helper) == "inherited"]
+    today = inherited_helpers(slot, policy.source, (), lambda: pack) if stored else ()
+    if set(stored) <= set(today) or pack_from_sources(pack.sources).policies[slot] == policy:
+        return None
+    rest = tuple(helper for helper in policy.helpers if helper not in stored)
+    return text_of(replace(policy, _origin=policy._origin._replace(helpers=rest)))
 
 
 def param_places(source: str) -> dict[str, list[tuple[int, int]]]:

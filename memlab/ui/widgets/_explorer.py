@@ -12,10 +12,11 @@ import traitlets
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.clock import When
-from memlab.kernel.policies import Pack, pack_names
+from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import arrow, synced
+from memlab.ui.widgets.quality import Quality, ShowsQuality
 
 __all__ = ["RecallExplorer", "explained"]
 
@@ -23,8 +24,10 @@ _MOST = 50
 """The maximum number of results: more than a person compares."""
 
 
-class RecallExplorer(Widget, bundle="explorer"):
+class RecallExplorer(ShowsQuality, bundle="explorer"):
     """Results of a query as you type, with stacked bars of the terms of each score.
+
+    nDCG@10 and hit@5 on the lab's labelled questions are shown for the active and the chosen pack.
 
     Typing is not logged. Enter logs the recall as ``lab.recall`` does, perhaps with an exploration
     item, and then results accept feedback. Recalls of another pack or instant are never logged.
@@ -110,7 +113,8 @@ class RecallExplorer(Widget, bundle="explorer"):
             self._recall()
 
     def fill(self) -> None:
-        """Run the last logged query if the widget has no query yet."""
+        """Run the last logged query if the widget has no query yet, and score the pack."""
+        self.answer_judge()
         if not self.question:
             queries = (
                 self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
@@ -160,6 +164,15 @@ class RecallExplorer(Widget, bundle="explorer"):
             )
         self.lab.feedback(hits[hits.ids.index(memory)], outcome)
         self.judged = {**self.judged, str(memory): outcome}
+
+    @checked
+    def answer_judge(self) -> None:
+        """Score the chosen and the active pack on the labelled questions."""
+        lab = self._lab_then()
+        self._judge = Quality(lab)
+        live, chosen = lab.policies.pack, self._packs.get(self.pack, self.pack)
+        packs = live, load_pack(chosen) if chosen else live
+        self._quality = self._judge.describe("recall-score", *packs)
 
     # -- asking -------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ read other features, run the query again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from memlab.kernel.policies import Pack, get_slot, inherited_helpers
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
-from memlab.subjects.lens.packing import draft_pack, param_places, text_of
+from memlab.subjects.lens.packing import draft_pack, param_places, rebased_text, text_of
 
 __all__ = [
     "DECIDES_RANKS",
@@ -34,6 +34,7 @@ __all__ = [
     "latest_questions",
     "moved",
     "read_draft",
+    "rebased_text",
     "shown_moves",
     "summed_moves",
     "text_of",
@@ -64,11 +65,20 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 class Ranks:
     """The ranks of queries in a lab, cached until the lab or its active pack changes.
 
-    ``project`` and ``viewer`` apply to each recall.
+    ``project`` and ``viewer`` apply to each recall. ``labelled`` returns the labelled question with a
+    query, or {}: its own time and project apply, so that ranks and scores show the same recall.
     """
 
-    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        project: str | None = None,
+        viewer: str | None = None,
+        labelled: Callable[[str], Mapping[str, Any]] = lambda _: {},
+    ) -> None:
         self._lab, self._project, self._viewer = lab, project, viewer
+        self._labelled, self._now = labelled, 0
         self._seen: tuple[str, int] | None = None
         self._hits: dict[str, Hits] = {}
         self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
@@ -90,16 +100,20 @@ class Ranks:
 
     def hits(self, question: str, pack: Pack) -> Hits:
         """Return all candidates of a query under a pack, at the instant of the cached recalls."""
-        at = next((from_micros(logged.slate.at) for logged in self._hits.values()), None)
-        return self._lab.recall(
+        own = self._labelled(question)
+        at = own.get("at") or self._now
+        hits = self._lab.recall(
             question,
             limit=pack.count("pool"),
             pack=pack,
-            at=at,
-            project=self._project,
-            viewer=self._viewer,
+            at=from_micros(at) if at else None,
+            project=own.get("project") or self._project,
+            viewer=own.get("viewer") or self._viewer,
             log=False,
         )
+        if at == self._now:
+            self._now = hits.slate.at
+        return hits
 
     def text(self, memory: int) -> tuple[str, str]:
         """Return the text and the kind of a memory."""
@@ -113,7 +127,7 @@ class Ranks:
         pack = self._lab.policies.pack
         now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
-            self._seen, self._pools = now, None
+            self._seen, self._pools, self._now = now, None, 0
             for cache in (self._hits, self._known, self._texts):
                 cache.clear()
         return pack

@@ -1,5 +1,7 @@
 /** Recall explorer: a query, results with stacked bars of their terms, explanations, comparisons and feedback. */
-import { useId, useMemo, useState } from "preact/hooks";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { type Quality, QualityPanel } from "../ranks/quality";
+import qualities from "../ranks/quality.css";
 import { num, plural, UserText, visible } from "../shared/text";
 import {
   useAsk,
@@ -61,6 +63,7 @@ function Explorer() {
   const [about] = useTrait<About>("_about");
   const [pinned, setPinned] = useTrait<number[]>("pinned");
   const [judged] = useTrait<Record<string, string>>("judged");
+  const [quality] = useTrait<Quality>("_quality");
   const hits = useRows<Hit>("_hits");
   const terms = useRows<Term & { id: number }>("_terms");
   const [open, setOpen] = useState<number | null>(null);
@@ -103,6 +106,10 @@ function Explorer() {
       pinned.includes(id) ? pinned.filter((other) => other !== id) : [...pinned, id].slice(-2),
     );
   const live = about.live ?? "";
+  // The questions are asked after the results are drawn, so that results never wait for them.
+  useEffect(() => {
+    if (!offline) void ask("judge");
+  }, [pack, at, about.hash]);
 
   return (
     <div class="explorer">
@@ -190,6 +197,7 @@ function Explorer() {
       <p class="note about" aria-live="polite">
         {summarize(about, hits.length, form)}
       </p>
+      <QualityPanel quality={quality} />
       {hits.length > 0 && about.known != null && (
         <p class="note known">{describeConfidence(about)}</p>
       )}
@@ -478,4 +486,4 @@ function toUtc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 
-export default widget("Recall explorer", Explorer, explained + css);
+export default widget("Recall explorer", Explorer, qualities + explained + css);
