@@ -22,6 +22,7 @@ from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.packing import draft_pack, param_places, rebased_text, text_of
+from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
     "DECIDES_RANKS",
@@ -119,7 +120,7 @@ class Ranks:
         """Return the text and the kind of a memory."""
         if memory not in self._texts:
             record = self._lab[memory]
-            self._texts[memory] = record.text, record.kind
+            self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
     def _pack(self) -> Pack:
