@@ -6,7 +6,7 @@ import pytest
 import memlab
 from memlab.kernel.policies import SLOTS
 from memlab.ui.notebook._magics import install_and_compare
-from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality
+from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality, ranks
 from memlab.ui.widgets.quality import NEW, Quality
 from memlab.ui.widgets.ranks import rebased_text
 from tests.displays import html_of
@@ -98,8 +98,8 @@ def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
         asked.append(arguments)
         return ask(*arguments)
 
-    ask = quality.ask
-    monkeypatch.setattr(quality, "ask", count)
+    ask = ranks.ask
+    monkeypatch.setattr(ranks, "ask", count)
     judge = Quality(labelled)
     for weight in range(30):
         shown(labelled, SCORE, f"(fn [recency] (+ (inherited) (* 0.{weight + 1} recency)))", judge)
