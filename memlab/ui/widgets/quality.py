@@ -26,7 +26,7 @@ from memlab.subjects.questions.scoring import (
 from memlab.ui.widgets._widget import Widget, synced
 from memlab.ui.widgets.ranks import DECIDES_RANKS, Recalls
 
-__all__ = ["NEW", "Quality", "ShowsQuality", "describe_loss"]
+__all__ = ["RECALLED", "Quality", "ShowsQuality", "describe_loss"]
 
 _METRICS = ("hit@5", "ndcg@10")
 """The shown metrics. The first one decides which questions are gained and lost."""
@@ -34,7 +34,7 @@ _DEPTH = 10
 """Ranks that the metrics read."""
 _SAMPLE = 100
 """Questions that are scored on kept pools: at 100 candidates each within 50 ms."""
-_RECALLED = 20
+RECALLED = 20
 """Questions that run again at each draft that changes the pool, at some 3 ms each."""
 _SIZES = 2_000_000
 """Memories times questions that a preparation reads, so that a lab of 100,000 memories takes about a second."""
@@ -55,34 +55,42 @@ class Quality:
         The project of the questions. Default: those of all projects.
     viewer
         The viewer who sees the questions. Questions without a viewer are asked for this one.
+    recalled
+        The maximum number of questions that run again for a pack with other candidates.
     """
 
-    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
-        self._lab, self._project, self._viewer = lab, project, viewer
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        project: str | None = None,
+        viewer: str | None = None,
+        recalled: int = _SAMPLE,
+    ) -> None:
+        self._lab, self._project, self._viewer, self._recalled = lab, project, viewer, recalled
         self._seen_lab = lab if viewer is None else lab.at(viewer=viewer)
         self._recalls = Recalls(lab, _DEPTH)
         self._compared: tuple[Pack, Pack] | None = None
-        self._note = ""
+        self._rows: list[dict[str, Any]] = []
 
     @property
     def queries(self) -> list[str]:
         """The queries of the questions, each once."""
         self._follow()
-        return list(self._labels)[::-1]
+        return list(dict.fromkeys(row["query"] for row in self._rows))
 
     def labelled(self, query: str) -> dict[str, Any]:
         """Return the first question with a query, or {}."""
         self._follow()
-        labels: dict[str, dict[str, Any]] = self._labels
-        return labels.get(query, {})
+        return next((row for row in self._rows if row["query"] == query), {})
 
     def score(self, before: Pack, after: Pack) -> Scores | None:
         """Score two packs on the lab's questions; None if there is no question."""
         self._follow()
         if not self._rows:
             return None
-        limit = _SAMPLE if same_candidates(before, after) else _RECALLED
-        limit = max(min(limit, _SIZES // (1 + len(self._lab))), _RECALLED)
+        limit = _SAMPLE if same_candidates(before, after) else self._recalled
+        limit = max(min(limit, _SIZES // (1 + len(self._lab))), RECALLED)
         rows = sample_questions(self._rows, limit)
         rankings = {
             name: [own.shown[:_DEPTH] for own in self._recalls.results(pack, rows)]
@@ -100,36 +108,25 @@ class Quality:
         self._compared = before, after
         if (summary := self.summarize(before, after)) is not None:
             return summary
-        if not self._note:
-            self._note = note_on_feedback(self._lab, slot)
-        return {"note": self._note}
+        if slot not in self._notes:
+            self._notes[slot] = note_on_feedback(self._lab, slot)
+        return {"note": self._notes[slot]}
 
     def summarize(self, before: Pack, after: Pack) -> dict[str, Any] | None:
         """Return what ``score`` finds, for a browser; None if there is no question."""
         scores = self.score(before, after)
         if scores is None:
             return None
-        pairs = [scores.frame.filter(policy=name).to_dicts() for name in (ACTIVE, NEW)]
+        metrics = scores.frame.filter(policy=NEW).drop("policy", "low", "high")
         changed = {
             name: rows.head(_LISTED).select("id", "query", "before", "after").to_dicts()
             for name, rows in (("gained", scores.gained(NEW)), ("lost", scores.lost(NEW)))
         }
         return {
-            "metrics": [
-                {
-                    "name": new["metric"],
-                    "before": old["value"],
-                    "after": new["value"],
-                    "low": new["difference_low"],
-                    "high": new["difference_high"],
-                }
-                for old, new in zip(*pairs, strict=True)
-            ],
+            "metrics": metrics.rename(lambda name: name.removeprefix("difference_")).to_dicts(),
             "count": scores.ranks.height,
             "total": scores.total,
-            "unit": scores.clustered,
             "cut": scores.cut,
-            "counts": [pairs[1][0]["gained"], pairs[1][0]["lost"]],
             "same": before.hash == after.hash,
             **changed,
         }
@@ -144,13 +141,12 @@ class Quality:
         """Read the questions again if the lab or the active pack has changed."""
         if not self._recalls.follow():
             return
-        self._note = ""
+        self._notes: dict[str, str] = {}
         self._rows = [
             {"viewer": self._viewer, **row}
             for row in read_asked(self._seen_lab.questions, None)
             if self._project in (None, row.get("project"))
         ]
-        self._labels = {row["query"]: row for row in reversed(self._rows)}
 
 
 class ShowsQuality(Widget):
