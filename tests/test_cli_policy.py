@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import memlab
+from memlab.errors import RankingWarning
 from memlab.kernel.policies import load_pack
 from memlab.ui.cli import main
 
@@ -258,4 +259,5 @@ def test_check_scores_a_file_on_the_questions_of_a_lab(run, json_of, file, tmp_p
     assert "memlab: 1.000" in run("check", "memlab", "--lab", "lab").output
     with memlab.open(tmp_path / "lab") as lab:
         assert lab.io.store.journal.head == before
-    assert "2 lost" in run("install", "lab", "recall-score", aged).stdout
+    with pytest.warns(RankingWarning, match="2 lost"):
+        assert "2 lost" in run("install", "lab", "recall-score", aged).stdout

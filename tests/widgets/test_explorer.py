@@ -164,3 +164,12 @@ def test_a_page_without_python_has_the_hits_as_a_table(explorer):
 def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
     with pytest.raises(memlab.InputError):
         RecallExplorer(asked, **bad)
+
+
+def test_words_with_a_stem_of_the_query_are_highlighted(asked):
+    explorer = RecallExplorer(asked, question="Which tab does the deployment use?", limit=6)
+    words = shared(explorer, "about")["words"]
+    assert {"tabs", "deploys"} <= set(words)
+    assert not {"the", "spaces"} & set(words)
+    explorer.question = ""
+    assert shared(explorer, "about")["words"] == []

@@ -12,10 +12,11 @@ import traitlets
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.clock import When
+from memlab.kernel.index import words_of
 from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, arrow, synced
 from memlab.ui.widgets.quality import Quality, ShowsQuality
 
 __all__ = ["RecallExplorer", "explained"]
@@ -210,6 +211,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
                 "packs": list(self._packs),
                 "sums": all(_is_sum(item) for item in why)
                 and any(len(item.terms) > 1 for item in why),
+                "words": [] if hits is None else self._matched_words(hits),
                 "redacted": 0 if hits is None else len(hits.redacted),
                 "loggable": not self.pack
                 and not self.at
@@ -227,6 +229,13 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
         if self._past is None:
             self._past = self.at, self.lab.at(self.at, progress=False)
         return self._past[1]
+
+    def _matched_words(self, hits: Hits) -> list[str]:
+        """Return the words of the results that have a stem of the query, for highlighting."""
+        with self.lab.io.store.reading() as state:
+            stems = {*state.words.stems(self.question)}
+            words = {word for hit in hits for word in words_of(hit.text[:MOST_TEXT])}
+            return sorted(word for word in words if not stems.isdisjoint(state.words.stems(word)))
 
     def _current_hits(self) -> Hits:
         if self.hits is None:
@@ -251,7 +260,10 @@ def _rows(hits: Hits | None) -> pl.DataFrame:
     values = (
         []
         if hits is None
-        else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
+        else [
+            (h.rank, h.id, h.score, h.probe, h.text[:MOST_TEXT], h.kind, h.speaker, h.also)
+            for h in hits
+        ]
     )
     texts = dict.fromkeys(("text", "kind", "speaker"), pl.String)
     head: dict[str, Any] = {

@@ -2,7 +2,7 @@
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 import { type Quality, QualityPanel } from "../ranks/quality";
 import qualities from "../ranks/quality.css";
-import { num, plural, UserText, visible } from "../shared/text";
+import { Icon, num, plural, UserText, visible } from "../shared/text";
 import {
   useAsk,
   useForm,
@@ -51,6 +51,7 @@ type About = {
   sums: boolean;
   redacted: number;
   loggable: boolean;
+  words: string[];
 };
 
 function Explorer() {
@@ -213,6 +214,7 @@ function Explorer() {
           <Row
             key={hit.id}
             hit={hit}
+            words={about.words ?? []}
             palette={palette}
             scale={scale}
             segments={bars.get(hit.id) ?? []}
@@ -243,6 +245,7 @@ function Explorer() {
 
 type RowProps = {
   hit: Hit;
+  words: string[];
   segments: Segment[];
   palette: Palette;
   scale: [number, number];
@@ -258,6 +261,7 @@ type RowProps = {
 
 function Row({
   hit,
+  words,
   segments,
   palette,
   scale,
@@ -280,12 +284,12 @@ function Row({
       <div class="memory">
         <button
           type="button"
-          class="plain text"
+          class="plain text folded"
           aria-expanded={open}
           aria-controls={id}
           onClick={toggle}
         >
-          <UserText text={hit.text} />
+          <UserText text={hit.text} words={words} />
         </button>
         <p class="note">
           {hit.probe && (
@@ -331,7 +335,7 @@ function Row({
             }
             onClick={() => judge(choice)}
           >
-            {choice === "success" ? "✓" : "✕"}
+            <Icon shape={choice === "success" ? "good" : "bad"} />
           </button>
         ))}
       </span>

@@ -6,7 +6,7 @@ import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/move
 import moved from "../ranks/moves.css";
 import { Metrics, type Quality, QualityPanel } from "../ranks/quality";
 import qualities from "../ranks/quality.css";
-import { visible } from "../shared/text";
+import { UserText, visible } from "../shared/text";
 import {
   useAsk,
   useHint,
@@ -187,6 +187,7 @@ function Studio() {
               ✕
             </button>
           </div>
+          <UserText text={chosenMoves.find((move) => move.memory_id === open)?.text ?? ""} />
           <Explained memory={open} version={moves} />
         </section>
       )}
