@@ -93,7 +93,7 @@ class Quality:
         limit = max(min(limit, _SIZES // (1 + len(self._lab))), RECALLED)
         rows = sample_questions(self._rows, limit)
         rankings = {
-            name: [own.shown[:_DEPTH] for own in self._recalls.results(pack, rows)]
+            name: [own.results[:_DEPTH] for own in self._recalls.results(pack, rows)]
             for name, pack in ((ACTIVE, before), (NEW, after))
         }
         return build_scores(rankings, rows, _METRICS, pack=before.name, total=len(self._rows))

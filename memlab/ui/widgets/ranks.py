@@ -69,12 +69,12 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 
 
 class Result(NamedTuple):
-    """The candidates of a recall with their scores and ranks, and the ids that it shows."""
+    """The candidates of a recall with their scores and ranks, and the ids of its results."""
 
     ids: NDArray[np.int64]
     scores: NDArray[np.float64]
     ranks: NDArray[np.int64]
-    shown: list[int]
+    results: list[int]
 
 
 class _Pools(NamedTuple):
@@ -125,9 +125,9 @@ class Recalls:
     def follow(self) -> bool:
         """Drop what is kept, and return True, if the lab or its active pack has changed."""
         store = self.lab.io.store
-        seen = self.lab.policies.pack.hash, store.state.seq
-        if changed := seen != self._seen:
-            self._seen, self._now = seen, store.clock()
+        state = self.lab.policies.pack.hash, store.state.seq
+        if changed := state != self._seen:
+            self._seen, self._now = state, store.clock()
             self._pools: list[_Pools] = []
             self._results: dict[Any, list[Result]] = {}
         return changed
