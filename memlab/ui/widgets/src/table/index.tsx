@@ -63,8 +63,8 @@ const WIDTHS: Record<string, string> = {
   speaker: "92px",
   project: "92px",
   session: "92px",
-  created: "112px",
-  access: "64px",
+  created: "118px",
+  access: "78px",
 };
 
 function MemoryTable() {
