@@ -403,6 +403,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- asking -------------------------------------------------------------------------------------------------------
     "Lab.recall": lambda d: (d.lab.recall, {"query": "tabs"}),
     "Lab.context": lambda d: (d.lab.context, {"task": "tabs in api.py", "files": ["api.py"]}),
+    "LabAgents.recalls": lambda d: (d.lab.agents.recalls, {"since": "2026-01-01"}),
     "LabAgents.metrics": lambda d: (d.lab.agents.metrics, {}),
     "Metrics.__getitem__": lambda d: (d.lab.agents.metrics().__getitem__, {"metric": "coverage"}),
     "Metrics.report": lambda d: (

@@ -51,7 +51,7 @@ type About = {
   loggable: boolean;
 };
 
-function Explorer() {
+export function Explorer() {
   const ask = useAsk();
   const offline = useOfflineReason();
   const [question] = useTrait<string>("question");
