@@ -36,11 +36,13 @@ def list_shown(journal: Any, memories: pl.DataFrame, slates: Slates) -> pl.LazyF
     own = memories.select(
         "text", "status", memory_id="id", superseded_by=pl.col("superseded_by").cast(pl.Int64)
     )
+    # A join without ``maintain_order`` may return rows in any order.
+    means = rewards.group_by(_IDS).agg(pl.col("reward").mean())
     return (
         slates.exposures.select(*_IDS, "position", "probe")
+        .join(means, on=_IDS, how="left")
+        .join(own.lazy(), on="memory_id", how="left")
         .sort("decision", "position")
-        .join(rewards.group_by(_IDS).agg(pl.col("reward").mean()), on=_IDS, how="left")
-        .join(own.lazy(), on="memory_id", how="left", maintain_order="left")
     )
 
 
@@ -80,9 +82,8 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
     ).unique("decision")
     lists = ("shown", "helped", "failed", "stale")
     return (
-        asked.sort("decision")
-        .join(shown, on="decision", how="left")
-        .join(written, on="decision", how="left", maintain_order="left")
+        asked.join(shown, on="decision", how="left")
+        .join(written, on="decision", how="left")
         .with_columns(pl.col(name).fill_null([]) for name in lists)
         .with_columns(
             tokens=pl.coalesce("written", "tokens", pl.lit(0)),

@@ -170,7 +170,9 @@ def serve_trial(
 
     def make_page() -> Page:
         """Return the page, whose widgets are made again when the lab changes."""
-        page = Page(kinds, make=trial.make, port=port, title=_title(trial), note="this machine only")
+        page = Page(
+            kinds, make=trial.make, port=port, title=_title(trial), note="this machine only"
+        )
 
         def switch() -> None:
             """Forget the widgets of the earlier lab."""

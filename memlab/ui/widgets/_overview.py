@@ -118,9 +118,13 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
     @checked
     def answer_miss(self, question: int) -> dict[str, Any]:
         """Explain in words why no wanted memory of a question is in the top results."""
-        rows = [] if self.misses is None else self.misses.filter(pl.col("id") == question).to_dicts()
+        rows = (
+            [] if self.misses is None else self.misses.filter(pl.col("id") == question).to_dicts()
+        )
         if not rows:
-            raise InputError(f"Question {question} is not among the misses. Score the questions again.")
+            raise InputError(
+                f"Question {question} is not among the misses. Score the questions again."
+            )
         return {"text": self._explain(rows[0])}
 
     @checked
@@ -196,9 +200,13 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         later = pl.col("decision") >= recent["decision"][0]
         slates = replace(slates, **{name: getattr(slates, name).filter(later) for name in TABLES})
         labels = None
-        if self.lab.questions.frame.filter("accepted")["query"].is_in(recent["query"].implode()).any():
+        if (
+            self.lab.questions.frame.filter("accepted")["query"]
+            .is_in(recent["query"].implode())
+            .any()
+        ):
             labels = self.lab.questions.label_recalls(slates)
-        elif not recent["helped"].list.len().any():
+        elif not recent["helped"].list.len().sum():
             return []  # no memory is known to be wanted
         rows = failures(slates, labels, examples=0).frame.select("place", "count", "meaning")
         return [list(row) for row in rows.rows()]
@@ -245,9 +253,13 @@ def _gaps(recalls: pl.DataFrame) -> pl.DataFrame:
 def _stale(recalls: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Return shown memories that were superseded, with their successors, the latest first."""
     own = memories.select(
-        memory="id", text=pl.col("text").str.slice(0, 300), by=pl.col("superseded_by").cast(pl.Int64)
+        memory="id",
+        text=pl.col("text").str.slice(0, 300),
+        by=pl.col("superseded_by").cast(pl.Int64),
     )
-    successors = memories.select(by="id", successor=pl.col("text").str.slice(0, 300), since="created")
+    successors = memories.select(
+        by="id", successor=pl.col("text").str.slice(0, 300), since="created"
+    )
     return (
         recalls.explode("stale")
         .drop_nulls("stale")

@@ -72,7 +72,9 @@ class QuestionList(Widget, bundle="questions"):
     def answer_accept(self, ids: list[int]) -> None:
         """Accept questions, so that scores use them."""
         accepted = self.lab.questions.accept(ids)
-        self._note = f"{len(accepted)} accepted. {len(self.lab.questions)} questions count in scores."
+        self._note = (
+            f"{len(accepted)} accepted. {len(self.lab.questions)} questions count in scores."
+        )
         self._show()
 
     @checked

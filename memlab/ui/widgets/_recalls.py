@@ -105,7 +105,9 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     def fill(self) -> None:
         """Open the latest recall that has a query."""
-        if not self.opened and (last := self.recalls.drop_nulls("query").tail(1)["decision"].to_list()):
+        if not self.opened and (
+            last := self.recalls.drop_nulls("query").tail(1)["decision"].to_list()
+        ):
             self.answer_open(last[0])
 
     def page(self) -> str:
@@ -132,7 +134,9 @@ class RecallLog(RecallExplorer, bundle="recalls"):
         """Ask the query of a recall again, in the lab as it was then."""
         row = self.recalls.filter(pl.col("decision") == decision).to_dicts()
         if not row:
-            raise UnknownName("recall", decision, self.recalls["decision"].cast(pl.String).to_list())
+            raise UnknownName(
+                "recall", decision, self.recalls["decision"].cast(pl.String).to_list()
+            )
         query, at, shown = row[0]["query"], row[0]["at"], row[0]["shown"]
         if query is None:
             raise InputError(f"The log has no text of recall {decision}, so it cannot be repeated.")

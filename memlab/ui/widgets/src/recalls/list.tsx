@@ -134,12 +134,13 @@ function Entry({ recall, items }: { recall: Recall; items: Item[] }) {
           <Chip outcome={recall.outcome} />
           {recall.stale > 0 && <span class="chip nothing">{`${recall.stale} superseded`}</span>}
           <span>
-            {(recall.agent ?? recall.session) ? (
-              <UserText text={recall.agent ?? recall.session ?? ""} />
-            ) : (
-              ""
+            {(recall.agent ?? recall.session) && (
+              <>
+                <UserText text={recall.agent ?? recall.session ?? ""} />
+                {" · "}
+              </>
             )}
-            {` ${recall.shown} shown · ${recall.tokens.toLocaleString("en")} tokens`}
+            {`${recall.shown} shown · ${recall.tokens.toLocaleString("en")} tokens`}
           </span>
         </span>
       </button>
@@ -176,7 +177,7 @@ function Entry({ recall, items }: { recall: Recall; items: Item[] }) {
   );
 }
 
-function judge(reward: number | null): Outcome {
+export function judge(reward: number | null): Outcome {
   return reward === null ? "unrated" : reward >= 0.5 ? "helped" : "failed";
 }
 
