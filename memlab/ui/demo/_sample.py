@@ -6,7 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from memlab.errors import InputError
 from memlab.io import ingest
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import ManualClock, system_clock
 from memlab.science import examples
 from memlab.subjects.lab import Lab
@@ -40,7 +42,8 @@ class _SampleClock(ManualClock):
         return super().__call__() + (0 if self._began is None else system_clock() - self._began)
 
 
-def sample_lab(path: Path | None = None) -> Lab:
+@checked
+def sample_lab(path: str | Path | None = None) -> Lab:
     """Build a lab of the bundled conversation, with 36 labelled questions and a log of recalls.
 
     An assistant asks every question of the conversation, also the three without an answer, over ten
@@ -49,12 +52,17 @@ def sample_lab(path: Path | None = None) -> Lab:
     Parameters
     ----------
     path
-        The directory of the lab; None for a lab in memory.
+        The new directory of the lab; None for a lab in memory.
 
     Returns
     -------
     Lab
         The lab, which answers every call as any other.
+
+    Raises
+    ------
+    InputError
+        If the lab in the directory has memories.
 
     Examples
     --------
@@ -66,6 +74,9 @@ def sample_lab(path: Path | None = None) -> Lab:
     (labelled,) = ingest.read_locomo(examples.CONVERSATION)
     clock = _SampleClock(labelled.conversation.end)
     lab = open_lab(path, clock=clock)
+    if len(lab):
+        lab.close()
+        raise InputError(f"The lab in {path} has memories already. Name a new directory.")
     lab.load(examples.CONVERSATION)
     lab.questions.add([labelled])
     project = labelled.conversation.name
