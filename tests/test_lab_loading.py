@@ -1,5 +1,6 @@
 """``lab.load``: nothing twice, nothing half, nothing lost, whatever the source."""
 
+import itertools
 import json
 
 import polars as pl
@@ -330,3 +331,18 @@ def test_any_file_is_loaded_or_refused_and_again_adds_nothing(
         else:
             assert len(lab) == loaded.count("added")
             assert lab.load(path).count("added") == 0
+
+
+def test_a_load_that_takes_too_long_stores_what_it_read_and_goes_on(trigrams, monkeypatch):
+    rows = [{"text": f"message {n} about goats"} for n in range(50)]
+    seconds = itertools.count()
+    monkeypatch.setattr(loading, "monotonic", lambda: next(seconds))
+    with memlab.open(embedder=trigrams) as lab:
+        with pytest.raises(
+            InputError, match="stopped at row 11 after 10 seconds. What was read is stored"
+        ):
+            lab.load(rows, seconds=10, progress=False)
+        count = len(lab)
+        assert 0 < count < 50
+        assert lab.load(rows, seconds=None, progress=False).count("added") == 50 - count
+        assert lab.memories["text"].to_list() == [row["text"] for row in rows]

@@ -460,7 +460,7 @@ def interrupted_everywhere(
         for file, line in places:
             where = f"{file.removeprefix(f'{Path(PACKAGE).parent}{os.sep}')}:{line}"
             # pytest would hold the frames of a file that was left open, and with them the interrupted handle.
-            with mock.patch("sys.unraisablehook", lambda _: None):
+            with mock.patch("sys.unraisablehook"):
                 tally.add(where, _interrupted(operation, base, scratch, _raising_at((file, line))))
     return tally
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -55,6 +56,7 @@ class LoadOptions:
     policies: bool = False
     strict: bool = False
     extract: bool = False
+    seconds: float | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -155,6 +157,7 @@ def load(
         remembering,
         "off" if how == "off" else "later",
         messages=[] if options.extract else None,
+        seconds=options.seconds,
     )
     # Facts are extracted after each source, so that a conversation is read as a whole. Pairs are linked once at the end.
     with ExitStack() as stack:
@@ -274,7 +277,9 @@ class _Loading:
         remembering: Remembering,
         linking: str,
         messages: list[tuple[dict[str, Any], bool]] | None = None,
+        seconds: float | None = None,
     ) -> None:
+        self._seconds, self._ends = seconds, math.inf if seconds is None else monotonic() + seconds
         self._core, self._remembering, self._linking = core, remembering, linking
         self.messages = messages
         self.extracted = 0
@@ -291,6 +296,12 @@ class _Loading:
         rows: list[dict[str, Any]] = []
         size = count = 0
         for line, row in source.rows:
+            if monotonic() > self._ends:
+                self._store(places, rows, source.notes)
+                raise InputError(
+                    f"Reading {source.notes.source} stopped at row {line:,} after {self._seconds:g} seconds. What was "
+                    "read is stored: load it again to go on, with more seconds (None sets no limit)."
+                )
             places.append(line)
             rows.append(row)
             size += len(row["text"])
