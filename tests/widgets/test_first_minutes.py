@@ -96,13 +96,17 @@ def test_the_cell_repeats_the_state_in_another_lab(chat):
     trial = Trial(file=chat)
     lab = trial.current
     lab.questions.accept(lab.questions.frame["id"].to_list())
-    lab.policies.install("recall-score", '(fn [similarity] ; "why"\n similarity)', reason="it's new")
+    lab.policies.install(
+        "recall-score", '(fn [similarity] ; "why"\n similarity)', reason="it's new"
+    )
     names = {}
     exec(trial.cell.replace("memlab.widgets.PolicyStudio(lab)", ""), names)
     again = names["lab"]
     assert again.memories["text"].to_list() == lab.memories["text"].to_list()
     assert again.policies["recall-score"].hash == lab.policies["recall-score"].hash
-    asked = [one.questions.frame.filter("accepted").select("query", "wants") for one in (lab, again)]
+    asked = [
+        one.questions.frame.filter("accepted").select("query", "wants") for one in (lab, again)
+    ]
     assert asked[0].equals(asked[1])
     assert asked[0].height > 0
     assert again.score().frame["value"].to_list() == lab.score().frame["value"].to_list()

@@ -1470,11 +1470,12 @@ class LabAgents:
         Returns
         -------
         DataFrame
-            One row per recall, oldest first: ``decision``, ``at``, ``query``, ``agent`` (the viewer
-            of the recall), ``session``, ``project``, ``pack`` and ``known``, as logged; lists of
-            memories: ``shown``, ``helped`` and ``failed`` by feedback, credits and verifiers,
-            ``stale`` (superseded by now); ``tokens`` of the context, otherwise of the shown texts;
-            ``outcome``: helped, failed, nothing (no result, or a verifier rejected all) or unrated.
+            One row per recall, oldest first. ``decision``, ``at``, ``query``, ``agent`` (the
+            viewer), ``session``, ``project``, ``pack`` and ``known`` are those of the log.
+            ``shown``, ``helped``, ``failed`` and ``stale`` are lists of memories. Feedback, credits
+            and verifiers decide what helped; a stale memory is superseded by now. ``tokens`` counts
+            the context, otherwise the shown texts. ``outcome`` is helped, failed, nothing (no
+            result, or a verifier rejected all) or unrated.
 
         Examples
         --------

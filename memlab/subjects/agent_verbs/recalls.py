@@ -1,4 +1,4 @@
-"""``lab.agents.recalls``: what was asked, what was shown, and whether it helped."""
+"""``lab.agents.recalls``: queries, the memories that they showed, and whether these helped."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from memlab.subjects.reading.sentences import BYTES_A_TOKEN
 
 __all__ = ["list_recalls", "list_shown"]
 
+# The columns of a shown memory in a log, as in its tables.
 _IDS = ("decision", "memory_id")
 _SUCCESS = 0.5
 """The minimum mean reward of a memory that helped, as in ``memlab.failures``."""
@@ -49,7 +50,7 @@ def list_shown(journal: Any, memories: pl.DataFrame, slates: Slates) -> pl.LazyF
 def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
     """Return a row for each logged recall, oldest first; see ``LabAgents.recalls``."""
     slates, journal = core.store.slates(), core.store.journal
-    asked = slates.decisions.select(
+    decisions = slates.decisions.select(
         "decision",
         "at",
         "query",
@@ -57,10 +58,10 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
         *("session", "project", "pack", "known"),
     )
     if since is not None:
-        asked = asked.filter(pl.col("at").dt.epoch("us") >= to_micros(since))
+        decisions = decisions.filter(pl.col("at").dt.epoch("us") >= to_micros(since))
     memory, helped = pl.col("memory_id"), pl.col("reward") >= _SUCCESS
     size = pl.col("text").str.len_bytes()
-    shown = (
+    by_recall = (
         list_shown(journal, core.memories(), slates)
         .group_by("decision")
         .agg(
@@ -82,7 +83,7 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
     ).unique("decision")
     lists = ("shown", "helped", "failed", "stale")
     return (
-        asked.join(shown, on="decision", how="left")
+        decisions.join(by_recall, on="decision", how="left")
         .join(written, on="decision", how="left")
         .with_columns(pl.col(name).fill_null([]) for name in lists)
         .with_columns(

@@ -152,7 +152,7 @@ class Loaded(_Incoming, Report):
 
     @property
     def card(self) -> list[tuple[str, str]]:
-        """What was read, as rows of a name and a text: speakers, sessions, time, guesses, counts."""
+        """The rows of the card, a name and a text: speakers, sessions, time, guesses."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),

@@ -57,9 +57,9 @@ def try_(
 ) -> Report:
     """Show a sample lab in a browser, or FILE, until Ctrl-C: the first ten minutes.
 
-    The page has an overview with the questions that the lab misses, the policy studio with a number,
-    and a form for your own data: the path of a chat export, a folder, notes or a table. FILE is read
-    at once. Your data are in memory, unless --lab names a directory. Nothing leaves this machine.
+    The page has an overview with the questions that the lab misses, and the policy studio. A form
+    reads your own data: a chat export, a folder, notes or a table. FILE is read at once. Your data
+    are in memory, unless --lab names a directory. Nothing leaves this machine.
 
     Example: memlab try chat.zip --lab my.memlab
     """

@@ -44,9 +44,9 @@ class _SampleClock(ManualClock):
 
 @checked
 def sample_lab(path: str | Path | None = None) -> Lab:
-    """Build a lab of the bundled conversation, with 36 labelled questions and a log of recalls.
+    """Build a lab of the bundled conversation, with labelled questions and a log.
 
-    An assistant asks every question of the conversation, also the three without an answer, over ten
+    An assistant asks the 36 questions of the conversation, and three without an answer, over ten
     days. Its feedback follows the labels. The lab's clock runs on from the last recall.
 
     Parameters
@@ -81,6 +81,7 @@ def sample_lab(path: str | Path | None = None) -> Lab:
     lab.questions.add([labelled])
     project = labelled.conversation.name
     refs = dict(lab.memories.select("ref", "id").iter_rows())
+    # Four questions a day: in the morning, at noon, and two in the afternoon.
     for number, question in enumerate(labelled.questions, 1):
         clock.advance(hours=12 if number % 4 == 1 else 4 if number % 4 == 2 else 1)
         if number == len(labelled.questions) // 2:

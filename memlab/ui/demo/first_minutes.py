@@ -37,7 +37,9 @@ _PROPOSED = 20
 """Questions proposed on the user's own data, as many as a person ticks in two minutes."""
 _ASKED = 10
 """Questions of the studio, as many as fit its page."""
+# Versions that someone installed after the pack's own.
 _LATER = pl.col("version") > 1
+# The end and the beginning of a notebook cell.
 _STUDIO = "memlab.widgets.PolicyStudio(lab)\n"
 _SAMPLE = "from memlab.ui.demo import sample_lab\n\nlab = sample_lab()\n"
 
@@ -110,7 +112,7 @@ class Trial:
             return FirstMinutes(self)
         if kind is PolicyStudio and len(lab.questions):
             ranks = lab.score(metrics="hit@5").ranks.sort("active", descending=True)
-            return PolicyStudio(lab, questions=ranks["query"].unique(maintain_order=True)[:_ASKED])
+            return PolicyStudio(lab, questions=list(dict.fromkeys(ranks["query"]))[:_ASKED])
         return kind(lab)
 
 

@@ -1,9 +1,9 @@
-"""Overview: what a lab was asked, whether it helped, and which questions it misses."""
+"""Overview: the recalls of a lab, whether they helped, and the questions it misses."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -34,11 +34,11 @@ _DEPTH = 10
 
 
 class Overview(RecallLog, WorkingWidget, bundle="overview"):
-    """What was asked, shown and helpful day by day, and what is missing.
+    """Recalls day by day, what they showed, whether it helped, and what is missing.
 
-    The lists have recalls, gaps (queries that nothing answered), stale answers (shown memories that
-    were superseded), the stages at which wanted memories were lost, and labelled questions whose
-    answer is not in the top results. A click on a recall opens it as in ``RecallLog``.
+    Gaps are queries that nothing answered. Stale answers are shown memories that were superseded.
+    Misses are labelled questions without a wanted memory in the top results. A click on a recall
+    opens it as in ``RecallLog``.
 
     Parameters
     ----------
@@ -72,9 +72,10 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     @property
     def days(self) -> pl.DataFrame:
-        """The counts of recalls by outcome for each of the last 14 days up to the latest recall.
+        """The counts of recalls by outcome for each of the last 14 days.
 
-        The columns are ``day``, ``recalls``, ``stale``, ``tokens``, and the outcomes.
+        The last day is that of the latest recall. The columns are ``day``, ``recalls``, ``stale``,
+        ``tokens``, and the outcomes.
         """
         counts = [(pl.col("outcome") == name).sum().cast(pl.Int32).alias(name) for name in OUTCOMES]
         days = (

@@ -98,7 +98,7 @@ class QuestionList(Widget, bundle="questions"):
 
     def _show(self) -> None:
         frame = self._frame()
-        shown = frame.head(_MOST).select(
+        page = frame.head(_MOST).select(
             pl.col("id").cast(pl.Int32),
             "query",
             "text",
@@ -109,7 +109,7 @@ class QuestionList(Widget, bundle="questions"):
             pl.col("wants").list.len().cast(pl.Int32).alias("count"),
         )
         with self.hold_sync():
-            self._questions = arrow(shown)
+            self._questions = arrow(page)
             self._about = {
                 "all": len(frame),
                 "accepted": int(frame["accepted"].sum()),

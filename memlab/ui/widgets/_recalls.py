@@ -1,4 +1,4 @@
-"""Recall log: what was asked, what was shown, and whether it helped."""
+"""Recall log: queries, the memories that they showed, and whether these helped."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class RecallLog(RecallExplorer, bundle="recalls"):
     def __init__(self, lab: Lab, *, viewer: str | None = None) -> None:
         self._read: tuple[int, pl.DataFrame] | None = None
         super().__init__(lab if viewer is None else lab.at(viewer=viewer))
-        self.observe(lambda _: self._shown(), names=["search", "outcome", "start"])
+        self.observe(lambda _: self._follow_page(), names=["search", "outcome", "start"])
         self._show()
 
     @property
     def recalls(self) -> pl.DataFrame:
-        """All recalls, as ``lab.agents.recalls`` lists them; cached until something is written."""
+        """All recalls, as ``lab.agents.recalls`` lists them, cached until a write."""
         head = self.lab.io.store.journal.head
         if self._read is None or self._read[0] != head:
             self._read = head, self.lab.agents.recalls()
@@ -137,15 +137,15 @@ class RecallLog(RecallExplorer, bundle="recalls"):
             raise UnknownName(
                 "recall", decision, self.recalls["decision"].cast(pl.String).to_list()
             )
-        query, at, shown = row[0]["query"], row[0]["at"], row[0]["shown"]
+        query, at, count = row[0]["query"], row[0]["at"], len(row[0]["shown"])
         if query is None:
             raise InputError(f"The log has no text of recall {decision}, so it cannot be repeated.")
         self.opened = decision
-        self.answer_recall(query, min(len(shown) or 8, _MOST_ITEMS), "", at.isoformat())
+        self.answer_recall(query, min(count or 8, _MOST_ITEMS), "", at.isoformat())
 
     # -- reading the log ----------------------------------------------------------------------------------------
 
-    def _shown(self) -> None:
+    def _follow_page(self) -> None:
         """Show the page again after a change from Python."""
         with self.faults_shown():
             self._show()

@@ -58,6 +58,7 @@ from memlab.science.simulation import (
 from memlab.subjects.agent_verbs.agents import Agent
 from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.verifiers import Verdict, local, overlap
+from memlab.ui.demo import sample_lab
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
 
@@ -822,6 +823,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER},
     ),
     "Life.earned": lambda d: (d.life.earned, {"of": "utility"}),
+    "sample_lab": lambda d: (sample_lab, {"path": None}),
     "trial": lambda d: (
         trial,
         {

@@ -1,4 +1,4 @@
-/** A list of recalls by day: what was asked, what was shown, and whether it helped. */
+/** A list of recalls by day: queries, the memories that they showed, and whether these helped. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Explorer } from "../explorer/index";
 import { num, plural, UserText } from "../shared/text";
