@@ -17,18 +17,43 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.disk import read_source
-from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, policy_form_text, slot_of
 from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
+from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.core import Core
 from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
 from memlab.subjects.questions.questions import questions_frame, read_asked
 
-__all__ = ["ACTIVE", "Scores", "score"]
+__all__ = [
+    "ACTIVE",
+    "NEW",
+    "Scores",
+    "ask",
+    "build_scores",
+    "describe_loss",
+    "explain_change",
+    "note_on_feedback",
+    "sample_questions",
+    "score",
+    "score_notice",
+]
 
 ACTIVE = "active"
 """The name of the active pack among the policies of a score."""
+
+NEW = "this policy"
+"""The name of a policy that is scored before it is installed."""
+
+_BEFORE_INSTALL = ("hit@5", "ndcg@10")
+"""Metrics of a score before an install. The first one decides whether the policy loses."""
+
+_SEED = 0
+"""The seed of samples of questions: any fixed number, so that repeated scores ask the same ones."""
+
+_LISTED = 10
+"""Gained or lost questions that a table lists, as many as fit a screen next to the scores."""
 
 _MOST = 1_000
 """The maximum number of ranks of a metric, beyond every pool that packs retrieve."""
@@ -63,6 +88,8 @@ class Scores(Report):
         The unit of the intervals: question or project.
     pack
         The name of the active pack.
+    total
+        The number of questions of which ``ranks`` has all or a random sample.
 
     Examples
     --------
@@ -80,6 +107,7 @@ class Scores(Report):
     cut: int
     clustered: str
     pack: str
+    total: int
 
     @cached_property
     def policies(self) -> tuple[str, ...]:
@@ -163,16 +191,34 @@ class Scores(Report):
         """The finding: the first metric of the active pack, and of each other policy."""
         first, *others = self.frame.unique("policy", keep="first", maintain_order=True).to_dicts()
         count = count_of(self.ranks.height, "question")
+        if self.total > self.ranks.height:
+            count = f"a random sample of {count} of {self.total:,}"
         active = f"{self.pack}, active: {first['metric']} {first['value']:.3f} on {count}."
         return " ".join([active, *map(_describe, others)])
 
     def _display(self) -> object:
-        table = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 1))
         note = (
             f"Intervals are over {self.clustered}s. Gained and lost: a wanted memory in the top {self.cut}, compared "
             "with the active pack."
         )
-        return self.sentence, table, note
+        rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        table = Table("", *rows, notes=[note], left=(0, 1))
+        changed = [
+            Table(
+                f"{kind} by {name}",
+                ("question", "query", "rank before", "after"),
+                [
+                    (str(id), clip(query), str(before or "-"), str(after or "-"))
+                    for id, query, _, before, after in rows.head(_LISTED).rows()
+                ],
+                left=(1,),
+                notes=[f"{rows.height - _LISTED} more"] if rows.height > _LISTED else [],
+            )
+            for name in self.policies
+            for kind, rows in (("Lost", self.lost(name)), ("Gained", self.gained(name)))
+            if rows.height
+        ]
+        return self.sentence, table, *changed
 
     @checked
     def to_dict(self) -> dict[str, Any]:
@@ -231,23 +277,49 @@ _COLUMNS: Columns = (
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> str | None:
-    """Return a sentence if a policy loses more than its interval on the lab's questions.
+def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[Scores | None, str]:
+    """Return the scores of a policy on the lab's questions, and a sentence if it loses.
 
     ``check`` compiles the policy, and is called only if the lab has questions.
     """
     # The core of a background component has no owner, and nobody who reads a warning.
     lab: Any = core.owner
     if lab is None or not len(lab.questions):
-        return None
+        return None, ""
     policy = check()
-    scores = score(lab, {"this policy": policy}, None, "hit@5", limit)
-    high = scores.frame.row(1, named=True)["difference_high"]
-    if high is None or high >= 0:
-        return None
+    scores = score(lab, {NEW: policy}, None, _BEFORE_INSTALL, limit)
+    loss = describe_loss(scores)
     undo = f'lab.policies.rollback("{policy.signature.slot}")'
+    return scores, loss and f"{loss} {undo} returns to the active policy."
+
+
+def describe_loss(scores: Scores) -> str:
+    """Return a sentence if the new policy loses more hit@5 than its interval, otherwise ""."""
+    row = scores.frame.row(
+        by_predicate=(pl.col("policy") == NEW) & (pl.col("metric") == _BEFORE_INSTALL[0]),
+        named=True,
+    )
+    high = row["difference_high"]
+    if high is None or high >= 0:
+        return ""
+    return f"{scores.sentence} It loses more than its interval."
+
+
+def note_on_feedback(lab: Any, slot: str) -> str:
+    """Return the mean feedback under the active policy of a slot, for a lab without questions."""
+    own = lab.policies.attribution(slot).frame.filter(pl.col("rate").is_not_null()).tail(1)
+    live = lab.policies.history(slot)["version"][-1]
+    if not own.height or own["version"][0] != live:
+        return (
+            "No labelled questions and no feedback, so nothing shows whether a change is better. Add questions: "
+            'lab.questions.add("...", wants="...").'
+        )
+    row = own.row(0, named=True)
     return (
-        f"{scores.sentence} It loses more than its interval. {undo} returns to the active policy."
+        f"No labelled questions. Feedback only: {row['rate']:.0%} of {row['success'] + row['fail']} judged results "
+        f"helped ({row['low']:.0%} to {row['high']:.0%}) under {slot} version {live}, the active one. That does not show "
+        'how a change would do. Add questions: lab.questions.add("...", wants="..."), or lab.questions.infer() from '
+        "feedback."
     )
 
 
@@ -259,10 +331,9 @@ def score(
     limit: int | None = None,
 ) -> Scores:
     """Score policies on a lab's questions, by default on all; see ``Lab.score``."""
-    # Every ranking is judged once for all metrics, and each policy is compared with the active pack, the first of them.
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    measured = [_parse_metric(name) for name in names]
-    if not measured:
+    depth = max((_parse_metric(name)[1] for name in names), default=0)
+    if not names:
         raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
@@ -272,23 +343,45 @@ def score(
             'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
             "ones: lab.questions.propose()."
         )
-    if limit is not None:
-        resolved = resolved[:: -(-len(resolved) // limit)]
-    depth = max(cut for _, cut in measured)
+    chosen = sample_questions(resolved, limit)
     now = lab.io.store.clock()
-    evidence = [set(map(str, row["wants"])) for row in resolved]
     rankings = {
-        name: [_rank(lab, pack, row, depth, now) for row in resolved]
+        name: [ask(lab, pack, row, depth, now).ids for row in chosen]
         for name, pack in packs.items()
     }
-    by_project = len({row.get("project") for row in resolved}) > 1
-    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(resolved)]
+    return build_scores(rankings, chosen, names, pack=active.name, total=len(resolved))
+
+
+def sample_questions(rows: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+    """Return a random sample of at most ``limit`` questions, in order, always the same one."""
+    if limit is None or len(rows) <= limit:
+        return rows
+    chosen = np.random.default_rng(_SEED).choice(len(rows), limit, replace=False)
+    return [rows[index] for index in np.sort(chosen)]
+
+
+def build_scores(
+    rankings: Mapping[str, Sequence[Sequence[int]]],
+    questions: Sequence[Mapping[str, Any]],
+    metrics: Sequence[str],
+    *,
+    pack: str,
+    total: int,
+) -> Scores:
+    """Measure the rankings of each policy, the first of which is the active pack."""
+    # Every ranking is judged once for all metrics, and each policy is compared with the active pack.
+    measured = [_parse_metric(name) for name in metrics]
+    depth = max(cut for _, cut in measured)
+    evidence = [set(row["wants"]) for row in questions]
+    by_project = len({row.get("project") for row in questions}) > 1
+    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(questions)]
     ranks = {name: _best_ranks(own, evidence) for name, own in rankings.items()}
     cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
+    wanted = [set(map(str, own)) for own in evidence]
     values = {
         name: [measure(judged, f"{kind}@{at}") for kind, at in measured]
         for name, own in rankings.items()
-        for judged in [judge(own, evidence, depth=depth)]
+        for judged in [judge([[*map(str, ids)] for ids in own], wanted, depth=depth)]
     }
     first = {
         name: np.array([rank is not None and rank <= cut for rank in own])
@@ -298,10 +391,10 @@ def score(
         _score_row(own, base, clusters)
         | {"policy": name, "metric": metric}
         | ({} if name == ACTIVE else _count_changes(first[ACTIVE], first[name]))
-        for name in packs
-        for metric, own, base in zip(names, values[name], values[ACTIVE], strict=True)
+        for name in rankings
+        for metric, own, base in zip(metrics, values[name], values[ACTIVE], strict=True)
     ]
-    columns = questions_frame({"question": number, **row} for number, row in enumerate(resolved, 1))
+    columns = questions_frame({"question": at, **row} for at, row in enumerate(questions, 1))
     return Scores(
         pl.DataFrame(rows, schema=_SCHEMA),
         columns.select(_QUESTION).with_columns(
@@ -309,7 +402,8 @@ def score(
         ),
         cut,
         "project" if by_project else "question",
-        active.name,
+        pack,
+        total,
     )
 
 
@@ -354,9 +448,9 @@ def _parse_metric(name: str) -> tuple[str, int]:
     return kind, cut
 
 
-def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> list[str]:
-    """Return the ids that a pack shows for a question, best first, without logging."""
-    hits = lab.recall(
+def ask(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> Hits:
+    """Return what a pack shows for a question, without logging."""
+    hits: Hits = lab.recall(
         row["query"],
         limit=depth,
         project=row.get("project"),
@@ -365,16 +459,83 @@ def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) ->
         pack=pack,
         log=False,
     )
-    return [str(hit.id) for hit in hits]
+    return hits
 
 
 def _best_ranks(
-    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]]
+    rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
     """Return the best rank of a wanted memory for each question."""
     return [
         next((rank for rank, id in enumerate(ranking, 1) if id in wanted), None)
         for ranking, wanted in zip(rankings, evidence, strict=True)
+    ]
+
+
+_TERMS = 3
+"""Terms that an explanation names: the most changed ones, as many as a reader compares."""
+_QUOTED = 100
+"""Characters of a memory in an explanation, which a line of a page fits."""
+_VISIBLE = 0.0005
+"""The minimum difference of terms that does not print as 0.000."""
+
+
+def explain_change(
+    lab: Any, question: int, before: Pack, after: Pack, *, viewer: str | None = None
+) -> list[str]:
+    """Return sentences on why a question's best wanted memory has another rank under a pack."""
+    rows = {row["question"]: row for row in read_asked(lab.questions, None)}
+    if question not in rows:
+        raise UnknownName("question", question, list(map(str, rows)))
+    row = {"viewer": viewer, **rows[question]}
+    now = lab.io.store.clock()
+    both = [ask(lab, pack, row, pack.count("pool"), now) for pack in (before, after)]
+    old, new = ranks = [{id: rank for rank, id in enumerate(hits.ids, 1)} for hits in both]
+    # A memory without a rank is below all others.
+    last = 1 + max(map(len, ranks))
+    wanted = min(row["wants"], key=lambda id: min(own.get(id, last) for own in ranks))
+
+    def quote(memory: int) -> str:
+        return f'memory {memory} ("{clip(lab[memory].text, _QUOTED)}")'
+
+    sentences = [
+        f"Wanted: {quote(wanted)}. Its rank before is {old.get(wanted, 'none')}, after {new.get(wanted, 'none')}."
+    ]
+    falls = new.get(wanted, last) > old.get(wanted, last)
+    high, low = (old, new) if falls else (new, old)
+    rival = next(
+        (
+            id
+            for id in low
+            if low[id] < low.get(wanted, last) and high.get(id, last) > high.get(wanted, last)
+        ),
+        None,
+    )
+    if rival is None:
+        return sentences
+    sentences.append(
+        f"The best memory that {'overtakes it' if falls else 'it overtakes'}: {quote(rival)}."
+    )
+    leads = [
+        {term.label or term.text: term.difference for term in hits.why(wanted, rival).terms}
+        for hits in both
+        if {wanted, rival} <= set(hits.slate.ids.tolist())
+    ]
+    if len(leads) < 2:
+        return [*sentences, "Only one of the two policies finds both memories."]
+    moves = {name: [own.get(name, 0.0) for own in leads] for name in leads[0] | leads[1]}
+
+    def lead(value: float) -> str:
+        if abs(value) < _VISIBLE:
+            return "no difference"
+        return f"{abs(value):.3f} in favour of memory {wanted if value > 0 else rival}"
+
+    changed = {name: after - before for name, (before, after) in moves.items()}
+    largest = sorted(changed, key=lambda name: -abs(changed[name]))[:_TERMS]
+    return sentences + [
+        f"{name}: {lead(moves[name][1])}; before, {lead(moves[name][0])}."
+        for name in largest
+        if abs(changed[name]) >= _VISIBLE
     ]
 
 

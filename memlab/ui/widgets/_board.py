@@ -23,7 +23,7 @@ from memlab.science.evaluation import (
     verdict,
 )
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import WorkingWidget, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, synced
 
 __all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
 
@@ -48,7 +48,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         A lab, or the slates of a log.
     policies
         Names of packs, packs, or (for a log without a lab) names of its score columns. The default
-        is the active pack and two others.
+        is the active pack and its challengers, or else the pack ``memlab``.
     missing, horizon, cluster
         As in ``memlab.evaluate``; None for its defaults.
 
@@ -97,14 +97,13 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         requested = [policies] if isinstance(policies, str | Pack) else policies
         names = self._log.policies if lab is None and self._log is not None else pack_names()
         chosen: dict[str, str | Pack] = {}
-        for policy in requested or (
-            *(() if lab is None else (lab.policies.pack, "memlab")),
-            *names,
-        ):
+        default: list[str | Pack] = [*names[:3]]
+        if lab is not None:
+            running = [challenge.pack for challenge in lab.policies.challenges]
+            default = [lab.policies.pack, *running] if running else [lab.policies.pack, "memlab"]
+        for policy in requested or default:
             chosen.setdefault(name_of(policy), policy)
-            if not requested and len(chosen) == 3:
-                break
-        self._named: dict[str, str | Pack | None] = {**dict.fromkeys(names), **chosen}
+        self._named: dict[str, str | Pack | None] = {**dict.fromkeys((*chosen, *names)), **chosen}
         super().__init__(
             lab,
             policies=list(chosen),
@@ -343,7 +342,12 @@ def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
         key=lambda ranked: ranked[0],
     )
     return [
-        {"memory": str(item.memory), "text": item.text, "rank": rank, "other": item.ranks[1 - side]}
+        {
+            "memory": str(item.memory),
+            "text": item.text and item.text[:MOST_TEXT],
+            "rank": rank,
+            "other": item.ranks[1 - side],
+        }
         | {"shown": item.shown, "reward": item.reward}
         for rank, item in own
     ]

@@ -20,7 +20,7 @@ from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
-from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, arrow, synced
 
 __all__ = [
     "LifePlayer",
@@ -177,7 +177,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
         memories = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
-            "id", "text", "status"
+            "id", pl.col("text").str.slice(0, MOST_TEXT), "status"
         )
         hash = entry.body.get("pack")
         versions = (
@@ -238,7 +238,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._waiting.clear()
             self.forecast, self._gone = None, {}
         self._log = self.lab.log
-        memories = self.lab.memories.select("id", "text", "kind", "created", "superseded_by")
+        memories = self.lab.memories.select(
+            "id", pl.col("text").str.slice(0, MOST_TEXT // 5), "kind", "created", "superseded_by"
+        )
         if memories.height > _MOST:
             memories = memories[np.linspace(0, memories.height - 1, _MOST).round().astype(int)]
         self._ids = memories["id"].to_list()
@@ -385,7 +387,7 @@ def count_forgotten(forecast: Forecast) -> dict[str, Any]:
             "id": row["memory_id"],
             "at": str(row["at"].date()),
             "to": row["to"],
-            "text": texts[row["memory_id"]],
+            "text": texts[row["memory_id"]][:MOST_TEXT],
         }
         for row in moved.head(_LISTED).iter_rows(named=True)
     ]

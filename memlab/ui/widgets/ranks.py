@@ -8,7 +8,7 @@ read other features, run the query again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from memlab.kernel.policies import SLOTS, Pack, get_slot, inherited_helpers, pac
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
+from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
     "DECIDES_RANKS",
@@ -34,6 +35,7 @@ __all__ = [
     "latest_questions",
     "moved",
     "read_draft",
+    "rebased_text",
     "shown_moves",
     "summed_moves",
     "text_of",
@@ -64,11 +66,20 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 class Ranks:
     """The ranks of queries in a lab, cached until the lab or its active pack changes.
 
-    ``project`` and ``viewer`` apply to each recall.
+    ``project`` and ``viewer`` apply to each recall. ``labelled`` returns the labelled question with a
+    query, or {}: its own time and project apply, so that ranks and scores show the same recall.
     """
 
-    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        project: str | None = None,
+        viewer: str | None = None,
+        labelled: Callable[[str], Mapping[str, Any]] = lambda _: {},
+    ) -> None:
         self._lab, self._project, self._viewer = lab, project, viewer
+        self._labelled, self._now = labelled, 0
         self._seen: tuple[str, int] | None = None
         self._hits: dict[str, Hits] = {}
         self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
@@ -90,22 +101,26 @@ class Ranks:
 
     def hits(self, question: str, pack: Pack) -> Hits:
         """Return all candidates of a query under a pack, at the instant of the cached recalls."""
-        at = next((from_micros(logged.slate.at) for logged in self._hits.values()), None)
-        return self._lab.recall(
+        own = self._labelled(question)
+        at = own.get("at") or self._now
+        hits = self._lab.recall(
             question,
             limit=pack.count("pool"),
             pack=pack,
-            at=at,
-            project=self._project,
-            viewer=self._viewer,
+            at=from_micros(at) if at else None,
+            project=own.get("project") or self._project,
+            viewer=own.get("viewer") or self._viewer,
             log=False,
         )
+        if at == self._now:
+            self._now = hits.slate.at
+        return hits
 
     def text(self, memory: int) -> tuple[str, str]:
         """Return the text and the kind of a memory."""
         if memory not in self._texts:
             record = self._lab[memory]
-            self._texts[memory] = record.text, record.kind
+            self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
     def _pack(self) -> Pack:
@@ -113,7 +128,7 @@ class Ranks:
         pack = self._lab.policies.pack
         now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
-            self._seen, self._pools = now, None
+            self._seen, self._pools, self._now = now, None, 0
             for cache in (self._hits, self._known, self._texts):
                 cache.clear()
         return pack
@@ -305,6 +320,20 @@ def text_of(policy: Policy, pack: Pack | None = None) -> str:
         if float(text[start:stop]) != float(value):
             text = text[:start] + value + text[stop:]
     return text
+
+
+def rebased_text(policy: Policy, pack: Pack) -> str | None:
+    """Return the text of a policy whose ``(inherited)`` is no longer the policy of the pack's file.
+
+    None if the pack's file still has that policy, or has this one, or if the policy inherits nothing.
+    """
+    slot = policy.signature.slot
+    stored = [helper for helper in policy.helpers if _name(helper) == "inherited"]
+    today = inherited_helpers(slot, policy.source, (), lambda: pack) if stored else ()
+    if set(stored) <= set(today) or pack_from_sources(pack.sources).policies[slot] == policy:
+        return None
+    rest = tuple(helper for helper in policy.helpers if helper not in stored)
+    return text_of(replace(policy, _origin=policy._origin._replace(helpers=rest)))
 
 
 def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:

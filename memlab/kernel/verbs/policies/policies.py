@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
@@ -301,12 +302,13 @@ class LabPolicies(Displayed):
             The reason for the change, which the history stores.
         compare
             The maximum number of the lab's labelled questions on which the policy is compared with
-            the active pack first. A ``RankingWarning`` reports a loss that exceeds its interval.
+            the active pack first, in a random sample of larger sets. A ``RankingWarning`` reports a
+            loss that exceeds its interval.
 
         Returns
         -------
         Version
-            The new version of the slot.
+            The new version of the slot, with its ``scores`` next to those of the active pack.
 
         Raises
         ------
@@ -323,8 +325,11 @@ class LabPolicies(Displayed):
         2
         """
         check = partial(self.check, slot, source, helpers=helpers, params=params)
-        if compare and (notice := load_part("score-notice")(self._core, check, compare)):
-            warn_caller(notice, RankingWarning)
+        scores = None
+        if compare:
+            scores, notice = load_part("score-notice")(self._core, check, compare)
+            if notice:
+                warn_caller(notice, RankingWarning)
 
         def make(versions: VersionLog) -> list[_Change]:
             # The pack may change between two calls, so (inherited) is resolved where the event is written.
@@ -336,7 +341,7 @@ class LabPolicies(Displayed):
                 )
             ]
 
-        return self._write_slot(slot, make, reason)
+        return replace(self._write_slot(slot, make, reason), scores=scores)
 
     @checked
     def challenge(
