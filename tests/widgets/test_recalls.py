@@ -117,7 +117,7 @@ def test_the_overview_scores_questions_and_explains_each_miss_in_words(sample, a
     overview = Overview(sample)
     assert overview.misses is None
     overview.fill()
-    quality = shared(overview, "quality")
+    quality = shared(overview, "answered")
     scores = sample.score()
     assert (
         quality["value"] == scores.frame.filter(policy="active", metric="ndcg@10")["value"].item()
@@ -126,7 +126,9 @@ def test_the_overview_scores_questions_and_explains_each_miss_in_words(sample, a
     assert [miss["id"] for miss in quality["misses"]] == missed["id"].to_list()
     assert (quality["scored"], len(missed)) == (36, 3)
     for miss in quality["misses"]:
-        text = ask(overview, "miss", question=miss["id"])["text"]
+        why = ask(overview, "miss", question=miss["id"])
+        text = why["text"]
+        assert why["above"] in {memory[:200] for memory in sample.memories["text"]}
         assert text.startswith("Memory ")
         assert "stands above" in text
         assert "because: " in text
@@ -151,7 +153,7 @@ def test_without_labels_and_feedback_nothing_is_traced(lab):
     lab.recall("tabs?")
     overview = Overview(lab)
     overview.fill()
-    assert shared(overview, "quality") == {"lost": []}
+    assert shared(overview, "answered") == {"lost": []}
     assert "memlab.open()" in overview.cell
 
 

@@ -10,6 +10,7 @@ import polars as pl
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.display import clip
 from memlab.kernel.slates import TABLES
 from memlab.science.evaluation import PLACES, failures
 from memlab.subjects.lab import Lab
@@ -61,7 +62,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
     _sums = synced({})
     _gaps = synced(b"")
     _stale = synced(b"")
-    _quality = synced({})
+    _answered = synced({})
     _card = synced([])
     _offer = synced({})
 
@@ -126,7 +127,8 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
             raise InputError(
                 f"Question {question} is not among the misses. Score the questions again."
             )
-        return {"text": self._explain(rows[0])}
+        text, above = self._explain(rows[0])
+        return {"text": text, "above": above}
 
     @checked
     def answer_cell(self) -> dict[str, Any]:
@@ -190,7 +192,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
                 "misses": rows,
                 "pack": scores.pack,
             }
-        self._quality = quality
+        self._answered = quality
 
     def _lost(self) -> list[list[Any]]:
         """Return the number of wanted memories lost at each stage of the latest recalls."""
@@ -212,8 +214,8 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
         rows = failures(slates, labels, examples=0).frame.select("place", "count", "meaning")
         return [list(row) for row in rows.rows()]
 
-    def _explain(self, row: dict[str, Any]) -> str:
-        """Return why the best-ranked wanted memory of a question is not among the top results."""
+    def _explain(self, row: dict[str, Any]) -> tuple[str, str]:
+        """Return why a question misses, and the text of the first result if that is above."""
         lab = self.lab
         at = row["at"] or from_micros(lab.io.store.clock())
         hits = lab.recall(
@@ -228,11 +230,12 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
             wanted = ", ".join(map(str, row["wants"]))
             return (
                 f"Memory {wanted} is none of {len(hits)} candidates: {PLACES['not in the pool']}. No weight of the "
-                "score can raise it; words or a summary that the query shares with it can."
-            )
+                "score can raise it. Store it with words that the query shares."
+            ), ""
         if hits.ids[0] == ranked[0]:
-            return f"Memory {ranked[0]} is the first result now."
-        return f"{hits.why(hits.ids[0], ranked[0]).sentence}".capitalize()
+            return f"Memory {ranked[0]} is the first result now.", ""
+        sentence = hits.why(hits.ids[0], ranked[0]).sentence
+        return f"{sentence[0].upper()}{sentence[1:]}", clip(hits[0].text, 200)
 
 
 def _gaps(recalls: pl.DataFrame) -> pl.DataFrame:

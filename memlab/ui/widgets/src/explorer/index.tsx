@@ -490,4 +490,7 @@ function toUtc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 
-export default widget("Recall explorer", Explorer, qualities + explained + css);
+/** The styles of the explorer, for widgets that contain one. */
+export const STYLES = qualities + explained + css;
+
+export default widget("Recall explorer", Explorer, STYLES);

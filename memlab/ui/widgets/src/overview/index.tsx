@@ -1,7 +1,6 @@
 /** Overview: counts by day, the latest recalls, what is missing, and how well labelled questions are answered. */
 import { useEffect, useState } from "preact/hooks";
-import explained from "../explorer/explained.css";
-import explorer from "../explorer/explorer.css";
+import { STYLES } from "../explorer/index";
 import { NoRecalls, OUTCOMES, type Outcome, type Recall, Recalls } from "../recalls/list";
 import recalls from "../recalls/recalls.css";
 import { plural, UserText, visible } from "../shared/text";
@@ -38,6 +37,8 @@ type Stale = {
   before: boolean;
 };
 type Miss = { id: number; query: string; rank: number | null; wanted: string };
+/** Why a question misses, and the text of the first result. */
+type Why = { text: string; above: string };
 type Quality = {
   value?: number;
   interval?: [number, number] | null;
@@ -55,7 +56,7 @@ function Overview() {
   const ask = useAsk();
   const offline = useOfflineReason();
   const [sums] = useTrait<Sums>("_sums");
-  const [quality] = useTrait<Quality>("_quality");
+  const [quality] = useTrait<Quality>("_answered");
   const [offered] = useTrait<Offered>("_offer");
   const days = useRows<Day>("_days");
   const list = useRows<Recall>("_recalls");
@@ -239,11 +240,11 @@ export function describeDay(day: Day): string {
 function Questions({ sums, quality }: { sums: Sums; quality: Quality }) {
   const ask = useAsk();
   const offline = useOfflineReason();
-  const [why, setWhy] = useState<Record<number, string>>({});
+  const [why, setWhy] = useState<Record<number, Why>>({});
   const misses = quality.misses ?? [];
   const explain = async (id: number) => {
-    const answer = await ask<{ text: string }>("miss", { question: id });
-    if (answer) setWhy({ ...why, [id]: answer.text });
+    const answer = await ask<Why>("miss", { question: id });
+    if (answer) setWhy({ ...why, [id]: answer });
   };
   return (
     <section class="card" aria-label="Labelled questions">
@@ -274,7 +275,14 @@ function Questions({ sums, quality }: { sums: Sums; quality: Quality }) {
                 </span>
                 {why[miss.id] !== undefined && (
                   <p class="why" role="status">
-                    {visible(why[miss.id]!)}
+                    {why[miss.id]!.above && (
+                      <>
+                        {"The first result: "}
+                        <UserText text={why[miss.id]!.above} />
+                        <br />
+                      </>
+                    )}
+                    {visible(why[miss.id]!.text)}
                   </p>
                 )}
               </li>
@@ -333,4 +341,4 @@ function Cell() {
   );
 }
 
-export default widget("Overview", Overview, explained + explorer + recalls + css);
+export default widget("Overview", Overview, STYLES + recalls + css);

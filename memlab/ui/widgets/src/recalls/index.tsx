@@ -1,6 +1,5 @@
 /** Recall log: search and pages over all recalls, each of which opens as of its instant. */
-import explained from "../explorer/explained.css";
-import explorer from "../explorer/explorer.css";
+import { STYLES } from "../explorer/index";
 import { plural } from "../shared/text";
 import {
   useAsk,
@@ -88,4 +87,4 @@ function RecallLog() {
   );
 }
 
-export default widget("Recall log", RecallLog, explained + explorer + css);
+export default widget("Recall log", RecallLog, STYLES + css);
