@@ -65,7 +65,9 @@ def test_the_overview_shows_what_was_asked_shown_and_helpful_at_once(page_of, ax
         assert part in latest.inner_text()
     assert page.locator(".days li").count() == 8
     assert page.locator(".misses li").count() == 3
-    assert "3 of 36 questions miss" in page.locator("[aria-label='Labelled questions']").inner_text()
+    assert (
+        "3 of 36 questions miss" in page.locator("[aria-label='Labelled questions']").inner_text()
+    )
     assert page.locator("[aria-label=Gaps] li").count() == 4
     assert "three weeks" in page.locator("[aria-label='Stale answers']").inner_text()
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

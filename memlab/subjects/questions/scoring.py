@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import checked, describe_value
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.language import Policy, policy_form_text, slot_of
-from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack, list_policies, read_policy
 from memlab.kernel.recall import Hits
+from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.core import Core
 from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
 from memlab.subjects.questions.questions import questions_frame, read_asked
@@ -62,9 +61,6 @@ _MOST = 1_000
 _ALIASES = {"hit": "recall_any"}
 _CUT = 10
 _METRIC = re.compile(r"([a-z_]+)(?:@([1-9]\d{0,3}))?\Z")
-
-_PACK = re.compile(r"(?:\s|;[^\n]*+)*+\(\s*(?:require memlab\.dialect \*\)\s*\()?pack\b")
-"""The beginning of a pack's text: its form ``pack``, after comments and the usual ``require``."""
 
 Floats = NDArray[np.float64]
 
@@ -346,7 +342,7 @@ def score(
     chosen = sample_questions(resolved, limit)
     now = lab.io.store.clock()
     rankings = {
-        name: [ask(lab, pack, row, depth, now).ids for row in chosen]
+        name: [_rank(lab, active, pack, row, depth, now) for row in chosen]
         for name, pack in packs.items()
     }
     return build_scores(rankings, chosen, names, pack=active.name, total=len(resolved))
@@ -462,6 +458,35 @@ def ask(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> H
     return hits
 
 
+def _rank(
+    lab: Any, active: Pack, policy: Pack | pl.Expr, row: Mapping[str, Any], depth: int, now: int
+) -> Sequence[int]:
+    """Return the ids that a pack or an expression ranks highest for a question, best first."""
+    if isinstance(policy, Pack):
+        return ask(lab, policy, row, depth, now).ids
+    return _order_by(policy, ask(lab, active, row, depth, now).slate, lab.memories)[:depth]
+
+
+def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
+    """Return the candidates of a recall with a finite value of an expression, highest first."""
+    columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
+    frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
+    for column in expression.meta.root_names():
+        if column not in frame.columns:
+            raise UnknownName("column of the candidates", column, frame.columns)
+    try:
+        values = frame.select(expression.cast(pl.Float64)).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"The expression {clip(str(expression))} has no scores: {error}") from None
+    if len(values) != frame.height:
+        raise InputError(
+            f"The expression {clip(str(expression))} gives {len(values)} values for {frame.height} candidates. Return "
+            "one number for each candidate."
+        )
+    scored = frame.select("memory_id", value=-values).filter(pl.col("value").is_finite())
+    return scored.sort("value", "memory_id")["memory_id"].to_list()
+
+
 def _best_ranks(
     rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
@@ -539,20 +564,18 @@ def explain_change(
     ]
 
 
-def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
-    """Return the pack of each policy by its unique name."""
-    if isinstance(policies, Mapping):
-        packs = {str(name): _read_policy(lab, active, spec)[1] for name, spec in policies.items()}
-    else:
-        many = isinstance(policies, list | tuple) and policy_form_text(policies) is None
-        packs = {}
-        for spec in policies if many else [policies]:
-            name, pack = _read_policy(lab, active, spec)
-            if packs.get(name, pack) is not pack:
-                name = f"{name} [{pack.hash[:8]}]"
-            if name in packs:
-                raise InputError(f"The policy {name} is given twice. Pass each policy once.")
-            packs[name] = pack
+def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl.Expr]:
+    """Return the pack, or the expression, of each policy by its unique name."""
+    packs: dict[str, Pack | pl.Expr] = {}
+    for label, spec in list_policies(policies):
+        name, pack = _read_policy(lab, active, spec)
+        name = label or name
+        other = packs.get(name)
+        if isinstance(pack, Pack) and isinstance(other, Pack) and other.hash != pack.hash:
+            name = f"{name} [{pack.hash[:8]}]"
+        if name in packs:
+            raise InputError(f"The policy {name} is given twice. Pass each policy once.")
+        packs[name] = pack
     if reserved := {ACTIVE, *_QUESTION} & packs.keys():
         raise InputError(
             f'"{min(reserved)}" is a name of these scores. Give the policy another name.'
@@ -560,50 +583,13 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
     return packs
 
 
-def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack]:
+def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
     """Return the name of a policy, and the active pack with it or the pack that it names."""
-    # Texts and paths are recognised before names, so that no name of a pack can hide a policy.
-    if isinstance(spec, Pack):
-        return spec.name, spec
-    if isinstance(spec, Policy):
-        return _with_policy(lab, active, spec.signature.slot, spec)
-    text = str(spec) if isinstance(spec, str | Path) else policy_form_text(spec)
-    if text is None:
-        raise InputError(
-            "A policy is a pack, a path, a text, a Hy form or the name of a feature, not "
-            f"{describe_value(spec)}."
-        )
-    text, name = text.strip(), ""
-    if text.endswith(".hy"):
-        path = Path(text).expanduser()
-        name, text = path.stem, _read_file(path)
-    if name or text.startswith(("(", ";")):
-        if _PACK.match(text):
-            pack = load_pack(path if name else text)
-            return pack.name, pack
-        own, pack = _with_policy(lab, active, slot_of(text) or _SLOT, text)
-        return name or own, pack
-    if text in pack_names():
-        return text, load_pack(text)
-    feature = text.replace("_", "-")
-    if feature in FEATURES:
-        return feature, _with_policy(lab, active, _SLOT, f"(fn [{feature}] {feature})")[1]
-    raise UnknownName("pack or feature", text, (*pack_names(), *FEATURES))
-
-
-def _read_file(path: Path) -> str:
-    """Return the text of a file, or the beginning of a pack if ``load_pack`` will refuse it."""
-    try:
-        return read_source(path)
-    except (OSError, UnicodeDecodeError):
-        return "(pack"
-
-
-_SLOT = "recall-score"
-"""The slot of a policy that names none."""
-
-
-def _with_policy(lab: Any, active: Pack, slot: str, source: Any) -> tuple[str, Pack]:
-    """Return a name for a policy, and the active pack with it in its slot."""
-    policy = lab.policies.check(slot, source)
-    return f"{slot} [{policy.hash[:8]}]", active.with_policy(slot, policy)
+    if isinstance(spec, pl.Expr):
+        return clip(str(spec)), spec
+    read = read_policy(spec)
+    if isinstance(read, Pack):
+        return read.name, read
+    policy = read.compile(lambda: active)
+    name = read.name or f"{read.slot} [{policy.hash[:8]}]"
+    return name, active.with_policy(read.slot, policy)

@@ -123,7 +123,7 @@ class FirstMinutes(Overview):
         self._trial = trial
         super().__init__(trial.current)
         loaded = trial.loaded
-        self._offer = {"note": _describe(trial), "own": loaded is not None, "largest": _LARGEST}
+        self._offer = {"note": _introduce(trial), "own": loaded is not None, "largest": _LARGEST}
         if loaded is not None:
             self._card = [list(row) for row in loaded.card]
 
@@ -191,7 +191,7 @@ def _title(trial: Trial) -> str:
     return "sample lab" if trial.loaded is None else trial.loaded.source
 
 
-def _describe(trial: Trial) -> str:
+def _introduce(trial: Trial) -> str:
     """Return what the page shows, and where the lab is."""
     if trial.loaded is None:
         return (

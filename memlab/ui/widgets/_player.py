@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import with_setting
-from memlab.kernel.policies import Pack, load_pack, pack_names
+from memlab.kernel.policies import Pack, PolicyLike, as_pack, list_policies, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
@@ -102,13 +101,17 @@ class LifePlayer(WorkingWidget, bundle="player"):
         self,
         lab: Lab,
         *,
-        packs: Sequence[str | Path | Pack] = (_LIVE, "companion"),
+        packs: PolicyLike = (_LIVE, "companion"),
         until: str = "",
     ) -> None:
-        if len(packs) != 2:
-            raise InputError(f"LifePlayer shows two packs side by side, not {len(packs)}.")
-        names = [_LIVE if pack == _LIVE else load_pack(pack).name for pack in packs]
-        self._named = {name: name for name in pack_names()} | dict(zip(names, packs, strict=True))
+        listed = [pack for _, pack in list_policies(packs)]
+        if len(listed) != 2:
+            raise InputError(f"LifePlayer shows two packs side by side, not {len(listed)}.")
+        own = [
+            None if pack == _LIVE else as_pack(pack, lambda: lab.policies.pack) for pack in listed
+        ]
+        names = [_LIVE if pack is None else pack.name for pack in own]
+        self._named = {name: name for name in pack_names()} | dict(zip(names, own, strict=True))
         self._cached_frames: list[pl.DataFrame] = []
         self._generation = 0
         super().__init__(lab, packs=names, until=until)

@@ -155,10 +155,10 @@ class RecallLog(RecallExplorer, bundle="recalls"):
         matching = self.frame
         part = matching.reverse().slice(self.start, _PAGE)
         with self.hold_sync():
-            self._recalls, self._items = arrow(_rows(part)), arrow(self._items_of(part))
-            self._log = self._describe(matching)
+            self._recalls, self._items = arrow(_list_rows(part)), arrow(self._items_of(part))
+            self._log = self._count_log(matching)
 
-    def _describe(self, matching: pl.DataFrame) -> dict[str, Any]:
+    def _count_log(self, matching: pl.DataFrame) -> dict[str, Any]:
         return {
             "all": len(self.recalls),
             "matching": len(matching),
@@ -186,7 +186,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
         )
 
 
-def _rows(recalls: pl.DataFrame) -> pl.DataFrame:
+def _list_rows(recalls: pl.DataFrame) -> pl.DataFrame:
     """Return what a list shows of recalls: times as milliseconds, and counts of memories."""
     return recalls.select(
         pl.col("decision").cast(pl.Int32),

@@ -13,7 +13,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import table
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import SLOTS, Version, get_slot
+from memlab.kernel.policies import SLOTS, PolicyLike, Version, get_slot
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
@@ -58,6 +58,8 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         At most 50 queries. Default: the ten latest of the log, or else of the labelled questions.
     slot
         The slot of the policy.
+    source
+        The draft to begin with, in any form that ``lab.policies.install`` takes. Default: the active policy.
     project, viewer
         As in ``lab.recall``.
 
@@ -95,6 +97,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         *,
         questions: Sequence[str] | None = None,
         slot: str = "recall-score",
+        source: PolicyLike | None = None,
         project: str | None = None,
         viewer: str | None = None,
     ) -> None:
@@ -113,7 +116,8 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         self._ranks = Ranks(lab, project=project, viewer=viewer, labelled=self._judge.labelled)
         self._drafts, self._loaded = dict[str, str](), slot
         self.installed: Version | None = None
-        self.policy, self._frame = lab.policies[slot], moved(NOTHING, NOTHING)
+        self.policy = lab.policies[slot] if source is None else lab.policies.check(slot, source)
+        self._frame = moved(NOTHING, NOTHING)
         self._followed: tuple[object, ...] = ()
         self._file: Path | None = None
         super().__init__(
