@@ -220,7 +220,7 @@ def test_an_older_memlab_names_the_vocabulary(monkeypatch, asked):
     monkeypatch.setattr("memlab.kernel.policies._versions.POLICY_FORMAT", POLICY_FORMAT - 1)
     from memlab.kernel.language import policy, texts
 
-    for cache in (texts.helpers_of, texts.parse, policy._compile):
+    for cache in (texts.definitions_of, texts.parse, policy._compile):
         cache.cache_clear()
     versions = VersionLog()
     shelf = {"default": pack_source("memlab"), "line": LINE}

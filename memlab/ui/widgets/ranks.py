@@ -18,6 +18,7 @@ import polars as pl
 from memlab.errors import PolicyError
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import Form, Policy, Text, compile_policy, read_forms, slot_of
+from memlab.kernel.language.texts import DEFINING
 from memlab.kernel.policies import SLOTS, Pack, get_slot, inherited_helpers, pack_from_sources
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
@@ -352,7 +353,7 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
 
 def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:
     text = text_of(policy)
-    form = next(form for form in read_forms(Text(text)) if form.head not in ("defn", "inherit"))
+    form = next(form for form in read_forms(Text(text)) if form.head not in DEFINING)
     if form.head != "defpolicy":
         text = f"{text[: form.start]}(defpolicy {slot} {text[form.start : form.stop]}){text[form.stop :]}"
     return f'(pack {name} "{doc}")\n{text}\n'
