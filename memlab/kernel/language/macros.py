@@ -68,6 +68,11 @@ class Macro(NamedTuple):
     form: Form
     text: Text
 
+    @property
+    def source(self) -> str:
+        """The text of the macro."""
+        return self.text.source[self.form.start : self.form.stop]
+
 
 def read_macro(form: Form, text: Text) -> Macro:
     """Parse a ``defmacro`` and check its template.
@@ -82,12 +87,14 @@ def read_macro(form: Form, text: Text) -> Macro:
         listed = listed._replace(items=(*listed.items[:-1], name))
         plain = form._replace(items=(*form.items[:2], listed, *form.items[3:]))
     parts = definition(plain, text)
-    if parts.body.head != "quasiquote" or len(parts.body.items) != 2:
+    template = parts.body
+    if template.head == "quasiquote" and len(template.items) == 2:
+        template = template.items[1]
+    elif template.kind not in ("int", "float", "str"):
         raise text.error(
-            PolicySyntaxError, f"A macro is a template and computes nothing: {_SHAPE}.", parts.body
+            PolicySyntaxError, f"A macro is a template and computes nothing: {_SHAPE}.", template
         )
     names = tuple(argument.text for argument in parts.arguments)
-    template = parts.body.items[1]
     _check_template(template, parts, rest, text)
     plain_names = names[:-1] if rest else names
     return Macro(parts.name, plain_names, rest, parts.doc, template, form, text)
@@ -112,13 +119,12 @@ def _check_template(template: Form, parts: Definition, rest: str, text: Text) ->
                 f"A template computes nothing: ~ is followed by a parameter of {parts.name}.",
                 form,
             )
-        if (form.head == "unquote-splice") != (name == rest) or (name == rest and not listed):
-            wanted = (
-                f"~@{rest} inserts the remaining forms into a call or list"
-                if name == rest
-                else f"{name} is one form: write ~{name}"
+        if (form.head == "unquote" and name == rest) or not (listed or form.head == "unquote"):
+            raise text.error(
+                PolicySyntaxError,
+                f"Several forms are inserted into a call or a list, by ~@{name}.",
+                form,
             )
-            raise text.error(PolicySyntaxError, f"{wanted}.", form)
         used.add(name)
     for argument in parts.arguments:
         if argument.text not in used:
@@ -277,11 +283,10 @@ class Expander:
             )
         values = dict(zip(macro.parameters, arguments, strict=False))
         made = form._replace(made=name)
-        return self._fill(macro.template, values, arguments[number:], made, count)
+        values[macro.rest] = made._replace(items=arguments[number:])
+        return self._fill(macro.template, values, made, count)
 
-    def _fill(
-        self, form: Form, values: Mapping[str, Form], rest: tuple[Form, ...], call: Form, mark: str
-    ) -> Form:
+    def _fill(self, form: Form, values: Mapping[str, Form], call: Form, mark: str) -> Form:
         """Return a copy of a template at the position of the call, with the forms of the call in it."""
         self._step(call)
         if form.head == "unquote":
@@ -289,9 +294,16 @@ class Expander:
         items: list[Form] = []
         for item in form.items:
             if item.head == "unquote-splice":
-                items += rest
+                several = values[item.items[1].text]
+                if several.kind not in ("call", "list"):
+                    raise self._error(
+                        PolicyTypeError,
+                        f"{call.made} inserts the items of this argument, so it is a call or a list.",
+                        several,
+                    )
+                items += several.items
             else:
-                items.append(self._fill(item, values, rest, call, mark))
+                items.append(self._fill(item, values, call, mark))
         text = f"{form.text}{MARK}{mark}" if form.kind == "symbol" else form.text
         return Form(form.kind, text, form.number, tuple(items), call.start, call.stop, call.made)
 

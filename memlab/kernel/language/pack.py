@@ -414,7 +414,7 @@ def inline_imports(
             "Import the policy from its parent instead.",
             form.form,
         )
-    body = form.text.source[whole.written.start : whole.written.stop]
+    body = whole.text.source[whole.written.start : whole.written.stop]
     doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""
     listed, bound = " ".join(arguments), "\n         ".join(bindings)
     return f"(defpolicy {form.slot} [{listed}]{doc}\n  (let [{bound}]\n    {body}))", tuple(more)

@@ -202,7 +202,7 @@ def define(forms: Iterable[tuple[Form, Text]], outer: Definitions) -> Definition
             macros[name] = macro
         else:
             name = definition(form, text).name
-        if name != INHERITED and ALIASES.get(name, name) in FORMS:
+        if form.head != "inherit" and ALIASES.get(name, name) in FORMS:
             raise text.error(
                 PolicyNameError,
                 f"{name} is a form of the dialect and cannot be redefined.",
@@ -300,7 +300,7 @@ def inherit_form(policy: Sourced, pack: str) -> str:
     if calls_inherited(whole.parts.body):
         texts.append(_slice(whole.helpers[INHERITED].form, whole.helpers[INHERITED].text))
     source = _slice(whole.form, whole.text)
-    macros = [_slice(item.form, item.text) for item in used_macros([*texts, source], whole.macros)]
+    macros = [macro.source for macro in used_macros([*texts, source], whole.macros)]
     return "\n".join([f"(inherit {pack}", *macros, *texts, f"{source})"])
 
 
@@ -504,5 +504,5 @@ def used_macros(sources: Iterable[str], macros: Mapping[str, Macro]) -> list[Mac
         for name in symbols_of(waiting.pop()):
             if name in macros and name not in used:
                 used[name] = macros[name]
-                waiting.append(_slice(macros[name].form, macros[name].text))
+                waiting.append(macros[name].source)
     return list(used.values())

@@ -13,8 +13,8 @@ from memlab.kernel.base.display import Markup, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
-from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.kernel.language.macros import MACROS
+from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.kernel.language.texts import library
 
 PRE = "line-height:1.35;word-break:normal;overflow-wrap:break-word"
