@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 import polars as pl
 
 from memlab.errors import InputError, LabUnavailable
-from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked, renamed
+from memlab.kernel.base.arguments import (
+    AnyNumber,
+    AsGiven,
+    Count,
+    Seconds,
+    Seed,
+    Within,
+    checked,
+    renamed,
+)
 from memlab.kernel.base.clock import Clock, When, system_clock
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
@@ -378,6 +387,7 @@ class Lab(Displayed):
         policies: bool = False,
         strict: bool = False,
         extract: bool = False,
+        seconds: Seconds | None = 3600,
         progress: bool = True,
     ) -> Loaded:
         """Add the contents of a file, a folder, another lab, a frame or messages.
@@ -405,6 +415,8 @@ class Lab(Displayed):
             Whether to raise DatasetError at the first broken line instead of counting it.
         extract
             Whether to also store the facts and observations that ``lab.agents.extract`` finds.
+        seconds
+            The seconds after which reading stops with an InputError; what was read is stored. None sets no limit.
         progress
             Whether to show a progress bar for work of more than a second.
 
@@ -439,6 +451,7 @@ class Lab(Displayed):
             policies=policies,
             strict=strict,
             extract=extract,
+            seconds=seconds,
             progress=progress,
         )
 

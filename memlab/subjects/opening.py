@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from memlab.kernel.base.arguments import AsGiven, Seed, checked
+from memlab.kernel.base.arguments import AsGiven, Seconds, Seed, checked
 from memlab.kernel.base.clock import Clock, system_clock
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import KeySource
@@ -133,6 +133,7 @@ def load_lab(
     policies: bool = True,
     strict: bool = False,
     extract: bool = False,
+    seconds: Seconds | None = 3600,
     progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
@@ -164,6 +165,8 @@ def load_lab(
     extract
         Whether to also store the facts and observations that ``lab.agents.extract`` finds. "I" is
         the speaker among several people, and the user in a conversation with an assistant.
+    seconds
+        The seconds after which reading stops with an InputError; what was read is stored. None sets no limit.
     progress
         Whether to show a progress bar for work of more than a second.
     embedder
@@ -233,6 +236,7 @@ def load_lab(
         policies=policies,
         strict=strict,
         extract=extract,
+        seconds=seconds,
         progress=progress,
     )
     return lab

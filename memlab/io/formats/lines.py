@@ -54,6 +54,8 @@ class Notes:
         Number of skipped rows by reason.
     locations
         Source, number and reason of the first ``MAX_LOCATIONS`` skipped rows.
+    proposed
+        Column whose name resembles a field that no column provides, by field.
     """
 
     source: str
@@ -63,6 +65,7 @@ class Notes:
     left_out: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     locations: list[tuple[str, int, str]] = field(default_factory=list)
+    proposed: dict[str, str] = field(default_factory=dict)
 
     def skip(self, location: int, why: str, detail: str = "") -> None:
         """Record that a row is skipped; in strict mode raise DatasetError."""

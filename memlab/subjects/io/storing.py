@@ -44,7 +44,7 @@ from memlab.kernel.state import (
 )
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
-from memlab.subjects.io.results import Loaded
+from memlab.subjects.io.results import ROWS, Loaded
 
 __all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
 
@@ -175,7 +175,10 @@ def load_bundle(
         },
         schema={"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String},
     )
-    return Loaded(bundle.source, frame, joined, tuple(registers), dict(left_out), redacted)
+    described = bundle.memories.select("speaker", "session", at="created").cast(ROWS)
+    return Loaded(
+        bundle.source, frame, joined, tuple(registers), dict(left_out), redacted, rows=described
+    )
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------
