@@ -166,9 +166,9 @@ class Expander:
         """Build an error under a form, without the name of the macro that wrote it."""
         return self._text.error(kind, message, form._replace(made=""))
 
-    def _step(self, form: Form) -> None:
-        """Count a form that is written or visited."""
-        self._steps += 1
+    def _step(self, form: Form, count: int = 1) -> None:
+        """Count forms that are written or visited."""
+        self._steps += count
         if self._steps > _MAX_STEPS:
             raise self._error(
                 PolicyLimitError,
@@ -301,6 +301,7 @@ class Expander:
                         f"{call.made} inserts the items of this argument, so it is a call or a list.",
                         several,
                     )
+                self._step(call, len(several.items))
                 items += several.items
             else:
                 items.append(self._fill(item, values, call, mark))
