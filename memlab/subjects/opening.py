@@ -137,6 +137,7 @@ def load_lab(
     progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
+    key: KeySource | None = None,
 ) -> Lab:
     """Load a file, a folder, a frame or messages into a new lab in memory.
 
@@ -173,6 +174,8 @@ def load_lab(
         The source of vectors, as for ``memlab.open``.
     clock
         A function that returns the current time in microseconds UTC.
+    key
+        The key of the encrypted lab at ``x``, as for ``memlab.open``.
 
     Returns
     -------
@@ -195,6 +198,8 @@ def load_lab(
         If a later version of memlab wrote the lab or export.
     DamagedLab
         If the lab or export is damaged.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Notes
     -----
@@ -238,5 +243,6 @@ def load_lab(
         extract=extract,
         seconds=seconds,
         progress=progress,
+        key=key,
     )
     return lab

@@ -191,7 +191,7 @@ def test_random_macros_expand_to_the_text_they_were_made_of(kind, count):
             hy.eval(hy.read(macro), module="__main__")
             model = hy.macroexpand_1(hy.read(call), module="__main__")
             expanded = None if str(model[0]) == "quote" else policy_form_text(model)
-        except Exception:  # noqa: BLE001, S112 - Hy does not read the spellings of Scheme.
+        except Exception:  # noqa: BLE001 - Hy does not read the spellings of Scheme.
             continue
         if expanded is not None:
             own = f"{source[:start]}{expanded}{source[stop:]}"
@@ -208,7 +208,7 @@ def test_no_name_of_a_template_captures_a_name_of_the_caller():
     both = "(defmacro swap [a b] `(let [t ~a u ~b] (- u t)))"
     assert compiled(f"{both}(fn [x y] (let [t x u y] (swap u t)))").row({"x": 1, "y": 5}) == -4.0
     # A template may pass a name to another macro, which binds it.
-    nested = f"(defmacro bind [n v b] `(let [~n ~v] ~b)) (defmacro m [e] `(bind t 10 (+ t ~e)))"
+    nested = "(defmacro bind [n v b] `(let [~n ~v] ~b)) (defmacro m [e] `(bind t 10 (+ t ~e)))"
     assert compiled(f"{nested}(fn [x] (let [t x] (m t)))").row({"x": 1}) == 11.0
     # The same holds for the argument of a function, and for do.
     many = "(defmacro some [xs] `(first (filter (fn [i] (> (nth ~xs i) 1)) (range (length ~xs)))))"
@@ -253,7 +253,11 @@ WRONG = [
     ("(defmacro m [e] `(+ ~@e))(fn [x] (m x))", "a call or a list", PolicyTypeError),
     ("(defmacro m [e #* r s] `(+ ~e))(fn [x] (m x))", "An argument is a name", PolicyTypeError),
     ("(defmacro m [e e] `(+ ~e))(fn [x] (m x x))", "listed twice", PolicyTypeError),
-    ("(defmacro m [e] `(+ ~e 1))(fn [x] (m))", r"\(m e\) takes 1 arguments, but 0", PolicyTypeError),
+    (
+        "(defmacro m [e] `(+ ~e 1))(fn [x] (m))",
+        r"\(m e\) takes 1 arguments, but 0",
+        PolicyTypeError,
+    ),
     ("(defmacro m [e #* r] `(+ ~e ~@r))(fn [x] (m))", "at least 1", PolicyTypeError),
     ("(defmacro if [e] `(+ ~e))(fn [x] x)", "cannot be redefined", PolicyNameError),
     ("(defmacro m [] 1)(defn m [a] a)(fn [x] x)", "defined twice", PolicyNameError),

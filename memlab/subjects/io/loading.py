@@ -18,6 +18,7 @@ from memlab.errors import InputError, PrivacyError, UnknownName
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.journal import KeySource
 from memlab.kernel.privacy import Finding
 from memlab.kernel.state import refuse_secret_values, rows_to_columns, validate_columns
 from memlab.kernel.verbs.core import Core
@@ -56,6 +57,7 @@ class LoadOptions:
     policies: bool = False
     strict: bool = False
     extract: bool = False
+    key: KeySource | None = None
     seconds: float | None = None
 
     @property
@@ -66,6 +68,7 @@ class LoadOptions:
             and self.format is None
             and self.session is None
             and self.linking in (None, "off")
+            and self.key is None
         )
 
 
@@ -135,12 +138,15 @@ def load(
         if not path.exists():
             raise InputError(f"There is nothing at {path}.{_suggest_files(path)}")
         reader = find_reader(path, options.format)
-        if reader is not None and reader.name in IMPORTS:
+        fits = options.key is None or (reader is not None and reader.name == "lab")
+        if reader is not None and reader.name in IMPORTS and fits:
             return _load_export(path, reader.name, options, core, policies)
     elif options.format in IMPORTS:
         raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
     elif is_memories(x) and options.is_plain:
         return _store_bundle(build_bundle_from_frame(x), options, core, None)
+    if options.key is not None:
+        raise InputError("key= opens the folder of an encrypted lab only. Omit it for other data.")
     reading = Options(
         options.format, options.columns, options.session, options.project, options.strict
     )
@@ -192,7 +198,7 @@ def _load_export(
             )
     store = core.store
     bundle = (
-        read_lab(path, new_state(), now=store.clock())
+        read_lab(path, new_state(), now=store.clock(), key=options.key)
         if format == "lab"
         else read_bundle(path, format)
     )
@@ -350,7 +356,7 @@ class _Loading:
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
         """Store rows in one transaction, and record the outcome of each."""
         outcomes = self._known
-        outcomes.timed = [row.get("at") is not None for row in rows]
+        outcomes.timed = [notes.has_own_times and row.get("at") is not None for row in rows]
         stored = self._remembering.remember_many(
             rows, chain=True, linking=self._linking, known_rows=outcomes
         )
