@@ -438,8 +438,8 @@ def _beta_sample(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
     """Check ``(beta-sample a b)``: the chance that the item's draw from Beta(a, b) is the largest."""
     if not checker.signature.draws:
         raise checker.error(
-            f"beta-sample is left to chance, which exists only in explore: {checker.signature.slot} has none. "
-            "Write the mean of the distribution, (/ a (+ a b)).",
+            f"beta-sample belongs to explore, the slot by which items are drawn. In {checker.signature.slot}, write the "
+            "mean of the distribution, (/ a (+ a b)).",
             form.items[0],
         )
     why = f"{form.head} takes"

@@ -54,6 +54,7 @@ _WORDS = re.compile(r"""(?<![^\s()\[\]{};"'`~])(?:[-_]>>?|do|unless|when)(?![^\s
 _MAX_STEPS = 2 * MAX_PACK_FORMS
 """Maximum forms written and visited while the macros of one text are expanded: a text at its limit is visited once."""
 
+# The form of a definition, for error messages.
 _SHAPE = "(defmacro name [a b #* rest] `(template ~a ~b ~@rest))"
 
 
@@ -102,6 +103,7 @@ def read_macro(form: Form, text: Text) -> Macro:
 
 def _check_template(template: Form, parts: Definition, rest: str, text: Text) -> None:
     """Raise a PolicyError unless a template inserts each of its parameters, and nothing else."""
+    # A form after ~ must be a parameter; one after ~@ stands within a call or list. Quasi-quotes do not nest.
     names = {argument.text for argument in parts.arguments}
     used: set[str] = set()
     waiting = [(template, False)]
@@ -164,7 +166,7 @@ class Expander:
 
     def _error(self, kind: type[PolicyError], message: str, form: Form) -> PolicyError:
         """Build an error under a form, without the name of the macro that wrote it."""
-        return self._text.error(kind, message, form._replace(made=""))
+        return self._text.error(kind, message, form._replace(macro=""))
 
     def _step(self, form: Form, count: int = 1) -> None:
         """Count forms that are written or visited."""
@@ -180,8 +182,8 @@ class Expander:
         """Return a form without macros. `scope` has the names that are bound around it."""
         written = form
         while (name := self._called(form, scope)) is not None:
-            form = self._apply(name, form)
-        if form is not written and not written.made:
+            form = self._expand_call(name, form)
+        if form is not written and not written.macro:
             self.calls[written.start, written.stop] = written
         self._step(form)
         if form.kind == "symbol":
@@ -233,7 +235,7 @@ class Expander:
         if name in scope:
             raise self._error(
                 PolicyNameError,
-                f"The template of {form.made} uses the name {name}, which the caller has bound. "
+                f"The template of {form.macro} uses the name {name}, which the caller has bound. "
                 "Make it a parameter of the macro.",
                 form,
             )
@@ -251,7 +253,7 @@ class Expander:
             return None
         return name if name in MACROS or (name == "when" and len(form.items) > 3) else None
 
-    def _apply(self, name: str, form: Form) -> Form:
+    def _expand_call(self, name: str, form: Form) -> Form:
         """Return the expansion of one call, which may contain macros."""
         self._count += 1
         if self._count > MAX_EXPANSIONS:
@@ -272,7 +274,7 @@ class Expander:
                 )
         macro = self.macros.get(name)
         if macro is None:
-            return self._apply_own(name, form, count)
+            return self._expand_own(name, form, count)
         arguments, number = form.items[1:], len(macro.parameters)
         if len(arguments) < number or (len(arguments) > number and not macro.rest):
             shape = " ".join((name, *macro.parameters, *(("...",) if macro.rest else ())))
@@ -282,9 +284,9 @@ class Expander:
                 form,
             )
         values = dict(zip(macro.parameters, arguments, strict=False))
-        made = form._replace(made=name)
-        values[macro.rest] = made._replace(items=arguments[number:])
-        return self._fill(macro.template, values, made, count)
+        origin = form._replace(macro=name)
+        values[macro.rest] = origin._replace(items=arguments[number:])
+        return self._fill(macro.template, values, origin, count)
 
     def _fill(self, form: Form, values: Mapping[str, Form], call: Form, mark: str) -> Form:
         """Return a copy of a template at the position of the call, with the forms of the call in it."""
@@ -298,7 +300,7 @@ class Expander:
                 if several.kind not in ("call", "list"):
                     raise self._error(
                         PolicyTypeError,
-                        f"{call.made} inserts the items of this argument, so it is a call or a list.",
+                        f"{call.macro} inserts the items of this argument, so it is a call or a list.",
                         several,
                     )
                 self._step(call, len(several.items))
@@ -306,9 +308,9 @@ class Expander:
             else:
                 items.append(self._fill(item, values, call, mark))
         text = f"{form.text}{MARK}{mark}" if form.kind == "symbol" else form.text
-        return Form(form.kind, text, form.number, tuple(items), call.start, call.stop, call.made)
+        return Form(form.kind, text, form.number, tuple(items), call.start, call.stop, call.macro)
 
-    def _apply_own(self, name: str, form: Form, mark: str) -> Form:
+    def _expand_own(self, name: str, form: Form, mark: str) -> Form:
         """Return the expansion of a call of a macro of the language."""
         minimum = 1 if name in ("->", "->>", "do") else 2
         if len(form.items) <= minimum:
@@ -318,8 +320,8 @@ class Expander:
                 form,
             )
         first, *rest = form.items[1:]
-        made = Form("call", start=form.start, stop=form.stop, made=form.made or name)
-        symbol = made._replace(kind="symbol")
+        origin = Form("call", start=form.start, stop=form.stop, macro=form.macro or name)
+        symbol = origin._replace(kind="symbol")
         if name == "do":
             *ignored, last = form.items[1:]
             if not ignored:
@@ -327,15 +329,15 @@ class Expander:
             # The values before the last are checked, and do not count.
             unused = symbol._replace(text=f"do{MARK}{mark}")
             pairs = tuple(part for value in ignored for part in (unused, value))
-            return made._replace(
-                items=(symbol._replace(text="let"), made._replace(kind="list", items=pairs), last)
+            return origin._replace(
+                items=(symbol._replace(text="let"), origin._replace(kind="list", items=pairs), last)
             )
         if name in ("unless", "when"):
-            value = self._apply_own("do", form._replace(items=(symbol, *rest)), mark)
+            value = self._expand_own("do", form._replace(items=(symbol, *rest)), mark)
             if name == "when":
                 return form._replace(items=(*form.items[:2], value))
             words = [symbol._replace(text=word) for word in ("if", "null")]
-            return made._replace(items=(words[0], first, words[1], value))
+            return origin._replace(items=(words[0], first, words[1], value))
         for number, step in enumerate(rest, 1):
             at = form if number == len(rest) else step
             if step.kind == "symbol":
@@ -350,7 +352,7 @@ class Expander:
                 raise self._error(
                     PolicyTypeError, f"A step of {name} is a function or a call of one.", step
                 )
-            first = made._replace(items=items, start=at.start, stop=at.stop)
+            first = origin._replace(items=items, start=at.start, stop=at.stop)
         return first
 
 

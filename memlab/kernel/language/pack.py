@@ -167,13 +167,13 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
     if twice:
         raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
     # Macros and helpers may follow the policies that call them.
-    known = define(((form, source) for form in helpers), Definitions(library(), {}))
-    expander = known.expander()
+    definitions = define(((form, source) for form in helpers), Definitions(library(), {}))
+    expander = definitions.expander()
     for slot, policy in policies.items():
         body = definition(expander.definition(policy.form, source), source).body
         policies[slot] = replace(policy, hash=source_hash(policy.inputs, body))
     # The order of the parts is fixed, because the hash of every pack depends on it.
-    own = {item.name: item for item in known.helpers.values() if item.text is source}
+    own = {item.name: item for item in definitions.helpers.values() if item.text is source}
     parts: list[str | float] = [DIALECT, name, inherits or ""]
     for key, setting in sorted(settings.items()):
         parts += ["setting", key, type(setting.value).__name__, setting.value]

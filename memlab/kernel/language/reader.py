@@ -227,7 +227,7 @@ class Form(NamedTuple):
     """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and its position in the text.
 
     `text` is the name of a symbol or keyword or the content of a string. The form is ``source[start:stop]``. If a macro
-    wrote the form, `made` is the name of the macro, and the position is that of the form that it stands for.
+    wrote the form, `macro` is the name of that macro, and the position is that of the form that it stands for.
     """
 
     kind: FormKind
@@ -236,7 +236,7 @@ class Form(NamedTuple):
     items: tuple[Form, ...] = ()
     start: int = 0
     stop: int = 0
-    made: str = ""
+    macro: str = ""
 
     @property
     def head(self) -> str:
@@ -317,9 +317,9 @@ class Text(NamedTuple):
             return kind(
                 message, source=self.source, policy=self.name, file=self.file, hash=self.hash
             )
-        if form.made:
+        if form.macro:
             # Names that a template binds are shown as they are written there, without their marks.
-            message = f"{_MARKED.sub('', message)} This is in the expansion of {form.made}."
+            message = f"{_MARKED.sub('', message)} This is in the expansion of {form.macro}."
         after = self.source.find("\n", form.start)
         line_end = len(self.source) if after < 0 else after
         return kind(

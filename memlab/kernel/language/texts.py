@@ -190,6 +190,7 @@ INHERITED = "inherited"
 
 def define(forms: Iterable[tuple[Form, Text]], outer: Definitions) -> Definitions:
     """Return the helpers and macros that forms define, next to those of `outer`, which they may hide."""
+    # Names are collected first, because a macro may follow a helper that calls it.
     listed = list(forms)
     names: dict[str, Text] = {}
     macros: dict[str, Macro] = {}
@@ -242,8 +243,11 @@ def _inherited(form: Form, text: Text) -> Helper:
             PolicySyntaxError, "An inherited policy is written (inherit pack policy).", form
         )
     text = text._replace(name=pack.text)
-    policy, known = _policy_and_definitions(text, form.items[2:], _of_library(), form)
-    parts, scope = definition(known.expander().definition(policy, text), text), known.helpers
+    policy, definitions = _policy_and_definitions(text, form.items[2:], _of_library(), form)
+    parts, scope = (
+        definition(definitions.expander().definition(policy, text), text),
+        definitions.helpers,
+    )
     names = tuple(a.text for a in parts.arguments)
     used = [*used_helpers([parts.body], scope), *(scope[n] for n in (INHERITED,) if n in scope)]
     return Helper(
@@ -388,17 +392,19 @@ def parse(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> Parsed:
     """Return the parts of a policy's text, or raise a PolicyError with its position."""
-    known = definitions_of(helpers, file)
+    definitions = definitions_of(helpers, file)
     if isinstance(source, PolicyForm):
         text, form = source.text._replace(name=name or source.slot), source.form
     else:
         text = Text(source, name, file)
-        form, known = _policy_and_definitions(text, read_forms(text), known)
-    expander = known.expander()
+        form, definitions = _policy_and_definitions(text, read_forms(text), definitions)
+    expander = definitions.expander()
     expanded = expander.definition(form, text)
     parts = definition(expanded, text)
     written = parts.body if expanded is form else definition(form, text).body
-    return Parsed(text, expanded, parts, known.helpers, known.macros, written, expander.calls)
+    return Parsed(
+        text, expanded, parts, definitions.helpers, definitions.macros, written, expander.calls
+    )
 
 
 def _policy_and_definitions(
@@ -410,7 +416,7 @@ def _policy_and_definitions(
         raise text.error(
             PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", enclosing
         )
-    known = define(((form, text) for form in forms if form.head in DEFINING), outer)
+    definitions = define(((form, text) for form in forms if form.head in DEFINING), outer)
     policies = [form for form in forms if form.head not in DEFINING]
     if not policies:
         raise text.error(
@@ -433,7 +439,7 @@ def _policy_and_definitions(
         raise text.error(
             PolicySyntaxError, "This is a second policy; a text contains one.", policies[1]
         )
-    return policies[0], known
+    return policies[0], definitions
 
 
 def slot_of(source: str, *, file: str | None = None) -> str:

@@ -513,7 +513,7 @@ class _Recording(Checker):
         node = super().check(form, env, tail=tail)
         # The forms that a macro writes have no text of their own, but the last one stands for the call of the macro.
         span = form.start, form.stop
-        if not self.calls and (not form.made or span in self.written_calls):
+        if not self.calls and (not form.macro or span in self.written_calls):
             form = self.written_calls.get(span, form)
             self.sites[span] = Site(form, node.type, bound, tail, node)
         return node
