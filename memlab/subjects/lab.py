@@ -60,7 +60,7 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, render_overview
+from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.mending import make_repairer
@@ -766,11 +766,11 @@ class Lab(Displayed):
     @overload
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited: ...
     @overload
-    def edit(self, memory: pl.DataFrame) -> tuple[Edited, ...]: ...
+    def edit(self, memory: pl.DataFrame) -> Edits: ...
     @checked
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
-    ) -> Edited | tuple[Edited, ...]:
+    ) -> Edited | Edits:
         """Correct a memory, or store the changed values of a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
@@ -780,7 +780,8 @@ class Lab(Displayed):
         ----------
         memory
             A memory, a hit or an id; or a frame with the column ``id``. The values of a frame that
-            differ from the lab's are written together, or not at all.
+            differ from the lab's are written together, or not at all: changes in place as one
+            event. Rows and columns that are missing or equal change nothing.
         text
             The corrected text. Secrets in it are redacted.
         **fields
@@ -788,7 +789,7 @@ class Lab(Displayed):
 
         Returns
         -------
-        Edited or tuple of Edited
+        Edited or Edits
             The corrected memory; for a frame, the memories that changed. ``rebuilt``, ``dropped``
             and ``notes`` say which derived values changed.
 
