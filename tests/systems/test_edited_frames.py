@@ -222,3 +222,51 @@ def test_an_unchanged_frame_of_edges_writes_nothing(lab):
     lab.graph.link(lab.edges.with_columns(weight=pl.lit(0.25)))
     assert head(lab) == before + 1
     assert lab.edges.filter(pl.col("relation") == "depends-on")["weight"].to_list() == [0.25]
+
+
+def test_verbs_take_a_frame_of_memories(lab):
+    lab.recall("tabs", limit=4)
+    frame = lab.memories.filter(pl.col("id") < 3)
+    assert [own.memory for own in lab.feedback(frame, "success")] == [1, 2]
+    hits = lab.recall("tabs")
+    assert len(lab.feedback(hits.frame, rating=2)) == len(hits)
+    assert len(lab.feedback([1, hits[0]], reward=0.5)) == 2
+    assert lab.questions.add("what?", wants=frame)["wants"].to_list() == [[1, 2]]
+    assert lab.graph.tag(frame, "x") == (1, 2)
+    for person in ("Ana", "Bob"):
+        lab.facts.add(person, "lives-in", object="Rome")
+    facts = lab.memories.filter(pl.col("kind") == "fact", pl.col("subject").is_not_null())
+    lab.facts.retract(facts, reason="a test")
+    assert lab.facts.frame()["status"].unique().to_list() == ["retracted"]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"id": [1, 99]},
+        {"id": [1, None]},
+        {"id": [1.0, 2.0]},
+        {"id": ["1", "2"]},
+        {"memory": [1, 2]},
+        {"id": [1, 0]},
+    ],
+)
+def test_verbs_refuse_a_bad_frame_whole(lab, frame):
+    lab.recall("tabs", limit=4)
+    before = head(lab)
+    frame = pl.DataFrame(frame)
+    calls = (
+        lambda chosen: lab.feedback(chosen, "success"),
+        lambda chosen: lab.graph.tag(chosen, "x"),
+        lambda chosen: lab.forget(chosen),
+        lambda chosen: lab.forget(chosen, how="delete"),
+        lambda chosen: lab.restore(chosen),
+        lambda chosen: lab.purge(chosen),
+        lambda chosen: lab.facts.retract(chosen),
+        lambda chosen: lab.questions.add("what?", wants=chosen),
+    )
+    for call in calls:
+        for chosen in (frame, frame.lazy()):
+            with pytest.raises(InputError):
+                call(chosen)
+    assert head(lab) == before
