@@ -138,6 +138,7 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "repl",
     "bench locomo",
     "bench beam",
     "bench longmemeval",
