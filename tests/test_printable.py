@@ -139,6 +139,7 @@ BESIDE = {
     "demo",
     "notebook",
     "repl",
+    "try",
     "bench locomo",
     "bench beam",
     "bench longmemeval",

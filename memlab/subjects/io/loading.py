@@ -356,7 +356,7 @@ class _Loading:
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
         """Store rows in one transaction, and record the outcome of each."""
         outcomes = self._known
-        outcomes.timed = [row.get("at") is not None for row in rows]
+        outcomes.timed = [notes.has_own_times and row.get("at") is not None for row in rows]
         stored = self._remembering.remember_many(
             rows, chain=True, linking=self._linking, known_rows=outcomes
         )
