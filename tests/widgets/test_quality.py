@@ -204,7 +204,7 @@ class TestStudio:
         assert f'memory {wanted[lost["id"]]} ("' in first
         assert f"rank before is {lost['before']}, after " in first
         assert "that overtakes it" in second
-        assert "recency" in terms[0]
+        assert "recency) (Exponential decay of the time without recall): " in terms[0]
         assert "before, no difference" in terms[0]
         assert "There is no question" in ask(studio, "moved", question=99)
 
