@@ -18,7 +18,7 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import Pack, list_policies, read_policy
+from memlab.kernel.policies import FEATURES, Pack, list_policies, read_policy
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.core import Core
