@@ -326,6 +326,7 @@ class _Player:
             project=slate.project,
             session=slate.session,
             at=event.at,
+            explore=True,
             **filters.arguments(),
         )
         return None
