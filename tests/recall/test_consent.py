@@ -190,10 +190,11 @@ def test_a_challenge_has_its_probabilities_and_each_place_below_the_first(
     challenges = [Challenge(load_pack("companion"), "extra", extra, rate, 1, 0, "")] * len(others)
     heads = [np.array(other) for other in others]
     results = []
-    for (shown, drawn, propensity, _, _), chance in outcomes(
+    for outcome, chance in outcomes(
         lambda generator: draw_challenge(np.array(active), heads, 7, challenges, generator),
         [*([[rate]] if rate < 1 else ()), cuts],
     ):
+        shown, drawn, propensity, *_ = outcome
         results.append((shown.tolist(), chance))
         assert shown[0] == active[0]
         assert [item for item in shown.tolist() if item not in drawn.tolist()] == active
@@ -371,7 +372,7 @@ def test_a_challenge_is_consent_and_hits_say_how_many_items_it_adds(lab):
         assert (len(hits), len(hits.probes)) == (6, 2)
         assert hits[0].id == hits.slate.challenge["live"][0]
     assert first in hits.ids
-    note = "2 exploration items (?) among 6 results, drawn for the challenge of words"
+    note = "2 exploration items (?): not a result of memlab; drawn at random for the challenge of words"
     assert note in repr(hits)
     assert note in hits._repr_html_()
     assert [hit.id for hit in hits if hit.probe] == [id for id in hits.ids if id in hits.probes]
@@ -382,7 +383,9 @@ def test_a_challenge_is_consent_and_hits_say_how_many_items_it_adds(lab):
 def test_without_a_result_of_the_active_pack_nothing_is_drawn(lab):
     """The first result is never left to chance, so it is not an item of a challenger either."""
     fill(lab, 12)
-    lab.policies.use("(pack closed :inherits memlab) (defpolicy recall-score [] (/ 0 0))", compare=0)
+    lab.policies.use(
+        "(pack closed :inherits memlab) (defpolicy recall-score [] (/ 0 0))", compare=0
+    )
     lab.challenge("(pack words) (defpolicy recall-score [age-days] age-days)")
     hits = lab.recall("boat")
     assert (len(hits), hits.probes) == (0, ())

@@ -43,8 +43,8 @@ POLICY_FORMAT = 4
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
-``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``. Version 4 changed the meaning of ``probe-rate``:
-plain recalls explore only if the call or the lab says so.
+``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
+Version 4 changed the meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so.
 """
 
 _EXPLORES_UNTIL = 3

@@ -616,8 +616,12 @@ class Hits(Sequence[Hit], Displayed):
         """Notes on memory that is off, repeated memories and probes."""
         drawn = count_of(len(self.probes), "exploration item")
         packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
-        why = f"drawn for the challenge of {packs}" if packs else "drawn from the ranks below"
-        probes = f"{drawn} (?) among {len(self)} results, {why}"
+        why = (
+            f"not a result of {self.pack.name}; drawn at random for the challenge of {packs}"
+            if packs
+            else f"not in the top {len(self) - len(self.probes)}; drawn at random to explore"
+        )
+        probes = f"{drawn} (?): {why}"
         before = (
             f"{len(self.repeated)} left out, shown before in this session; again=True shows them"
         )

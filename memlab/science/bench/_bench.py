@@ -18,14 +18,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import NotALab
 from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
-from memlab.kernel.base.clock import ManualClock, When
+from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, copy_journal

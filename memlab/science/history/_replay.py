@@ -326,7 +326,7 @@ class _Player:
             project=slate.project,
             session=slate.session,
             at=event.at,
-            explore=True,
+            explore=slate.sampler != "deterministic",
             **filters.arguments(),
         )
         return None

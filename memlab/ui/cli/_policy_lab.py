@@ -132,17 +132,17 @@ def unpin(lab: memlab.Lab, slot: str, reason: str) -> Report:
 
 
 @command(policy, write)
-@click.argument("plain", metavar="on|off", type=click.Choice(["on", "off"]))
+@click.argument("switch", type=click.Choice(["on", "off"]))
 @_REASON
-def explore(lab: memlab.Lab, plain: str, reason: str) -> Report:
+def explore(lab: memlab.Lab, switch: str, reason: str) -> Report:
     """Decide whether plain recalls of LAB show exploration items.
 
     Agents, servers and simulated runs explore as the active pack declares.
 
     Example: memlab policy explore my.memlab off --reason "labels suffice"
     """
-    lab.policies.explore(plain == "on", reason=reason)
-    return {"explore": plain == "on"}, f"plain recalls explore: {plain}"
+    lab.policies.explore(switch == "on", reason=reason)
+    return {"explores": switch == "on"}, f"exploration of plain recalls is {switch}"
 
 
 @command(policy, read)
