@@ -139,6 +139,7 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "try",
     "bench locomo",
     "bench beam",
     "bench longmemeval",

@@ -42,9 +42,11 @@ __all__ = [
 _UNNUMBERED = 2
 """Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
 _SEARCHED = 4
-"""The vocabulary up to which an export is searched for words. Vocabulary 4 added none to 3."""
-_SINCE_3 = re.compile(r"\((?:inherit|inherited|boost|penalise|blend)\b")
-"""Words of vocabulary 3. An export without them has no number, so it equals that of an earlier memlab."""
+"""The vocabulary up to which an export is searched for new words."""
+_SINCE_3 = re.compile(
+    r"\((?:->|(?:inherit|inherited|boost|penalise|blend|defmacro|do|unless|beta-sample)\b)"
+)
+"""Words of vocabularies 3 and 4. An export without them has no number, so it equals that of an earlier memlab."""
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:

@@ -44,7 +44,8 @@ POLICY_FORMAT = 4
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
 ``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
-Version 4 changed the meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so.
+Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``. It changed the
+meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so.
 """
 
 _EXPLORES_UNTIL = 3

@@ -40,6 +40,47 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
     return result.to_dict(), f"Open {result.output}"
 
 
+@command(main, name="try")
+@click.argument("file", required=False, type=LocalPath())
+@click.option(
+    "--lab", "path", type=LocalPath(), help="Directory of the lab for FILE. Default: in memory."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of this machine. Default: a free one.",
+)
+@click.option("--open/--no-open", "open_browser", default=True, help="Open the page in a browser.")
+def try_(
+    file: Path | None, path: Path | None, port: int, open_browser: bool, as_json: bool
+) -> Report:
+    """Show a sample lab in a browser, or FILE, until Ctrl-C: the first ten minutes.
+
+    The page has an overview with the questions that the lab misses, and the policy studio. A form
+    reads your own data: a chat export, a folder, notes or a table. FILE is read at once. Your data
+    are in memory, unless --lab names a directory. Nothing leaves this machine.
+
+    Example: memlab try chat.zip --lab my.memlab
+    """
+    with require_extra("widgets", "memlab try"):
+        from memlab.ui.demo.first_minutes import Trial, serve_trial
+
+    trial = Trial(path, file)
+
+    def address(url: str) -> None:
+        """Print the address of the page."""
+        lab = None if path is None else str(path)
+        report = {"url": url, "lab": lab, "memories": len(trial.current)}
+        print_report((report, f"{url}\nPress Ctrl-C to stop."), as_json=as_json)
+
+    try:
+        serve_trial(trial, port=port, open_browser=open_browser, tell=address)
+    finally:
+        trial.current.close()
+    return None
+
+
 @command(main)
 @click.argument("name", required=False)
 @click.option(
