@@ -139,6 +139,7 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "repl",
     "try",
     "bench locomo",
     "bench beam",

@@ -70,7 +70,7 @@ def test_an_improvement_outside_the_searched_region_is_installed(agent, clock):
 
 
 def test_where_nothing_is_better_nothing_is_installed(agent, clock):
-    live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.5)
+    live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.5, seed=4)
     before = agent.policies.pack.hash
     adapted = adapt(agent)
     assert adapted.action == "kept"

@@ -20,6 +20,7 @@ from memlab.io.formats.labelled import read_json_lines
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.state import State, hidden_rows
+from memlab.kernel.verbs.core import listed_memories
 
 __all__ = ["Row", "Wanted", "question_key", "read_rows", "read_wants"]
 
@@ -160,6 +161,8 @@ def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
     if isinstance(wants, str) and wants.lstrip().startswith("["):
         with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
+    if isinstance(wants, pl.DataFrame):
+        wants = listed_memories(wants)
     listed = wants if isinstance(wants, list | tuple | set | range) else [wants]
     names: list[int | str] = []
     for item in listed:
