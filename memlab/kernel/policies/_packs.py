@@ -165,6 +165,21 @@ class Pack(Displayed):
         """True if the policy ``known`` was calibrated for the pack's ranking."""
         return self.known_for == _hash_ranking(self.policies)
 
+    def differing(self, other: Pack) -> dict[str, Policy]:
+        """Return the policies that differ from another pack's, in the order in which to install them.
+
+        ``known`` comes first if it is not calibrated for this pack's ranking, so that it is not
+        afterwards.
+        """
+        changed = {
+            slot: policy
+            for slot, policy in self.policies.items()
+            if other.policies[slot].hash != policy.hash
+        }
+        return dict(
+            sorted(changed.items(), key=lambda item: (item[0] == "known") == self.tells_known)
+        )
+
     @property
     def uncalibrated(self) -> str:
         """A phrase that says why recalls have no probability of an answer.

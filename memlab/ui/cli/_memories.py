@@ -174,6 +174,7 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
         "pack": hits.pack.name,
         "hash": hits.pack.hash,
         "known": hits.known,
+        "confidence": hits.confidence,
     }
     prefix = "" if hits.decision is None else f"recall {hits.decision}: "
     return {**summary, "hits": rows}, [f"{prefix}{hits!r}", *map(repr, explanations)]
