@@ -190,9 +190,7 @@ function Explorer() {
       <p class="note about" aria-live="polite">
         {summarize(about, hits.length, form)}
       </p>
-      {hits.length > 0 && about.confidence && (
-        <p class="note known">{describeConfidence(about)}</p>
-      )}
+      {hits.length > 0 && about.confidence && <p class="note known">{describeConfidence(about)}</p>}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
           The score of this pack is not a sum of terms, so each bar shows the whole score. Click a
