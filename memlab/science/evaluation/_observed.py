@@ -170,46 +170,38 @@ def observe(log: Log, level: float) -> Observed:
     )
 
 
+_SCHEMA = {
+    "query": pl.String,
+    **dict.fromkeys(("recalls", "shown", "judged"), pl.Int64),
+    **dict.fromkeys(("reward", "low", "high"), pl.Float64),
+}
+
+
 def _by_query(
     log: Log, queries: Ints | None, items: Floats, answers: Floats, sums: Floats, level: float
 ) -> pl.DataFrame:
     """Return the outcomes of each query; empty without texts of queries."""
-    texts = log.decisions["query"] if queries is not None else pl.Series("query", [], pl.String)
+    if queries is None:
+        return pl.DataFrame(schema=_SCHEMA)
     groups = (
-        pl.DataFrame(
-            {
-                "query": texts,
-                "number": np.zeros(0, np.int64) if queries is None else queries,
-                **{
-                    name: values[: len(texts)]
-                    for name, values in (("shown", items), ("judged", answers), ("reward", sums))
-                },
-            }
-        )
+        log.decisions.select("query")
+        .with_columns(number=queries, shown=items, judged=answers, reward=sums)
         .group_by("number", maintain_order=True)
         .agg(
             pl.col("query").first(),
-            pl.len().cast(pl.Int64).alias("recalls"),
-            pl.col("shown", "judged").sum().cast(pl.Int64),
+            pl.len().alias("recalls"),
+            pl.col("shown", "judged").sum(),
             pl.col("reward").mean(),
             error=pl.col("reward").std() / pl.len().sqrt(),
         )
-        .drop("number")
     )
     # Recalls of one query are few, so the interval is Student's; one recall has none.
-    reach = {
-        count: t_quantile(count - 1, (1 + level) / 2) if count > 1 else None
-        for count in groups["recalls"].unique().to_list()
-    }
-    half = pl.col("error") * pl.col("recalls").replace_strict(reach, return_dtype=pl.Float64)
-    return groups.with_columns(
-        reward=pl.when(pl.col("judged") > 0).then("reward"),
-    ).select(
-        "query",
-        "recalls",
-        "shown",
-        "judged",
-        "reward",
-        low=pl.col("reward") - half,
-        high=pl.col("reward") + half,
+    reach = [
+        t_quantile(count - 1, (1 + level) / 2) if count > 1 else None
+        for count in groups["recalls"].to_list()
+    ]
+    half = pl.col("error") * pl.Series(reach, dtype=pl.Float64)
+    reward = pl.when(pl.col("judged") > 0).then("reward")
+    return groups.with_columns(reward, low=reward - half, high=reward + half).select(
+        pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()
     )
