@@ -574,13 +574,21 @@ class Evaluation(Report):
     def _display(self) -> object:
         table = _leaderboard(self) if self.rows else None
         facts = [] if self.observed is None else [self.observed.sentence]
-        folded = Folded(count_of(len(self.details), "detail"), self.details, "evaluation.details, or --details in a terminal.") if self.details else None
+        folded = (
+            Folded(
+                count_of(len(self.details), "detail"),
+                self.details,
+                "evaluation.details, or --details in a terminal.",
+            )
+            if self.details
+            else None
+        )
         return (
             [headline(self), *facts, caption(self)],
             table,
             refusal_lines(self),
-            next_step(self) or None,
             folded,
+            next_step(self) or None,
         )
 
     @property

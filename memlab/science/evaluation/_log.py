@@ -647,17 +647,16 @@ def _join_exposures(
 def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
     """Return the cluster of each recall, the number of clusters, and the name of their unit.
 
-    A recall whose cluster is null is a cluster of its own. If no unit is named, and each recall
-    would be a cluster or all of them one, the recalls of one query are a cluster.
+    A recall whose cluster is null is a cluster of its own. If no unit is named and each recall would
+    be a cluster, the recalls of one query are a cluster.
     """
-    if by is None:
-        numbers, clusters, unit = _assign_named(counted, by)
-        queries = number_queries(counted) if clusters in (1, counted.height) else None
-        distinct = 0 if queries is None else int(queries.max()) + 1
-        if queries is not None and 1 < distinct != clusters:
+    numbers, clusters, unit = _assign_named(counted, by)
+    if by is None and clusters == counted.height:
+        queries = number_queries(counted)
+        distinct = clusters if queries is None else int(queries.max()) + 1
+        if queries is not None and distinct < clusters:
             return queries, distinct, "query"
-        return numbers, clusters, unit
-    return _assign_named(counted, by)
+    return numbers, clusters, unit
 
 
 def number_queries(decisions: pl.DataFrame) -> Ints | None:

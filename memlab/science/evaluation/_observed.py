@@ -67,9 +67,7 @@ class Observed(Report):
         told = f"{count_of(self.recalls, 'recall')}{of_queries} showed {count_of(self.shown, 'item')}, {judged} judged"
         if not self.judged:
             return f"Logged: {told}."
-        return (
-            f"Logged: mean reward {_format(self.value)} per recall, {_format(self.item)} per judged item; {told}."
-        )
+        return f"Logged: mean reward {_format(self.value)} per recall, {_format(self.item)} per judged item; {told}."
 
     def _display(self) -> object:
         columns: Columns = (
@@ -83,7 +81,9 @@ class Observed(Report):
         rows = self.frame.head(_QUERIES).iter_rows(named=True)
         more = self.frame.height - _QUERIES
         notes = [f"{more:,} more are in frame."] if more > 0 else []
-        table = Table("", *format_rows(rows, columns), notes, left=(0,)) if self.frame.height else None
+        table = (
+            Table("", *format_rows(rows, columns), notes, left=(0,)) if self.frame.height else None
+        )
         return self.sentence, table
 
     def to_dict(self) -> dict[str, Any]:
@@ -196,11 +196,9 @@ def _by_query(
         )
     )
     # Recalls of one query are few, so the interval is Student's; one recall has none.
-    reach = [
-        t_quantile(count - 1, (1 + level) / 2) if count > 1 else None
-        for count in groups["recalls"].to_list()
-    ]
-    half = pl.col("error") * pl.Series(reach, dtype=pl.Float64)
+    counts = groups["recalls"].to_list()
+    reach = {count: t_quantile(count - 1, (1 + level) / 2) for count in set(counts) - {1}}
+    half = pl.col("error") * pl.Series([reach.get(count) for count in counts], dtype=pl.Float64)
     reward = pl.when(pl.col("judged") > 0).then("reward")
     return groups.with_columns(reward, low=reward - half, high=reward + half).select(
         pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()
