@@ -22,7 +22,7 @@ from held_out import BEAM_READ, LOCOMO_READ
 from memlab.io.ingest import read_beam, read_locomo
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.embedding._embedder import SHIPPED_KNOTS, calibrated, even_length
-from memlab.kernel.state import prefix_speaker
+from memlab.kernel.state import add_prefix
 from memlab.subjects.reading.sentences import sentences
 
 LEVELS = (-0.06, 0.02, 0.19, 0.40, 0.57, 0.66)
@@ -57,7 +57,7 @@ def draw_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return closeness and length of random pairs; identical texts are left out."""
     rows = list(dict.fromkeys(rows))
-    vectors = load_embedder(None).encode([prefix_speaker(*row) for row in rows]).astype(np.float64)
+    vectors = load_embedder(None).encode([add_prefix(*row) for row in rows]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     size = np.array([max(1, len(text)) for text, _ in rows])
     first, second = np.triu_indices(len(rows), 1)

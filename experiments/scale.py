@@ -76,7 +76,7 @@ def prepare(
     """Write the corpus, its vectors, and the questions with their exact neighbours for each size."""
     from memlab.io.ingest import read_locomo
     from memlab.kernel.embedding import load_embedder
-    from memlab.kernel.state import prefix_speaker
+    from memlab.kernel.state import add_prefix
 
     where = Path(folder)
     made_of = {
@@ -98,7 +98,7 @@ def prepare(
             for start in range(0, count, BATCH):
                 batch = list(islice(rows, BATCH))
                 file.writelines(json.dumps(row) + "\n" for row in batch)
-                texts = [prefix_speaker(row["text"], row["speaker"]) for row in batch]
+                texts = [add_prefix(row["text"], row["speaker"]) for row in batch]
                 vectors[start : start + len(batch)] = embedder.encode(texts)
                 step(len(batch))
         vectors.flush()

@@ -80,7 +80,7 @@ def prepare(
     from memlab.io.ingest import read_beam, read_locomo
     from memlab.kernel.embedding import load_embedder
     from memlab.kernel.privacy import screen
-    from memlab.kernel.state import prefix_speaker
+    from memlab.kernel.state import add_prefix
 
     plan: list[dict[str, Any]] = []
     read = read_beam if Path(path).is_dir() else read_locomo
@@ -99,7 +99,7 @@ def prepare(
             )
         ]
         for row in rows:
-            row["said"] = prefix_speaker(row["text"], row["speaker"])
+            row["said"] = add_prefix(row["text"], row["speaker"])
         refs = {row["ref"] for row in rows}
         questions_asked = [
             {

@@ -103,7 +103,7 @@ def test_packs_and_files(json_of, run):
         (("show", "here.memlab", "7"), 'no memory "7"'),
         (("use", "here.memlab", "cascad"), "Did you mean cascade"),
         (("policy", "check", "broken.hy"), "line 2, column 26"),
-        (("policy", "check", "absent.hy"), "Cannot read the pack absent.hy"),
+        (("policy", "check", "absent.hy"), "Cannot read absent.hy"),
         (("policy", "show", "memlab", "--slot", "recal-score"), "Did you mean recall-score"),
         (("policy", "history", "here.memlab", "recal-score"), "Did you mean recall-score"),
         (("bench", "locomo", "broken.json"), "broken.json"),

@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 import memlab
-from memlab.errors import MissingExtra, NewerLab, WrongKey
+from memlab.errors import InputError, MissingExtra, NewerLab, WrongKey
 from memlab.kernel.journal import Journal, unlock
 from tests.embedders import letters
 
@@ -578,3 +578,32 @@ def test_rekey_leaves_a_plain_backup_as_it_is(tmp_path):
     memlab.rekey(tmp_path / "lab", "second", key="first")
     with memlab.open(plain, read_only=True, embedder=letters) as lab:
         assert len(lab) == 1
+
+
+def test_a_copy_and_a_benchmark_of_a_closed_lab_take_its_key(tmp_path):
+    from memlab.science.bench import bench_lab
+
+    with open_lab(tmp_path / "lab") as lab:
+        lab.remember(["The zebrafish swims", "Deploys go out on Tuesdays"])
+        lab.policies.install("recall-score", "(fn [similarity] similarity)")
+    copied = memlab.load(tmp_path / "lab", key=KEY, embedder=letters)
+    assert copied.memories["text"].to_list() == [
+        "The zebrafish swims",
+        "Deploys go out on Tuesdays",
+    ]
+    questions = pl.DataFrame({"question": ["what swims?"], "wanted": ["1"]})
+    options = {"packs": ["memlab"], "baselines": False, "embedder": letters}
+    result = bench_lab(tmp_path / "lab", questions, key=KEY, **options)
+    assert result.systems[0].metrics["recall@5"] == 1.0
+    for wrong in (None, "another"):
+        with pytest.raises(WrongKey):
+            memlab.load(tmp_path / "lab", key=wrong, embedder=letters)
+        with pytest.raises(WrongKey):
+            bench_lab(tmp_path / "lab", questions, key=wrong, **options)
+    with memlab.open(embedder=letters) as lab:
+        copied.io.export(tmp_path / "plain.jsonl")
+        for other in (tmp_path / "plain.jsonl", copied.memories, ["a text"]):
+            with pytest.raises(InputError, match="key= opens the folder of an encrypted lab only"):
+                lab.load(other, key=KEY)
+        assert not len(lab)
+    copied.close()

@@ -666,6 +666,9 @@ def test_events_of_an_extension_are_folded_viewed_and_purged(tmp_path):
         lab.notes.pin(secret, REMARK)
         lab.notes.pin(lab.memories["id"][0] and lab.remember("plain"), "fine")
         assert lab.notes.all == {3: REMARK, 4: "fine"}
+        events = lab.notes._seam.events
+        assert [event.kind for event in events()] == lab.log["kind"].to_list()
+        assert [event.kind for event in events("notes/pin")] == ["notes/pin"] * 2
         assert "notes" in dir(lab)
         assert lab.at(viewer="bob").notes.all == {4: "fine"}
         lab.io.export(tmp_path / "whole.jsonl")

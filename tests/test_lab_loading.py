@@ -1,5 +1,6 @@
 """``lab.load``: nothing twice, nothing half, nothing lost, whatever the source."""
 
+import itertools
 import json
 
 import polars as pl
@@ -208,12 +209,55 @@ def test_guessed_formats_are_reported(lab, tmp_path):
     loaded = lab.load(tmp_path / "a.csv")
     assert ("a.csv", "text", "message") in loaded.guessed.rows()
     assert loaded.left_out == {"column score": 1}
-    assert repr(loaded) == (
-        "1 memories from a.csv; left out: column score (1); "
-        "guessed: reader records, separator ,, text message, speaker sender, at nothing, so the time of loading counts"
-    )
+    assert loaded.text().splitlines() == [
+        "1 memory from a.csv",
+        "",
+        "speakers      1: Ann (1)",
+        "reader        records",
+        "separator     ,",
+        "text from     message",
+        "speaker from  sender",
+        "at from       nothing, so the time of loading counts",
+        "left out      column score (1)",
+        'To date rows by their order: lab.forget(loaded.ids, how="delete"); '
+        f'lab.load("{tmp_path / "a.csv"}", columns={{"at": "2024-01-01"}})',
+        "Next: lab.questions.propose()",
+    ]
     assert loaded.frame.rows() == [(2, 1, "added", "a.csv")]
     assert html_of(loaded).startswith("<")
+
+
+def test_the_card_proposes_the_call_that_reads_columns_with_similar_names(lab, tmp_path):
+    path = tmp_path / "chat.csv"
+    path.write_text(
+        "usr,message,conv\nAnn,I moved to <b>Oslo</b>.,trip\nBen,And I stayed in Bergen.,trip\n"
+    )
+    loaded = lab.load(path)
+    assert loaded.proposed == {"speaker": "usr", "session": "conv"}
+    (call,) = (line for line in repr(loaded).splitlines() if "similar names" in line)
+    exec(call.partition("use them: ")[2], {"lab": lab, "loaded": loaded})
+    alive = lab.memories.filter(status="active")
+    assert alive.select("speaker", "session").rows() == [("Ann", "trip"), ("Ben", "trip")]
+
+
+def test_the_card_counts_speakers_sessions_and_times(lab):
+    rows = [
+        {
+            "text": "One",
+            "speaker": f"<i>{n % 9}",
+            "session": f"s{n % 2}",
+            "at": f"2026-01-0{1 + n % 5}",
+        }
+        for n in range(90)
+    ]
+    loaded = lab.load([*rows, {"text": "Without a time", "speaker": "Ann"}])
+    text = loaded.text()
+    assert "10: <i>0 (10), <i>1 (10), <i>2 (10), <i>3 (10), <i>4 (10), <i>5 (10) and 4 more" in text
+    assert "2026-01-01 00:00 to 2026-01-05 00:00 UTC; 1 row without one" in text
+    assert loaded.rows.height == 91
+    assert "<i>" not in html_of(loaded)
+    assert "&lt;i&gt;0 (10)" in html_of(loaded)
+    assert "were already in the lab" in lab.load(rows).text()
 
 
 def test_bad_arguments(lab, tmp_path):
@@ -287,3 +331,18 @@ def test_any_file_is_loaded_or_refused_and_again_adds_nothing(
         else:
             assert len(lab) == loaded.count("added")
             assert lab.load(path).count("added") == 0
+
+
+def test_a_load_that_takes_too_long_stores_what_it_read_and_goes_on(trigrams, monkeypatch):
+    rows = [{"text": f"message {n} about goats"} for n in range(50)]
+    seconds = itertools.count()
+    monkeypatch.setattr(loading, "monotonic", lambda: next(seconds))
+    with memlab.open(embedder=trigrams) as lab:
+        with pytest.raises(
+            InputError, match=r"stopped at row 11 after 10 seconds\. What was read is stored"
+        ):
+            lab.load(rows, seconds=10, progress=False)
+        count = len(lab)
+        assert 0 < count < 50
+        assert lab.load(rows, seconds=None, progress=False).count("added") == 50 - count
+        assert lab.memories["text"].to_list() == [row["text"] for row in rows]

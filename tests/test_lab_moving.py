@@ -90,7 +90,12 @@ def test_the_load_report_renders(lab, tmp_path, trigrams, clock):
     path = lab.io.export(tmp_path / "<i>.jsonl")
     with memlab.open(embedder=trigrams, clock=clock) as other:
         loaded = other.load(path)
-    assert repr(loaded) == "1 memories and 0 edges from <i>.jsonl"
+    assert loaded.text().splitlines() == [
+        "1 memory and 0 edges from <i>.jsonl",
+        "",
+        "time  2026-03-01 12:00 to 2026-03-01 12:00 UTC",
+        "Next: lab.questions.propose()",
+    ]
     assert "&lt;i&gt;" in html_of(loaded)
     assert loaded.frame.columns == ["theirs", "id", "what", "origin"]
     assert loaded.ids == (1,)

@@ -106,7 +106,7 @@ CALLS = {
     "policy pin": [LAB, "recall-score", "--reason", EVIL],
     "policy unpin": [LAB, "recall-score", "--reason", EVIL],
     "policy watch": [LAB, "evil.hy", "--seconds", 0],
-    "policy check": ["evil.hy"],
+    "policy check": ["evil.hy", "--lab", LAB],
     "policy show": ["evil.hy", "--color"],
     "policy hash": ["evil.hy"],
     "policy diff": ["evil.hy", "default", "--color"],

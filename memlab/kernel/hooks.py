@@ -116,6 +116,7 @@ PARTS = {
     "show-policy": "memlab.subjects.lens.highlight:show_policy",
     "select-person": "memlab.subjects.purge.selecting:select_person",
     "ranking-notice": "memlab.subjects.programs.comparing:ranking_notice",
+    "write-pack": "memlab.subjects.lens.packing:draft_pack",
     "score-notice": "memlab.subjects.questions.scoring:score_notice",
 }
 """Functions of memlab's own extensions that are called by name, so that their callers need not import them."""

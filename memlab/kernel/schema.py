@@ -226,7 +226,7 @@ MEMORY: dict[str, Column] = {
             "list",
             "Phrases that make the memory a candidate when the query contains one.",
         ),
-        Column("title", "name", "Title of a procedure."),
+        Column("title", "name", "Title of a procedure, or of the document and section of a text."),
         Column("steps", "list", "Steps of a procedure in their order."),
         Column("prerequisites", "list", "Prerequisites of a procedure."),
         Column("warnings", "list", "Warnings about a procedure."),

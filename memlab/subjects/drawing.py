@@ -79,8 +79,9 @@ OnPanels = Annotated[
 ]
 """Axes of the caller for a figure of several panels, also as ``plt.subplots`` returns them."""
 
-# ``INK`` stands for the text colour of the page, which replaces it in SVG: no other element has it.
-INK = "#010203"
+# ``INK`` stands for the text colour of the page, which replaces it in SVG: no other element has it. In PNG, whose reader
+# may have a light or a dark notebook, it has a contrast of 4.3 to 1 with white and with the black of JupyterLab.
+INK = "#777b80"
 GREY = "#8a8f98"
 BLUE = "#3b7dd8"
 ORANGE = "#e07b39"
@@ -177,13 +178,13 @@ def _new_figure(**options: Any) -> Figure:
 
 @cache  # one class for the process: notebooks compare types
 def _figure_class() -> type[Figure]:
-    """Return a class of figures that displays itself as PNG."""
+    """Return a class of figures that displays itself as PNG, on the background of the notebook."""
     from matplotlib.figure import Figure  # the import takes 0.3 s
 
     class Picture(Figure):
         def _repr_png_(self) -> bytes:
             out = io.BytesIO()
-            self.savefig(out, format="png", dpi=144)
+            self.savefig(out, format="png", dpi=144, transparent=True)
             return out.getvalue()
 
     return Picture

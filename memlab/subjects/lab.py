@@ -21,14 +21,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, overload
 import polars as pl
 
 from memlab.errors import InputError, LabUnavailable
-from memlab.kernel.base.arguments import AnyNumber, AsGiven, Count, Seed, Within, checked, renamed
+from memlab.kernel.base.arguments import (
+    AnyNumber,
+    AsGiven,
+    Count,
+    Seconds,
+    Seed,
+    Within,
+    checked,
+    renamed,
+)
 from memlab.kernel.base.clock import Clock, When, system_clock
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.embedding import EmbedderSpec, load_embedder
 from memlab.kernel.extension import load_installed
 from memlab.kernel.journal import KeySource, lab_exists
-from memlab.kernel.policies import DEFAULT_PACK, Challenge, ChallengeDesign, PackLike, load_pack
+from memlab.kernel.policies import (
+    DEFAULT_PACK,
+    Challenge,
+    ChallengeDesign,
+    PackLike,
+    PolicyLike,
+    as_pack,
+    load_pack,
+)
 from memlab.kernel.recall import Filters, Hit, Hits, WordOrWords
 from memlab.kernel.registry import Registry
 from memlab.kernel.slates import Slates
@@ -378,7 +395,9 @@ class Lab(Displayed):
         policies: bool = False,
         strict: bool = False,
         extract: bool = False,
+        seconds: Seconds | None = 3600,
         progress: bool = True,
+        key: KeySource | None = None,
     ) -> Loaded:
         """Add the contents of a file, a folder, another lab, a frame or messages.
 
@@ -405,8 +424,12 @@ class Lab(Displayed):
             Whether to raise DatasetError at the first broken line instead of counting it.
         extract
             Whether to also store the facts and observations that ``lab.agents.extract`` finds.
+        seconds
+            The seconds after which reading stops with an InputError; what was read is stored. None sets no limit.
         progress
             Whether to show a progress bar for work of more than a second.
+        key
+            The key of the encrypted lab at ``x``, as for ``memlab.open``.
 
         Returns
         -------
@@ -439,7 +462,9 @@ class Lab(Displayed):
             policies=policies,
             strict=strict,
             extract=extract,
+            seconds=seconds,
             progress=progress,
+            key=key,
         )
 
     # -- recalling --------------------------------------------------------------------------------------------
@@ -460,7 +485,7 @@ class Lab(Displayed):
         viewer: str | None = None,
         where: pl.Expr | None = None,
         at: When | None = None,
-        pack: PackLike | None = None,
+        pack: PolicyLike | None = None,
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         log: bool = True,
         again: bool | None = True,
@@ -499,7 +524,8 @@ class Lab(Displayed):
         at
             The time of the recall. Default: now.
         pack
-            A pack to use instead of the active one. Such a recall is never logged.
+            A pack to use instead of the active one, or a policy that replaces that of its slot.
+            Such a recall is never logged.
         params
             Other values for parameters of the pack's policies in this recall: ``{"near": 0.5}``, or
             ``{"eligible:near": 0.5}`` for one slot.
@@ -560,7 +586,7 @@ class Lab(Displayed):
             session=session,
             filters=filters,
             at=at,
-            pack=None if pack is None else load_pack(pack),
+            pack=None if pack is None else as_pack(pack, lambda: self.policies.pack),
             params=params,
             log=log,
             again=again,
@@ -1216,7 +1242,7 @@ class Lab(Displayed):
     @checked
     def challenge(
         self,
-        pack: PackLike,
+        pack: PolicyLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,
@@ -1230,7 +1256,8 @@ class Lab(Displayed):
         Parameters
         ----------
         pack
-            The challenger.
+            The challenger: a pack in any form, or a policy that replaces that of its slot in the
+            active pack.
         design
             How recalls are divided: "extra" adds items of the challenger, "lot" draws from the
             results of all packs, "ab" shows the results of one pack.
@@ -1342,7 +1369,9 @@ class Lab(Displayed):
         policies
             One or several policies. A policy's text, Hy form or object replaces the active pack's
             policy of its slot, by default ``recall-score``. A pack is a name, a text, a path or an
-            object. The name of a feature ranks candidates by it. A mapping gives each policy a name.
+            object. The name of a feature, or a Polars expression over features of the candidates and
+            columns of ``lab.memories``, ranks the candidates of the active pack. A mapping gives each
+            policy a name.
         questions
             The questions, in any form that ``lab.questions.add`` takes, or the questions of another
             view of the lab. Default: ``lab.questions``.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from memlab.kernel.base.arguments import AsGiven, Seed, checked
+from memlab.kernel.base.arguments import AsGiven, Seconds, Seed, checked
 from memlab.kernel.base.clock import Clock, system_clock
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import KeySource
@@ -133,9 +133,11 @@ def load_lab(
     policies: bool = True,
     strict: bool = False,
     extract: bool = False,
+    seconds: Seconds | None = 3600,
     progress: bool = True,
     embedder: EmbedderSpec = None,
     clock: Clock = system_clock,
+    key: KeySource | None = None,
 ) -> Lab:
     """Load a file, a folder, a frame or messages into a new lab in memory.
 
@@ -164,12 +166,16 @@ def load_lab(
     extract
         Whether to also store the facts and observations that ``lab.agents.extract`` finds. "I" is
         the speaker among several people, and the user in a conversation with an assistant.
+    seconds
+        The seconds after which reading stops with an InputError; what was read is stored. None sets no limit.
     progress
         Whether to show a progress bar for work of more than a second.
     embedder
         The source of vectors, as for ``memlab.open``.
     clock
         A function that returns the current time in microseconds UTC.
+    key
+        The key of the encrypted lab at ``x``, as for ``memlab.open``.
 
     Returns
     -------
@@ -192,6 +198,8 @@ def load_lab(
         If a later version of memlab wrote the lab or export.
     DamagedLab
         If the lab or export is damaged.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
 
     Notes
     -----
@@ -233,6 +241,8 @@ def load_lab(
         policies=policies,
         strict=strict,
         extract=extract,
+        seconds=seconds,
         progress=progress,
+        key=key,
     )
     return lab

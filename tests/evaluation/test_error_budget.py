@@ -40,8 +40,9 @@ def first(slates, count):
 def figures(evaluation):
     return (
         evaluation.sentence,
-        evaluation.better,
-        evaluation.difference,
+        *map(
+            repr, (evaluation.better, evaluation.difference)
+        ),  # an error that is nan equals no other
         evaluation.planned,
         evaluation.needed,
         evaluation.track.to_dict(as_series=False),

@@ -70,7 +70,9 @@ def test_the_policy_that_logged_has_a_value_and_others_one_sentence_each(log):
     assert values["companion"] is None
     text = ev.text().split("Next:")[0]
     for name in ("companion", "actr"):
-        assert len(re.findall(rf"^[^:\n]*\b{name}\b[^:\n]*: (?:withheld|refused)\.", text, re.M)) == 1
+        assert (
+            len(re.findall(rf"^[^:\n]*\b{name}\b[^:\n]*: (?:withheld|refused)\.", text, re.M)) == 1
+        )
     assert ev.observed.sentence in ev.text()
     assert ev.observed.sentence in ev._repr_html_()
     assert json.loads(json.dumps(ev.to_dict()))["observed"]["recalls"] == 42

@@ -97,7 +97,7 @@ def test_mem0(lab, file):
     assert second["valid_until"] == datetime(2026, 12, 31, tzinfo=UTC)
     # Every field that is left out is reported.
     assert loaded.left_out == {"metadata.source_app": 1, "role": 1}
-    assert "left out: metadata.source_app (1)" in repr(loaded)
+    assert "metadata.source_app (1)" in repr(loaded)
     assert lab.recall("who works at TechCorp?")[0].id == 1
 
 

@@ -452,9 +452,9 @@ def test_notes_are_paragraphs_under_headings(file):
     text += "# Style\n\n- tabs\n- [x] gofmt\n\n## Names\nShort\nones.\n"
     source = read_file(file("AGENTS.md", text), Options())
     rows = rows_of(source)
-    assert [(row["text"], row.get("context")) for row in rows] == [
+    assert [(row["text"], row.get("title")) for row in rows] == [
         ("tabs", "Style"),
-        ("gofmt", "Style"),
+        ("[x] gofmt", "Style"),
         ("Short\nones.", "Style / Names"),
     ]
     assert rows[0]["tags"] == ["style", "go"]

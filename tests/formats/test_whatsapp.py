@@ -268,3 +268,42 @@ def test_messages_with_marks_of_direction_and_words_like_omitted_are_kept(tmp_pa
         "<omitted for brevity>",
     ]
     assert loaded.left_out == {"system line": 3, "picture or other file": 2}
+
+
+CAPTIONS = {
+    "en": ("<Media omitted>", "\u200eimage omitted"),
+    "de": ("<Medien ausgeschlossen>", "\u200eBild weggelassen"),
+    "fr": ("<Médias omis>", "\u200eimage absente"),
+    "es": ("<Multimedia omitido>", "\u200eimagen omitida"),
+    "pt": ("<Mídia oculta>", "\u200eimagem ocultada"),
+    "it": ("<Media omessi>", "\u200eimmagine omessa"),
+}
+
+
+@pytest.mark.parametrize("locale", CAPTIONS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_the_caption_of_an_omitted_file_is_kept_without_the_words_of_the_program(
+    tmp_path, locale, encoding
+):
+    android, ios = CAPTIONS[locale]
+    path = tmp_path / "WhatsApp Chat with Ida.txt"
+    lines = [
+        f"31.12.23, 21:40 - Ida: {android}\nour cat Šárka\non the roof",
+        f"31.12.23, 21:41 - Ben: {android}",
+        f"31.12.23, 21:42 - Ida: the same cat\n{android}",
+        f"[31.12.23, 21:43:05] Ben: a green door {ios}",
+        f"[31.12.23, 21:44:05] Ida: {ios}\nmy suitcase",
+        f"\u200e[31.12.23, 21:45:05] Ben: {ios}",
+        f"31.12.23, 21:46 - Ida: I typed {android} here",
+    ]
+    path.write_text("\n".join(lines), encoding=encoding)
+    rows, loaded = load(path)
+    assert [text for text, *_ in rows] == [
+        "our cat Šárka\non the roof",
+        "the same cat",
+        "a green door",
+        "my suitcase",
+        f"I typed {android} here",
+    ]
+    assert loaded.left_out["picture or other file"] == 6
+    assert not loaded.skipped

@@ -10,6 +10,7 @@ import memlab
 from memlab.kernel.policies import load_pack
 from memlab.subjects.clusters.finding import assign
 from memlab.subjects.clusters.stats import Stats, compute_stats
+from memlab.subjects.drawing import INK
 from tests.displays import html_of, png_of
 
 # the package has a function of this name
@@ -194,7 +195,7 @@ def test_text_is_told_in_order_and_escaped_on_the_page(whole):
     page = page_of(whole)
     assert "&lt;b&gt;&amp;" in page
     assert "note 0 <b>" not in page
-    assert "#010203" not in page  # ink is the page's own
+    assert INK not in page  # ink is the page's own
 
 
 def test_markup_and_mathematics_in_words_stay_words(lab, clock):

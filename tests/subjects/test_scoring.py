@@ -143,6 +143,13 @@ class TestScores:
             {"query": ["who maintains the parser?"], "wants": ["Bob maintains the parser"]}
         )
         assert lab.score(questions=rows).ranks.height == 1
+        # Those of the lab's own frame that are proposed count in no score.
+        proposed = lab.questions.propose()
+        assert proposed.height
+        scores = lab.score(questions=lab.questions.frame)
+        assert scores.ranks["id"].len() == len(lab.questions) < lab.questions.frame.height
+        with pytest.raises(InputError, match="no accepted question"):
+            lab.score(questions=proposed)
         assert len(lab.questions) == len(ASKED)
         with pytest.raises(InputError, match="Row 1"):
             lab.score(questions=rows.with_columns(wants=pl.lit("nobody")))

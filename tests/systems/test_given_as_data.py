@@ -124,10 +124,15 @@ def test_a_policy_is_checked_without_being_installed(lab):
 def test_a_pack_may_be_forms_too(lab):
     text = '(pack mine "of forms" :inherits memlab)\n(setting limit 3)\n(defpolicy seed-score [similarity] similarity)'
     assert lab.policies.use(hy.read_many(text)).hash == memlab.load_pack(text).hash
-    with pytest.raises(memlab.InputError, match="this is a policy, not a pack"):
-        lab.policies.use(hy.read("(fn [similarity] similarity)"))
-    with pytest.raises(memlab.InputError, match="this is a policy, not a pack"):
-        lab.policies.use(memlab.load_pack("companion").policies["recall-score"])
+    for policy in (
+        hy.read("(fn [similarity] similarity)"),
+        memlab.load_pack("companion").policies["recall-score"],
+    ):
+        with pytest.raises(memlab.InputError, match="this is a policy, not a pack"):
+            memlab.load_pack(policy)
+        used = lab.policies.use(policy)
+        assert used.name == "mine"
+        assert used.policies["recall-score"].hash == lab.policies.check("recall-score", policy).hash
 
 
 def test_forms_and_policies_are_evaluated_as_their_texts_are(lab):

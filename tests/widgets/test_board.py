@@ -204,3 +204,11 @@ def test_the_active_pack_is_compared_first():
     with memlab.open(pack="companion") as lab:
         lab.remember("Deploys go out on Tuesday")
         assert EvaluationBoard(lab).policies[:2] == ["companion", "memlab"]
+
+
+def test_it_opens_on_the_active_pack_and_its_challengers(judged, lab):
+    assert EvaluationBoard(judged).policies == ["memlab", "words"]
+    assert shared(EvaluationBoard(judged), "about")["known"][:2] == ["memlab", "words"]
+    judged.policies.end_challenge("words")
+    judged.policies.use("companion")
+    assert EvaluationBoard(judged).policies == ["companion", "memlab"]

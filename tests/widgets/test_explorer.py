@@ -124,7 +124,7 @@ def test_what_cannot_be_asked_is_said_in_the_widget_and_it_goes_on(explorer, tra
 
 
 def test_bad_requests_are_answered_with_a_sentence(explorer, ask):
-    assert "Known: explain, feedback, recall, why." in ask(explorer, "frob")
+    assert "Known: explain, feedback, judge, moved, recall, why." in ask(explorer, "frob")
     assert "no candidate" in ask(explorer, "explain", memory=999)
     assert "limit is a whole number" in ask(
         explorer, "recall", question="x", limit=0, pack="", at=""
@@ -164,3 +164,12 @@ def test_a_page_without_python_has_the_hits_as_a_table(explorer):
 def test_a_constructor_refuses_what_it_cannot_show(asked, bad):
     with pytest.raises(memlab.InputError):
         RecallExplorer(asked, **bad)
+
+
+def test_words_with_a_stem_of_the_query_are_highlighted(asked):
+    explorer = RecallExplorer(asked, question="Which tab does the deployment use?", limit=6)
+    words = shared(explorer, "about")["words"]
+    assert {"tabs", "deploys"} <= set(words)
+    assert not {"the", "spaces"} & set(words)
+    explorer.question = ""
+    assert shared(explorer, "about")["words"] == []

@@ -166,3 +166,24 @@ def test_a_group_opens_to_its_terms_and_expressions_are_shown_on_request(page_of
     assert axe(page) == []
     labels = {label for hit in explorer.hits for label in hit.explain().frame["label"]}
     assert page.locator(".legend .note").inner_text().split(" · ")[0] in labels
+
+
+def test_long_texts_take_three_lines_and_words_of_the_query_are_marked(serve, tab):
+    long = "Tabs are eight columns wide. " * 40
+
+    def make():
+        lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
+        lab.remember([long, "The user prefers tabs, not <mark>spaces</mark>"])
+        return RecallExplorer(lab, question="which tab?", limit=2)
+
+    url, _ = serve(make)
+    page = tab(url)
+    row = page.locator(".hit .folded").filter(has_text="eight columns")
+    row.wait_for()
+    assert row.bounding_box()["height"] < 70
+    assert row.locator("mark").first.inner_text() == "Tabs"
+    assert page.locator("mark").all_inner_texts().count("spaces") == 0  # markup of a text is text
+    row.press("Enter")
+    page.locator(".explained").wait_for()
+    assert row.bounding_box()["height"] > 200
+    assert page.locator(".actions svg.icon").count() == 4

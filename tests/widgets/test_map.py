@@ -161,3 +161,66 @@ def test_two_maps_on_one_lab_are_two(chart, asked):
     other = MemoryMap(asked, colour="status")
     other.ids = [1]
     assert (chart.ids, chart.colour) == ([], "kind")
+
+
+TOPICS = ["harbour boats", "garden roses", "bakery bread", "guitar music"]
+
+
+def test_regions_are_named_by_words_that_set_them_apart(lab):
+    lab.remember([f"The {TOPICS[n % 4]} were the subject of talk {n}" for n in range(240)])
+    regions = shared(MemoryMap(lab), "about")["regions"]
+    assert 2 <= len(regions) <= 12
+    named = {word for words, _, _ in regions for word in words.split(" · ")}
+    assert named >= {"harbour", "garden", "bakery", "guitar"}
+    assert not named & {"talk", "subject", "the"}  # words of all regions set none apart
+    assert all(-1 <= x <= 1 and -1 <= y <= 1 for _, x, y in regions)
+
+
+def test_words_of_a_purged_memory_leave_the_labels(lab):
+    lab.remember([f"The {TOPICS[n % 4]} were the subject of talk {n}" for n in range(120)])
+    chart = MemoryMap(lab)
+    assert "guitar" in str(shared(chart, "about")["regions"])
+    lab.purge([memory for memory in range(1, 121) if "guitar" in lab[memory].text])
+    chart.refresh()
+    assert "guitar" not in str(shared(chart, "about")["regions"])
+
+
+def test_a_viewer_is_shown_words_of_own_texts_only(lab):
+    lab.remember(
+        [
+            {
+                "text": f"The {TOPICS[n % 4]} were the subject of talk {n}",
+                "creator": "Ada" if n % 4 < 3 else "Bo",
+                "visibility": "private",
+            }
+            for n in range(120)
+        ]
+    )
+    regions = str(shared(MemoryMap(lab.at(viewer="Ada")), "about")["regions"])
+    assert "bakery" in regions
+    assert "guitar" not in regions
+
+
+def test_outliers_keep_their_order_and_form_no_line():
+    from memlab.ui.widgets._map import _spanned
+
+    places = np.column_stack([np.arange(1000.0), np.zeros(1000)])
+    places[-20:, 0] = 10.0 ** np.arange(4, 9, 0.25)
+    spanned = _spanned(places.astype(np.float32))[:, 0]
+    assert (np.diff(spanned) > 0).all()
+    assert np.abs(spanned).max() == 1
+    assert (spanned[-20:] < 0.99).sum() >= 15
+
+
+def test_speakers_and_sessions_are_words_and_dates_a_scale(lab, clock):
+    lab.remember("First", speaker="Ada", session="s1")
+    clock.advance(days=10)
+    lab.remember("Second", speaker="Bo", session="s1")
+    chart = MemoryMap(lab, colour="speaker")
+    assert sorted(shared(chart, "about")["legend"]["words"]) == [["Ada", 1], ["Bo", 1]]
+    chart.colour = "session"
+    assert shared(chart, "about")["legend"]["words"] == [["s1", 2]]
+    chart.colour = "created"
+    assert read(shared(chart, "shades"))["value"].to_list() == [0, 1]
+    first, last = shared(chart, "about")["legend"]["ends"]
+    assert first < last

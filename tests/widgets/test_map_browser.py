@@ -1,10 +1,14 @@
 """The memory map in a browser: in JupyterLab, as a page over a websocket, and where there is no WebGL."""
 
+import io
+
+import polars as pl
 import pytest
 from texts import TEXTS
 
 import memlab
 from memlab.ui.widgets import MemoryMap
+from tests.widgets.shared import shared
 
 pytestmark = pytest.mark.browser
 
@@ -157,3 +161,67 @@ def test_activation_spreads_step_by_step(page_of):
     page.get_by_text("Step 1 of 4").wait_for()
     assert page.locator(".steps li").count() > 2
     assert chart.focus == 0
+
+
+def test_a_lasso_has_a_list_of_texts_and_regions_are_named(page_of, axe):
+    topics = ["harbour boats", "garden roses", "bakery bread", "guitar music"]
+    rows = [
+        {"text": f"The {topics[n % 4]} of day {n} " + "and more " * 30, "speaker": "Ada"}
+        for n in range(200)
+    ]
+    page, chart = page_of(rows)
+    assert len(shared(chart, "about")["regions"]) > 1
+    before = labelled(page)
+    assert before > 200
+    lasso(page)
+    listed = page.get_by_label("Selected memories").locator("li")
+    listed.first.wait_for()
+    assert listed.count() == 50
+    assert "The first 50 texts" in page.get_by_label("Selected memories").inner_text()
+    text = listed.first.locator(".folded")
+    height = text.bounding_box()["height"]
+    text.click()
+    assert text.bounding_box()["height"] > height
+    assert axe(page) == []
+    listed.first.get_by_title("Show its neighbourhood").click()
+    page.get_by_label("Neighbourhood", exact=True).wait_for()
+    assert chart.focus == chart.ids[0]
+    for colour in ("speaker", "session", "created"):
+        page.get_by_label("Colour").select_option(colour)
+        page.wait_for_function(
+            "text => document.querySelector('.legend').textContent.includes(text)",
+            arg={"speaker": "Ada", "session": "none", "created": "2026-03-01"}[colour],
+        )
+    assert chart.fault == ""
+
+
+def labelled(page):
+    """How many pixels lie over the points."""
+    page.wait_for_timeout(300)
+    return page.evaluate(
+        """() => { const from = document.querySelectorAll('.plane canvas')[1];
+            return from.getContext('2d').getImageData(0, 0, from.width, from.height)
+                .data.filter((v, at) => at % 4 === 3 && v > 0).length }"""
+    )
+
+
+@pytest.mark.parametrize("width", [1100, 600])
+def test_points_are_inspected_where_they_are_drawn(serve, tab, width):
+    def make():
+        lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
+        lab.remember([text for text, _ in TEXTS])
+        return MemoryMap(lab)
+
+    url, chart = serve(make)
+    page = tab(url, width=width)
+    page.locator(".plane[data-drawn]").wait_for()
+    box = page.locator(".plane").bounding_box()
+    points = pl.read_ipc_stream(io.BytesIO(shared(chart, "points"))).rows(named=True)
+    point = max(points, key=lambda row: row["x"])
+    scale = 0.94 / 2
+    page.mouse.click(
+        box["x"] + box["width"] * (0.5 + scale * point["x"]),
+        box["y"] + box["height"] * (0.5 - scale * point["y"]),
+    )
+    page.locator(".near").wait_for()
+    assert chart.focus == point["id"]

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+import memlab
 from memlab.ui.widgets import MemoryMap, MemoryTable
 from tests.displays import page_of
 from tests.widgets.shared import shared
@@ -211,3 +212,27 @@ def test_what_another_keeps_private_is_not_in_the_table(lab):
 
 def test_a_page_without_python_has_rows_as_text(table):
     assert "&lt;img src=x" in page_of(table)
+
+
+def test_an_export_has_the_selected_rows_in_parts_that_load_reads(
+    asked, ask, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("memlab.ui.widgets._table._PART", 10_000)
+    for _ in range(2):
+        long = asked.remember("tide " + "-" * 9_900)
+    asked.remember("The last")
+    table = MemoryTable(asked)
+    table.ids = [2, long.id - 1, long.id, long.id + 1]
+    parts, start = [], 0
+    while start is not None:
+        part = ask(table, "export", start=start)
+        parts.append(part["lines"])
+        start = part["next"]
+    assert [len(part.splitlines()) for part in parts] == [3, 1]
+    path = tmp_path / "memories.jsonl"
+    path.write_text("".join(parts), encoding="utf-8")
+    again = memlab.open()
+    again.load(path, progress=False)
+    assert sorted(again.memories["text"]) == sorted(asked[memory].text for memory in table.ids)
+    table.ids = []
+    assert ask(table, "export", start=0) == {"lines": "", "next": None}

@@ -1,6 +1,8 @@
 """The memory table in a browser: in JupyterLab, and as a page over a websocket."""
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -207,3 +209,36 @@ def test_nothing_serious_for_those_who_cannot_see_it_all(page_of, axe, scheme):
     page.get_by_text("History of memory").wait_for()
     page.get_by_label("Select memory 3").check()
     assert axe(page) == []
+
+
+def test_columns_are_chosen_the_order_is_shown_and_the_selection_is_exported(serve, tab, axe):
+    def make():
+        lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
+        lab.remember([{"text": text, "kind": kind, "session": "s1"} for text, kind in TEXTS])
+        return MemoryTable(lab)
+
+    url, table = serve(make)
+    page = tab(url)
+    wait_for_rows(page, 6)
+    heads = page.get_by_role("columnheader")
+    newest = heads.filter(has_text="remembered")
+    assert newest.get_attribute("aria-sort") == "descending"
+    assert "↓" in newest.inner_text()
+    assert "↕" in heads.filter(has_text="kind").first.inner_text()
+    newest.get_by_title("Sort by remembered").click()
+    page.wait_for_function("() => document.querySelector('[data-at]').dataset.memory === '1'")
+    assert table.sort == ["created", False]
+    page.locator("summary", has_text="Columns").click()
+    assert axe(page) == []
+    page.get_by_label("session", exact=True).check()
+    heads.filter(has_text="session").wait_for()
+    page.get_by_label("kind", exact=True).uncheck()
+    heads.filter(has_text="kind").wait_for(state="detached")
+    page.get_by_label("Select memory 2").check()
+    page.get_by_label("Select memory 4").check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as JSON lines").click()
+    lines = [
+        json.loads(line) for line in Path(download.value.path()).read_text("utf-8").splitlines()
+    ]
+    assert [line["text"] for line in lines] == [TEXTS[1][0], TEXTS[3][0]]

@@ -284,3 +284,59 @@ def test_each_widget_in_marimo(tab, tmp_path):
     finally:
         process.terminate()
         process.wait(30)
+
+
+def test_the_player_follows_and_curves_of_old_memories_fill_the_chart(serve, tab):
+    def make():
+        clock = memlab.ManualClock("2025-01-01")
+        lab = memlab.open(clock=clock)
+        for number in range(30):
+            lab.remember(f"The user keeps note {number} of the harbour")
+            clock.advance(days=1)
+        clock.advance(days=365)
+        lab.remember("The user moved to Oslo")
+        player = LifePlayer(lab)
+        player.fill()
+        return player
+
+    url, _ = serve(make)
+    page = tab(url)
+    page.get_by_role("heading", name="Event 3").wait_for()
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function(
+        """() => { const number = (query) => document.querySelector(query)?.textContent.match(/vent (\\d+)/)?.[1];
+            const seen = (window.seen ??= new Set());
+            if (number('.when') === number('.decided h3')) seen.add(number('.when'));
+            return seen.size >= 3 }"""
+    )
+    page.get_by_role("button", name="Pause").click()
+    ticks = page.locator(".tocome text").all_inner_texts()
+    assert "100%" not in ticks or "50%" not in ticks
+
+
+def test_the_board_opens_on_challengers_says_what_each_input_does_and_folds_texts(serve, tab, axe):
+    long = "The harbour was full of boats that day. " * 20
+
+    def make():
+        lab = memlab.open(clock=memlab.ManualClock("2026-03-01"))
+        lab.remember([f"{long} {number}" for number in range(8)] + ["boats", "tides", "ropes"])
+        lab.challenge('(pack words "Words alone.") (defpolicy recall-score [lexical] lexical)')
+        for query in ("boats", "harbour tides", "ropes?"):
+            for hit in lab.recall(query, limit=4):
+                lab.feedback(hit, "success")
+        board = EvaluationBoard(lab, missing="zero")
+        board.evaluate()
+        return board
+
+    url, board = serve(make)
+    page = tab(url, width=1280)
+    page.locator(".leaders").wait_for()
+    assert board.policies == ["memlab", "words"]
+    assert page.locator(".board > .controls small").count() == 3
+    text = page.locator(".recall[open] .folded").first
+    text.wait_for()
+    folded = text.bounding_box()["height"]
+    assert folded < 75
+    text.press("Enter")
+    assert text.bounding_box()["height"] > folded
+    assert axe(page) == []

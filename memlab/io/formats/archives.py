@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
@@ -185,6 +187,9 @@ def unpack_archive(path: Path, suffixes: Collection[str], notes: Notes) -> Itera
                 target = root / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
+                # notes are dated by their files; an archive names no time zone
+                at = datetime(*member.date_time, tzinfo=UTC).timestamp()
+                os.utime(target, (at, at))
             except (OSError, ValueError) as problem:
                 notes.skip(number, "file not read", str(problem))
         entries = list(root.iterdir())

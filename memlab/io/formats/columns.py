@@ -211,9 +211,11 @@ class Rows:
                 self.columns[field] = column
         if sample and "text" not in self.columns:
             listed = ", ".join(sorted(names)[:12])
+            near = _propose("text", names)
+            proposal = "" if near is None else f' {near} may be one: columns={{"text": "{near}"}}.'
             raise DatasetError(
                 f"{self.notes.source}: no column looks like a text. "
-                f'The columns are {listed}. Name one: columns={{"text": ...}}.{_propose(("text",), names)}'
+                f'The columns are {listed}. Name one: columns={{"text": ...}}.{proposal}'
             )
         self._tell(values)
         missing = [
@@ -400,9 +402,12 @@ class Rows:
     def _tell_missing(self, fields: Iterable[str], names: Iterable[str]) -> None:
         """Record in the notes which unused column has a name like that of a field without a column."""
         for field in fields:
-            proposal = _propose((field,), names)
-            if proposal:
-                self.notes.guessed.setdefault(field, f"nothing.{proposal}")
+            near = _propose(field, names)
+            if near is not None:
+                self.notes.proposed[field] = near
+                self.notes.guessed.setdefault(
+                    field, f'nothing. {near} may be one: columns={{"{field}": "{near}"}}.'
+                )
 
     def _tell(self, values: Mapping[str, list[Any]]) -> None:
         """Record in the notes which column was taken for each field."""
@@ -452,16 +457,15 @@ def _convert_cell(field: str, column: str, value: Any) -> Any:
     return name
 
 
-def _propose(fields: Iterable[str], names: Iterable[str]) -> str:
-    """Return a sentence that proposes the column with a name like those of a field, or ""."""
-    for field in fields:
-        for name in sorted(names):
-            # people shorten names of columns: usr, conv, msg
-            short = re.sub("[^a-z]", "", name.lower())
-            words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
-            if len(short) > 2 and any(_abbreviates(short, word.lower()) for word in words):
-                return f' {name} may be one: columns={{"{field}": "{name}"}}.'
-    return ""
+def _propose(field: str, names: Iterable[str]) -> str | None:
+    """Return the column with a name like those of a field, or None."""
+    words = (*_NAMES.get(field, ()), *(_TEXTS if field == "text" else ()))
+    for name in sorted(names):
+        # people shorten names of columns: usr, conv, msg
+        short = re.sub("[^a-z]", "", name.lower())
+        if len(short) > 2 and any(_abbreviates(short, word.lower()) for word in words):
+            return name
+    return None
 
 
 def _abbreviates(short: str, word: str) -> bool:

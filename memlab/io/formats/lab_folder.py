@@ -15,7 +15,7 @@ import polars as pl
 from memlab.errors import DatasetError, MemlabError, NewerLab
 from memlab.io.formats.bundle import Bundle, build_bundle
 from memlab.io.formats.records import format_time
-from memlab.kernel.journal import FILE, FORMAT, HEAD, Event, Journal
+from memlab.kernel.journal import FILE, FORMAT, HEAD, Event, Journal, KeySource
 from memlab.kernel.language import compile_policy
 from memlab.kernel.policies import (
     POLICY_FORMAT,
@@ -205,12 +205,12 @@ def build_event_frame(journal: Chronicle) -> pl.DataFrame:
     )
 
 
-def read_lab(folder: Path, state: State, *, now: int) -> Bundle:
+def read_lab(folder: Path, state: State, *, now: int, key: KeySource | None = None) -> Bundle:
     """Fold the lab in a folder into ``state``, and return its contents as a bundle.
 
-    Raises NotALab, NewerLab or DamagedLab.
+    ``key`` opens an encrypted lab. Raises NotALab, NewerLab, DamagedLab or WrongKey.
     """
-    with Journal.open(folder, read_only=True, create=False) as journal:
+    with Journal.open(folder, read_only=True, create=False, key=key) as journal:
         versions = VersionLog()
         upto = journal.head
         for event in journal.events(kinds=policy_events(), upto=upto):

@@ -54,6 +54,10 @@ class Notes:
         Number of skipped rows by reason.
     locations
         Source, number and reason of the first ``MAX_LOCATIONS`` skipped rows.
+    has_own_times
+        Whether the times are part of the rows. The date of a file is not: it changes when another row does.
+    proposed
+        Column whose name resembles a field that no column provides, by field.
     """
 
     source: str
@@ -63,6 +67,8 @@ class Notes:
     left_out: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     locations: list[tuple[str, int, str]] = field(default_factory=list)
+    has_own_times: bool = True
+    proposed: dict[str, str] = field(default_factory=dict)
 
     def skip(self, location: int, why: str, detail: str = "") -> None:
         """Record that a row is skipped; in strict mode raise DatasetError."""

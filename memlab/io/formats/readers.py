@@ -48,7 +48,7 @@ from memlab.io.formats.lines import Lines, Notes, read_start
 from memlab.io.formats.locomo import read_locomo
 from memlab.io.formats.parquet import is_parquet_export, read_parquet, write_parquet_file
 from memlab.io.formats.parquet_limits import scan_parquet
-from memlab.io.formats.prose import find_speakers, parse_log, parse_notes
+from memlab.io.formats.prose import find_speakers, has_markup, is_log, parse_log, parse_notes
 from memlab.io.formats.text_formats import (
     is_jsonl_export,
     is_markdown_export,
@@ -401,8 +401,11 @@ def is_beam(folder: Path, start: str) -> bool:
 
 
 def _is_notes(path: Path, start: str) -> bool:
-    """Return whether a file is Markdown in which no line names a speaker."""
-    return path.suffix.lower() in _MARKDOWN and not find_speakers(start)
+    """Return whether a file is Markdown, or text with headings or list items, and no conversation."""
+    suffix = path.suffix.lower()
+    if suffix == ".txt" and (find_speakers(start) or not has_markup(start)):
+        return False
+    return suffix in (*_MARKDOWN, ".txt") and not is_log(start)
 
 
 def _is_entries(path: Path, start: str) -> bool:

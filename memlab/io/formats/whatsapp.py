@@ -53,6 +53,8 @@ _ATTACHED = re.compile(
     r"[^\n]{1,200}\.\w{2,5} \((?:file attached|Datei angehängt|fichier joint|archivo adjunto|arquivo anexado"
     r"|file allegato)\)\n?"
 )
+# The name and size of a document before the words about its omission.
+_FILE = re.compile(r"[^\n]{1,200}\.\w{2,5}(?: \u2022 [^\n]*)?")
 _EDITED = re.compile(
     r"\s*<[^<>\n]{0,40}(?:edited|bearbeitet|modifié|editó|editad[oa]|modificato)[^<>\n]{0,30}>\s*\Z",
     re.IGNORECASE,
@@ -196,13 +198,17 @@ def _finish(
 
 def _remove_generated(text: str, notes: Notes) -> str:
     """Return the words of a person in a message; count the parts that WhatsApp wrote."""
+    # a caption precedes or follows the line about a file that was not exported
+    lines = text.split("\n")
+    captions = {
+        number: caption
+        for number in (0, len(lines) - 1)
+        if (caption := _remove_omission(lines[number])) is not None
+    }
+    text = "\n".join(captions.get(number, line) for number, line in enumerate(lines))
     # iOS puts its mark before each text of its own; a message that ends with one names a file
     tail = text.rpartition("\u200e")[2].strip() if "\u200e" in text else ""
     plain = text.translate(_MARKS).strip()
-    is_bracketed = plain.startswith("<") and plain.endswith(">") and "\n" not in plain
-    if _OMITTED.fullmatch(tail if tail else plain if is_bracketed else ""):
-        notes.left_out["picture or other file"] += 1
-        return ""
     if _DELETED.fullmatch(plain):
         notes.left_out["deleted message"] += 1
         return ""
@@ -213,11 +219,23 @@ def _remove_generated(text: str, notes: Notes) -> str:
     elif tail and not attachments:
         words, attachments = _ADDED.subn("", text)
         words = words.translate(_MARKS)
-    if attachments:
+    if attachments or captions:
         notes.left_out["picture or other file"] += 1
     elif not words.strip():
         notes.left_out["entry without words"] += 1
     return words.strip()
+
+
+def _remove_omission(line: str) -> str | None:
+    """Return a line without the words about an omitted file; None if there are none."""
+    before, mark, words = line.rpartition("\u200e")
+    words = words.translate(_MARKS).strip()
+    if not mark:
+        # Android writes these words in angle brackets, as a line of their own
+        before, words = "", words if words.startswith("<") and words.endswith(">") else ""
+    if not _OMITTED.fullmatch(words):
+        return None
+    return "" if _FILE.fullmatch(before.translate(_MARKS).strip()) else before
 
 
 # -- dates --------------------------------------------------------------------------------------------------------

@@ -48,7 +48,14 @@ from memlab.kernel.language.signature import (
     Type,
 )
 from memlab.kernel.language.texts import PolicyForm, inherit_form, needs_parent, slot_of
-from memlab.kernel.language.writer import policy_form_text, read_data, write_call, write_data
+from memlab.kernel.language.writer import (
+    is_hy_model,
+    is_policy_form,
+    policy_form_text,
+    read_data,
+    write_call,
+    write_data,
+)
 
 __all__ = [
     "DIALECT",
@@ -75,6 +82,8 @@ __all__ = [
     "compile_policy",
     "inherit_form",
     "inline_imports",
+    "is_hy_model",
+    "is_policy_form",
     "needs_parent",
     "policy_form_text",
     "policy_parts",

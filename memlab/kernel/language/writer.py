@@ -279,7 +279,8 @@ def policy_form_text(source: object) -> str | None:
     Parameters
     ----------
     source
-        A call, such as ``(fn [similarity] similarity)``, or the several forms that ``hy.read_many`` returns.
+        A call, such as ``(fn [similarity] similarity)``, or the several forms of a pack: those that ``hy.read_many``
+        returns, or a list whose first form is ``(pack ...)``.
 
     Returns
     -------
@@ -291,14 +292,22 @@ def policy_form_text(source: object) -> str | None:
     InputError
         If the form is deeper or larger than the reader of policies allows, or contains an unsupported value.
     """
-    models: Any = sys.modules.get("hy.models")  # A caller that has a form has imported this module.
-    if models is None or not isinstance(source, models.Expression | models.Lazy):
+    if not is_policy_form(source):
         return None
-    forms = [source] if isinstance(source, models.Expression) else list(_limited(source))
+    forms = [source] if _kind(source) == "Expression" else list(_limited(source))
     flat = " ".join(_printed(_without_quote(form)) for form in forms)
     return "\n\n".join(
         lay_out(_as_spelled(form)) for form in read_forms(Text(flat), forms=MAX_PACK_FORMS)
     )
+
+
+def is_policy_form(source: object) -> bool:
+    """Return True if a value is one form of Hy, or the forms of a pack."""
+    if _kind(source) in ("Expression", "Lazy"):
+        return True
+    first: Any = source[0] if isinstance(source, list | tuple) and source else None
+    first = _without_quote(first)
+    return _kind(first) == "Expression" and str(next(iter(first), "")) == "pack"
 
 
 def _limited(forms: Any) -> Iterator[Any]:
@@ -385,7 +394,9 @@ def _hy_atom(item: Any) -> str:
             # The reader refuses this literal, because it is too large.
             return str(whole) if abs(whole) < 10**300 else "1e400"
         if isinstance(item, numbers.Real):
-            return repr(float.__float__(item) if isinstance(item, float) else float(item))
+            value = float.__float__(item) if isinstance(item, float) else float(item)
+            if math.isfinite(value):
+                return repr(value)
     raise InputError(
         f"A form of a policy contains {_FOREIGN.get(kind) or describe_value(item)}, which is not a value "
         "of the policy language. Its values are symbols, keywords, numbers, strings, lists and calls."

@@ -9,6 +9,15 @@ from typing import Any
 from memlab.kernel.extension import register_own
 from memlab.kernel.former_paths import moved_name
 from memlab.kernel.policies._features import FEATURES, Feature
+from memlab.kernel.policies._given import (
+    PolicyLike,
+    SinglePolicy,
+    as_pack,
+    as_packs,
+    is_pack_text,
+    list_policies,
+    read_policy,
+)
 from memlab.kernel.policies._packs import (
     CHALLENGE_DESIGNS,
     DEFAULT_PACK,
@@ -49,14 +58,20 @@ __all__ = [
     "Feature",
     "Pack",
     "PackLike",
+    "PolicyLike",
     "Setting",
     "SettingValue",
+    "SinglePolicy",
     "Slot",
     "Version",
     "VersionLog",
+    "as_pack",
+    "as_packs",
     "check_setting",
     "get_slot",
     "inherited_helpers",
+    "is_pack_text",
+    "list_policies",
     "load_pack",
     "logged_owner",
     "naming_vocabulary",
@@ -65,6 +80,7 @@ __all__ = [
     "pack_from_sources",
     "pack_names",
     "pack_source",
+    "read_policy",
     "same_candidates",
 ]
 

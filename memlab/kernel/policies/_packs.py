@@ -506,16 +506,20 @@ def load_pack(spec: PackLike) -> Pack:
         return pack_from_sources((text,))
     if text.endswith(".hy"):
         path = Path(spec).expanduser()
-        try:
-            source = read_source(path)
-        except OSError as error:
-            raise InputError(f"Cannot read the pack {path}: {error.strerror}.") from None
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"The pack {path} is not UTF-8 text: {error.reason} at byte {error.start}."
-            ) from None
-        return pack_from_sources((source,), file=str(path))
+        return pack_from_sources((read_policy_file(path),), file=str(path))
     return pack_from_sources((pack_source(text),), file=_file(text))
+
+
+def read_policy_file(path: Path) -> str:
+    """Return the text of a file of policies, or raise InputError."""
+    try:
+        return read_source(path)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from None
 
 
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:

@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -114,6 +114,9 @@ class Version(Displayed):
         Reason given for the change.
     params
         Values of parameters that differ from their defaults.
+    scores
+        The ``Scores`` of a policy that was just installed, next to the active pack, on the lab's
+        labelled questions. None without questions, and for versions of the history.
 
     Examples
     --------
@@ -135,6 +138,7 @@ class Version(Displayed):
     helpers: tuple[str, ...]
     reason: str
     params: tuple[tuple[str, float], ...] = ()
+    scores: Any = field(default=None, compare=False, repr=False)
 
     @cached_property
     def policy(self) -> Policy:
@@ -156,10 +160,12 @@ class Version(Displayed):
         why = f": {self.reason}" if self.reason else ""
         return printable(
             f"<Version {self.number} of {self.slot} [{self.hash[:12]}], {self.action} {self.pack}{why}>"
+            + ("" if self.scores is None else f"\n{self.scores.sentence}")
         )
 
     def _display(self) -> object:
-        return repr(self), self.policy
+        line = repr(self).partition("\n")[0]
+        return line, self.policy, *([] if self.scores is None else [self.scores])
 
     def __str__(self) -> str:
         return f"{self.slot} {self.number} [{self.hash[:12]}]"

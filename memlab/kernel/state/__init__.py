@@ -78,7 +78,14 @@ from memlab.kernel.state.snapshot import (
     remove_snapshot,
     save_snapshot,
 )
-from memlab.kernel.state.state import Contents, State, prefix_speaker, to_datetimes
+from memlab.kernel.state.state import (
+    PREFIXED,
+    Contents,
+    State,
+    add_prefix,
+    get_prefix,
+    to_datetimes,
+)
 from memlab.kernel.state.view import (
     EVERYONE,
     NOBODY,
@@ -107,6 +114,7 @@ __all__ = [
     "NOBODY",
     "NUMBER",
     "PLACEHOLDER",
+    "PREFIXED",
     "PROJECT",
     "REASON",
     "REGISTERS",
@@ -130,6 +138,7 @@ __all__ = [
     "Tombstones",
     "ViewerState",
     "add_extension_projections",
+    "add_prefix",
     "body_field",
     "build_edges",
     "build_join",
@@ -146,6 +155,7 @@ __all__ = [
     "find_audience",
     "find_extension",
     "gather_numbers",
+    "get_prefix",
     "hash_paths",
     "hidden_rows",
     "is_blank",
@@ -159,7 +169,6 @@ __all__ = [
     "normalize_tag",
     "normalize_text",
     "policy_events",
-    "prefix_speaker",
     "read_row_words",
     "read_words",
     "refuse_secret_values",

@@ -54,11 +54,11 @@ from memlab.kernel.state import (
     Projection,
     Snapshot,
     State,
+    add_prefix,
     hash_paths,
     latest_snapshot,
     load_snapshot,
     policy_events,
-    prefix_speaker,
     remove_snapshot,
     save_snapshot,
     undeclared_fields,
@@ -771,12 +771,9 @@ class Store:
             return bool(state.unembedded)
 
     def _embedded_texts(self, state: State, ids: range) -> list[str]:
-        """Return texts with their speakers, in the form in which they are embedded."""
-        speakers = state.names["speaker"]
-        return [
-            prefix_speaker(text, speakers.value_at(id - 1))
-            for id, text in zip(ids, self.journal.texts(ids), strict=True)
-        ]
+        """Return texts with their speakers or titles, in the form in which they are embedded."""
+        prefixes = state.prefixes(id - 1 for id in ids)
+        return list(map(add_prefix, self.journal.texts(ids), prefixes))
 
     def _check_embedder(self) -> None:
         """Raise EmbedderMismatch if another process has changed the embedder.

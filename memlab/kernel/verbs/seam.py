@@ -106,12 +106,12 @@ class Seam:
 
     @checked
     def events(self, *kinds: str) -> list[Event]:
-        """Return events of the given kinds that the lab's viewer may see, oldest first.
+        """Return events that the lab's viewer may see, oldest first.
 
         Parameters
         ----------
         *kinds
-            Kinds of events.
+            Kinds of events. Default: all kinds.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class Seam:
             The events of these kinds, oldest first.
         """
         with self._core.reading():
-            return list(self._core.store.journal.events(kinds=kinds))
+            return list(self._core.store.journal.events(kinds=kinds or None))
 
     @checked
     def projection(self, kind: type[P]) -> P:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, TypeAlias
@@ -28,8 +28,8 @@ from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock, When
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.journal import Journal, copy_journal
-from memlab.kernel.policies import Pack, load_pack, pack_names
+from memlab.kernel.journal import Journal, KeySource, copy_journal
+from memlab.kernel.policies import Pack, PolicyLike, as_packs, load_pack, pack_names
 from memlab.kernel.recall import Hits
 from memlab.science.bench._questions import (
     Conversation,
@@ -55,7 +55,6 @@ _METRICS = (
     "mrr@10",
     "ndcg@10",
 )
-_Packs: TypeAlias = "Iterable[str | Path | Pack] | None"
 _OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
 """A function that opens a lab for a pack in a folder.
 
@@ -69,7 +68,7 @@ def bench_conversations(
         Sequence[Labelled], Taken("what memlab.ingest.read_locomo(path) returns")
     ],
     *,
-    packs: Iterable[str | Path | Pack] | None = None,
+    packs: PolicyLike | None = None,
     baselines: bool = True,
     limit: Annotated[int, Within(max(_CUTS))] = 20,
     labels: Annotated[Mapping[str, Sequence[Labelled]], Taken("a name and conversations for each")]
@@ -87,7 +86,8 @@ def bench_conversations(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_locomo``.
     packs
-        Names, paths or texts of packs; all packs of memlab by default.
+        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.
     limit
@@ -159,11 +159,12 @@ def bench_lab(
     lab: str | Path | Lab,
     questions: Annotated[Sequence[OwnQuestion] | pl.DataFrame, AsGiven],
     *,
-    packs: Iterable[str | Path | Pack] | None = None,
+    packs: PolicyLike | None = None,
     baselines: bool = True,
     limit: Annotated[int, Within(max(_CUTS))] = 20,
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    key: KeySource | None = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -177,7 +178,8 @@ def bench_lab(
         ``question`` and ``wanted`` (an id, ref or text, or a list of them). ``project``, ``at`` and
         ``category`` are optional.
     packs
-        Names, paths or texts of packs; all packs of memlab by default.
+        Packs in any form, or policies that replace those of their slot in the lab's pack. Default:
+        all packs of memlab.
     baselines
         Whether to add BM25 and cosine similarity.
     limit
@@ -186,6 +188,8 @@ def bench_lab(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    key
+        The key of an encrypted lab that is not open, as for ``memlab.open``.
 
     Returns
     -------
@@ -199,6 +203,8 @@ def bench_lab(
         If a wanted memory is not in the lab.
     NotALab
         If there is no lab at the path.
+    WrongKey
+        If the lab is encrypted and the key is missing or wrong.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
 
@@ -214,9 +220,9 @@ def bench_lab(
     1.0
     """
     wanted = own_questions(questions)
-    chosen = _load_packs(packs, baselines=baselines)
     if isinstance(lab, Lab):
         opened_lab, plan = lab, own_plan(lab.memories, wanted)
+        chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
         systems = _measure_packs(
             plan,
             chosen,
@@ -229,8 +235,9 @@ def bench_lab(
     if not path.is_dir():
         raise NotALab(f"There is no lab at {path}. Pass the folder of a lab.")
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:
-        with open_lab(path, read_only=True, embedder=embedder) as source:
+        with open_lab(path, read_only=True, embedder=embedder, key=key) as source:
             plan = own_plan(source.memories, wanted)
+            chosen = _load_packs(packs, lambda: source.policies.pack, baselines=baselines)
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             copy_journal(journal, copy := Path(folder) / "lab")
@@ -238,7 +245,8 @@ def bench_lab(
         def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
             """Open a copy of the user's lab under a pack."""
             shutil.copytree(copy, folder_of_pack / "lab")
-            return open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder), None
+            lab = open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder, key=key)
+            return lab, None
 
         systems = _measure_packs(plan, chosen, open_copy, limit, progress=progress)
     return _own_result(path.name, plan, systems, limit)
@@ -280,9 +288,11 @@ def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: i
     )
 
 
-def _load_packs(packs: _Packs, *, baselines: bool) -> list[Pack]:
+def _load_packs(
+    packs: PolicyLike, active: Callable[[], Pack] | None = None, *, baselines: bool
+) -> list[Pack]:
     """Load the packs, and each baseline whose name no pack has."""
-    chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
+    chosen = as_packs(pack_names() if packs is None else packs, active)
     if baselines:
         chosen += [
             load_pack(text)

@@ -17,12 +17,11 @@ pack loses nothing if it drops outdated evidence.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from itertools import groupby
-from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
@@ -34,7 +33,7 @@ from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.policies import Pack, load_pack, pack_names
+from memlab.kernel.policies import Pack, PolicyLike, as_packs, pack_names
 from memlab.science.evaluation import Estimate, cluster_interval
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
@@ -182,7 +181,7 @@ def bench_dynamics(
         Sequence[LabelledConversation], Taken("what memlab.ingest.read_beam(path) returns")
     ],
     *,
-    packs: Iterable[str | Path | Pack] | None = None,
+    packs: PolicyLike | None = None,
     limit: Annotated[int, Within(1)] = 10,
     dataset: str = "conversations",
     unit: str = "message",
@@ -200,7 +199,8 @@ def bench_dynamics(
     conversations
         Labelled conversations, such as the result of ``memlab.ingest.read_beam``.
     packs
-        Names, paths or texts of packs; all packs of memlab by default.
+        Packs in any form, or policies that replace those of their slot in the default pack. Default:
+        all packs of memlab.
     limit
         The maximum number of results of a recall, at least 1.
     dataset
@@ -232,7 +232,7 @@ def bench_dynamics(
     >>> from memlab.io.ingest import read_beam
     >>> bench_dynamics(read_beam("beam/100K"), packs=["factgraph"]).frame               # doctest: +SKIP
     """
-    chosen = [load_pack(pack) for pack in (pack_names() if packs is None else packs)]
+    chosen = as_packs(pack_names() if packs is None else packs)
     if not any(
         question.answerable and question.evidence
         for conversation in conversations

@@ -54,7 +54,7 @@ __all__ = ["evaluate"]
 @checked
 def evaluate(
     slates: Slates | HasSlates,
-    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
+    policies: PolicySpec,
     *,
     horizon: Horizon = None,
     missing: Missing | None = None,

@@ -574,20 +574,13 @@ class Evaluation(Report):
     def _display(self) -> object:
         table = _leaderboard(self) if self.rows else None
         facts = [] if self.observed is None else [self.observed.sentence]
-        folded = (
-            Folded(
-                count_of(len(self.details), "detail"),
-                self.details,
-                "evaluation.details, or --details in a terminal.",
-            )
-            if self.details
-            else None
-        )
+        summary = count_of(len(self.details), "detail")
+        folded = Folded(summary, self.details, "evaluation.details, or --details in a terminal.")
         return (
             [headline(self), *facts, caption(self)],
             table,
             refusal_lines(self),
-            folded,
+            folded if self.details else None,
             next_step(self) or None,
         )
 

@@ -176,7 +176,7 @@ class _Arm:
 @checked
 def plan(
     slates: Slates | HasSlates,
-    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
+    policies: PolicySpec,
     *,
     horizon: Horizon = None,
     missing: Missing | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
@@ -86,7 +85,7 @@ class Prepared:
 
 def prepare(
     slates: Slates,
-    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
+    policies: PolicySpec,
     *,
     horizon: Horizon,
     missing: Missing | None,

@@ -10,14 +10,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import Misfit, Taken, describe_value
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.language import (
     Input,
@@ -25,17 +23,20 @@ from memlab.kernel.language import (
     Policy,
     Signature,
     compile_policy,
-    policy_form_text,
-    policy_parts,
 )
 from memlab.kernel.policies import (
     FEATURES,
+    SLOTS,
     Pack,
+    PolicyLike,
+    SinglePolicy,
+    as_pack,
     get_slot,
     inherited_helpers,
-    load_pack,
+    list_policies,
     logged_owner,
     pack_names,
+    read_policy,
 )
 from memlab.kernel.recall import diversifies
 from memlab.kernel.slates import THINNED
@@ -71,22 +72,8 @@ SLOT = "recall-score"
 """The slot whose policy orders the candidates."""
 
 
-def _form_as_text(form: object) -> Any:
-    """Return the text of a Hy form; a `Misfit` (error) for any other object."""
-    text = policy_form_text(form)
-    return Misfit("a Hy form", describe_value(form)) if text is None else text
-
-
-PolicySpec: TypeAlias = (
-    str | Path | Pack | Policy | pl.Expr | Annotated[Any, Taken("a Hy form", by=_form_as_text)]
-)
-"""A policy to evaluate, in one of these forms:
-
-- the name, path, text or object of a pack
-- the text or object of a recall-score policy
-- a Polars expression over the candidates
-- the name of a column of scores
-"""
+PolicySpec: TypeAlias = PolicyLike
+"""A policy to evaluate: any form of ``PolicyLike``, a Polars expression, or the name of a column of scores."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +101,15 @@ class Ranker:
 
 
 def make_rankers(
-    policies: PolicySpec | Sequence[PolicySpec] | Mapping[str, PolicySpec],
+    policies: PolicySpec,
     schema: pl.Schema,
     lab: Any = None,
 ) -> list[Ranker]:
     """Build a uniquely named ranker for each policy; ``(inherited)`` is the policy of the lab's pack."""
-    if isinstance(policies, Mapping):
-        rankers = [
-            replace(_make_ranker(spec, schema, lab), name=name) for name, spec in policies.items()
-        ]
-    else:
-        single = isinstance(policies, str | Path | Pack | Policy | pl.Expr)
-        listed: Sequence[PolicySpec] = [policies] if single else policies  # type: ignore[assignment]
-        rankers = [_make_ranker(spec, schema, lab) for spec in listed]
+    rankers = []
+    for name, spec in list_policies(policies):
+        ranker = _make_ranker(spec, schema, lab)
+        rankers.append(replace(ranker, name=name) if name else ranker)
     if not rankers:
         raise InputError(
             "There are no policies to evaluate. Pass the name of a pack, a column of scores or the text of a recall-score."
@@ -147,40 +130,27 @@ def make_rankers(
 
 def _make_ranker(spec: PolicySpec, schema: pl.Schema, lab: Any) -> Ranker:
     """Build the ranker of a policy in any of the forms of ``PolicySpec``."""
-    # Texts and paths are recognised before names, so that no name of a pack or column can hide a policy.
     if isinstance(spec, pl.Expr):
         return _of_expression(spec, schema)
-    if isinstance(spec, Pack | Path):
-        return _of_pack(load_pack(spec), schema)
     if isinstance(spec, Policy):
         return _of_policy(spec, spec.source, schema)
-    if not isinstance(spec, str):
-        raise InputError(
-            f"A policy is a pack, a path, a text, a Hy form, a Polars expression or the name of a column, not {spec!r}."
-        )
-    text = policy_parts(spec.strip())[0]
-    if text.startswith(("(", ";")):
-        return _of_pack(load_pack(text), schema) if _is_pack(text) else _of_text(text, schema, lab)
-    if text.endswith(".hy"):
-        return _of_pack(load_pack(text), schema)
-    if text in schema.names() and text in pack_names():
-        raise InputError(
-            f'"{text}" is the name of both a pack and a column of the candidates. Pass load_pack("{text}") or '
-            f'pl.col("{text}").'
-        )
-    if text in pack_names():
-        return _of_pack(load_pack(text), schema)
-    if text in schema.names():
-        return _of_column(text, schema)
-    raise UnknownName("pack or column of scores", text, (*pack_names(), *_numeric_columns(schema)))
-
-
-def _is_pack(text: str) -> bool:
-    """Return whether the code of a policy text begins with "(pack"."""
-    lines = (
-        line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(";")
-    )
-    return next(lines, "").lstrip().startswith("(pack")
+    if isinstance(spec, str) and spec in schema.names():
+        if spec in pack_names():
+            raise InputError(
+                f'"{spec}" is the name of both a pack and a column of the candidates. Pass load_pack("{spec}") or '
+                f'pl.col("{spec}").'
+            )
+        return _of_column(spec, schema)
+    try:
+        read = read_policy(spec)
+    except UnknownName:
+        raise UnknownName(
+            "pack or column of scores", str(spec), (*pack_names(), *_numeric_columns(schema))
+        ) from None
+    if isinstance(read, SinglePolicy) and (read.slot == SLOT or read.slot not in SLOTS):
+        return _of_text(read, schema, lab)
+    policies = getattr(lab, "policies", None)
+    return _of_pack(as_pack(read, None if policies is None else lambda: policies.pack), schema)
 
 
 def _of_pack(pack: Pack, schema: pl.Schema) -> Ranker:
@@ -210,7 +180,7 @@ def _columns_read(policy: Policy, schema: pl.Schema) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _of_text(text: str, schema: pl.Schema, lab: Any) -> Ranker:
+def _of_text(single: SinglePolicy, schema: pl.Schema, lab: Any) -> Ranker:
     """Build the ranker of the text of a recall-score policy.
 
     The text may read declared features and all columns of the log.
@@ -225,9 +195,11 @@ def _of_text(text: str, schema: pl.Schema, lab: Any) -> Ranker:
     }
     signature = Signature(SLOT, {**columns, **declared.inputs}, aggregates=True)
     # A log that was not read from a lab has no pack, and the compiler then refuses (inherited).
-    policies = getattr(lab, "policies", None)
+    text, policies = single.text, getattr(lab, "policies", None)
     helpers = () if policies is None else inherited_helpers(SLOT, text, (), lambda: policies.pack)
-    return _of_policy(compile_policy(text, signature, helpers=helpers), text, schema)
+    policy = compile_policy(text, signature, helpers=helpers, file=single.file)
+    ranker = _of_policy(policy, text, schema)
+    return replace(ranker, name=single.name) if single.name else ranker
 
 
 def _of_policy(policy: Policy, text: str, schema: pl.Schema) -> Ranker:

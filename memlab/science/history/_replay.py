@@ -24,7 +24,7 @@ from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.journal import Event
-from memlab.kernel.policies import Pack
+from memlab.kernel.policies import PolicyLike, as_pack
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import FIELDS, RECALLABLE
 from memlab.kernel.slates import Slate, read_slates
@@ -93,7 +93,7 @@ class Replay(Displayed):
 @checked
 def replay(
     lab: Lab,
-    pack: str | Path | Pack,
+    pack: PolicyLike,
     *,
     path: str | Path | None = None,
     every_days: Annotated[float, Within(0, 1_000_000)] = 1.0,
@@ -108,7 +108,7 @@ def replay(
     lab
         The lab whose history is replayed.
     pack
-        The name, path, text or object of a pack.
+        A pack in any form, or a policy that replaces that of its slot in the lab's pack.
     path
         A folder for the new lab; in memory by default.
     every_days
@@ -160,7 +160,8 @@ def replay(
     began = next(iter(journal.events(upto=last)), None)
     clock = ManualClock(0 if began is None else began.at)
     chosen = lab.io.seed if seed is None else seed
-    fresh = open_lab(path, pack=pack, embedder=lab.io.embedder, clock=clock, seed=chosen)
+    new = as_pack(pack, lambda: lab.policies.pack)
+    fresh = open_lab(path, pack=new, embedder=lab.io.embedder, clock=clock, seed=chosen)
     try:
         _grant_consent(lab, fresh)
         player = _Player(lab, fresh, clock, round(every_days * DAY))

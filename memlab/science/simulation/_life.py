@@ -20,7 +20,7 @@ from memlab.kernel.base.clock import DAY, ManualClock, Micros
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.policies import FEATURES, Pack, load_pack
+from memlab.kernel.policies import FEATURES, Pack, as_pack, as_packs, load_pack
 from memlab.kernel.recall import Hit, Recaller
 from memlab.kernel.slates import Slates
 from memlab.kernel.verbs.recalling.asking import Past
@@ -333,9 +333,10 @@ def live(
     world
         A ``World``, a ``Transcript`` or another script.
     pack
-        The pack that logs all the time. By default the packs of the world log, each from its day.
+        The pack that logs all the time, in any form, or a policy that replaces that of its slot in
+        the default pack. By default the packs of the world log, each from its day.
     challengers
-        The packs that challenge the live pack from the first day on.
+        The packs or policies that challenge the live pack from the first day on.
     path
         A folder for the lab; in memory by default.
     embedder
@@ -378,11 +379,11 @@ def live(
                 f"The lab {path} already has {len(lab):,} memories. Pass a path without a lab."
             )
         packs = (
-            [(0, load_pack(pack))]
+            [(0, as_pack(pack))]
             if pack is not None
             else [(day, load_pack(spec)) for day, spec in world.packs]
         )
-        rivals = [load_pack(spec) for spec in challengers]
+        rivals = as_packs(challengers)
         questions, utilities_by_question = _run_events(
             lab, clock, world, packs, rivals, round(every_days * DAY), progress
         )

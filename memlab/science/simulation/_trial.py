@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
-from memlab.kernel.policies import Pack, load_pack
+from memlab.kernel.policies import Pack, PolicyLike, as_packs
 from memlab.science.evaluation import Estimate, Evaluation, cluster_interval
 from memlab.science.simulation._events import (
     MessageEvent,
@@ -260,7 +259,7 @@ def _read_script(world: Any) -> Script:
 
 @checked
 def trial(
-    packs: Sequence[str | Path | Pack],
+    packs: PolicyLike,
     world: Annotated[Any, Taken(_WORLD, _read_script)],
     *,
     seeds: Annotated[int, Within(1, 10_000)] | Sequence[Seed] | None = None,
@@ -276,8 +275,8 @@ def trial(
     Parameters
     ----------
     packs
-        At least two packs, each as a name, path, text or object. The others are compared with the
-        first.
+        At least two packs, each in any form, or policies that replace those of their slot in the
+        default pack. The others are compared with the first.
     world
         A ``World`` or ``Transcript`` of ``memlab.simulation``, a list of its events, or labelled
         conversations.
@@ -328,7 +327,7 @@ def trial(
     >>> result.baseline, result.frame.height
     ('memlab', 2)
     """
-    chosen = _name_packs([load_pack(pack) for pack in packs])
+    chosen = _name_packs(as_packs(packs))
     script: Script = world
     scripts = [_limit_days(_set_seed(script, seed), days) for seed in _list_seeds(script, seeds)]
     # Runs are grouped by seed, so that all packs are simulated on one seed before the next.

@@ -26,11 +26,11 @@ from memlab.kernel.schema import RECALLABLE
 from memlab.kernel.state import (
     Change,
     State,
+    add_prefix,
     build_values,
     compact_columns,
     describe_redactions,
     list_audiences,
-    prefix_speaker,
     validate_text,
 )
 from memlab.kernel.storage.store import Store
@@ -334,7 +334,7 @@ def consolidate(
             else:
                 text = _call_summarise(
                     summarise,
-                    [prefix_speaker(member.text, member.speaker) for member in utterances],
+                    [add_prefix(member.text, member.speaker) for member in utterances],
                 )
             screening = screen(text, personal=personal_kinds(pack.settings))
             summary_of[tuple(group.rows)] = screening.text, speaker, screening.findings
@@ -352,7 +352,7 @@ def consolidate(
                     [None] * len(planned_groups),
                 )
         vectors = store.embedder.encode(
-            [prefix_speaker(text, speaker) for text, speaker, _ in found_texts]
+            [add_prefix(text, speaker) for text, speaker, _ in found_texts]
         )
         with store.writing() as tx:
             state = store.state

@@ -24,7 +24,7 @@ from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import Pack
 from memlab.kernel.recall import Candidates, Population
 from memlab.kernel.schema import RELATIONS
-from memlab.kernel.state import State
+from memlab.kernel.state import State, add_prefix
 from memlab.subjects.fact_rows import phrase_fact
 from memlab.subjects.reading.sentences import count_tokens, shorten
 
@@ -218,10 +218,11 @@ def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
             return fact
     kind = names["kind"].value_at(row) or ""
     form = "warning" if kind in WARNINGS else "note"
+    # a paragraph of a note may name its subject in a heading only
+    (title,) = state.prefixes([row]) if names["speaker"].value_at(row) is None else (None,)
+    text = add_prefix(state.texts.value_at(row) or "", title)
     steps = _write_steps(state, row)
-    words = quote_line(
-        state.notes["summary"].value_at(row) or steps or state.texts.value_at(row) or ""
-    )
+    words = quote_line(state.notes["summary"].value_at(row) or steps or text)
     files = state.lists["files"].value_at(row)
     if files:
         further_files = f" (+{len(files) - 1})" if len(files) > 1 else ""

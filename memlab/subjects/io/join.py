@@ -14,7 +14,7 @@ from memlab.io.formats import Bundle
 from memlab.kernel.journal import Event
 from memlab.kernel.privacy import Finding, personal_kinds
 from memlab.kernel.schema import MEMORY
-from memlab.kernel.state import Change, State, build_values, describe_redactions, prefix_speaker
+from memlab.kernel.state import Change, State, build_values, describe_redactions
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
 from memlab.subjects.io.join_plan import Plan, plan_join
@@ -54,14 +54,10 @@ def join_bundle(
         first = tx.next_id
         graph, edges = _edges(state, bundle, plan)
         if plan.fresh:
-            speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
             texts = [checked.screenings[row].text for row in plan.fresh]
             tx.payloads(range(first, first + len(texts)), texts)
-            spoken = [
-                prefix_speaker(text, speakers[row])
-                for text, row in zip(texts, plan.fresh, strict=True)
-            ]
-            tx.vectors(first, store.embedder.fingerprint, store.embedder.encode(spoken))
+            embedded = list(map(checked.embedded_text, plan.fresh))
+            tx.vectors(first, store.embedder.fingerprint, store.embedder.encode(embedded))
             for body in bodies_of(checked, plan.fresh, first, plan.here):
                 tx.event("import", {"lab": bundle.lab, **body}, at=now)
         rest: dict[str, Any] = {"graph": graph} if edges or (graph["nodes"] and plan.fresh) else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from memlab.errors import InputError, PrivacyError, UnknownName
+from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.journal import KeySource
 from memlab.kernel.privacy import Finding
 from memlab.kernel.state import refuse_secret_values, rows_to_columns, validate_columns
 from memlab.kernel.verbs.core import Core
@@ -25,11 +28,11 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import new_state
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.remember import Remembering
+from memlab.subjects.io.results import GUESSED, PLACES, ROWS, Loaded
 
 if TYPE_CHECKING:
     from memlab.io.formats import Bundle, Notes, Source
     from memlab.kernel.policies import Pack
-    from memlab.subjects.io.results import Loaded
 
 __all__ = ["LoadOptions", "load"]
 
@@ -54,6 +57,8 @@ class LoadOptions:
     policies: bool = False
     strict: bool = False
     extract: bool = False
+    key: KeySource | None = None
+    seconds: float | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -63,6 +68,7 @@ class LoadOptions:
             and self.format is None
             and self.session is None
             and self.linking in (None, "off")
+            and self.key is None
         )
 
 
@@ -132,12 +138,15 @@ def load(
         if not path.exists():
             raise InputError(f"There is nothing at {path}.{_suggest_files(path)}")
         reader = find_reader(path, options.format)
-        if reader is not None and reader.name in IMPORTS:
+        fits = options.key is None or (reader is not None and reader.name == "lab")
+        if reader is not None and reader.name in IMPORTS and fits:
             return _load_export(path, reader.name, options, core, policies)
     elif options.format in IMPORTS:
         raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
     elif is_memories(x) and options.is_plain:
         return _store_bundle(build_bundle_from_frame(x), options, core, None)
+    if options.key is not None:
+        raise InputError("key= opens the folder of an encrypted lab only. Omit it for other data.")
     reading = Options(
         options.format, options.columns, options.session, options.project, options.strict
     )
@@ -154,6 +163,7 @@ def load(
         remembering,
         "off" if how == "off" else "later",
         messages=[] if options.extract else None,
+        seconds=options.seconds,
     )
     # Facts are extracted after each source, so that a conversation is read as a whole. Pairs are linked once at the end.
     with ExitStack() as stack:
@@ -165,7 +175,7 @@ def load(
                 loading.messages = []
     if how == "now":
         linker.link_all(None)
-    return loading.result("the data" if path is None else path.name or str(path))
+    return loading.result(path)
 
 
 def _load_export(
@@ -188,7 +198,7 @@ def _load_export(
             )
     store = core.store
     bundle = (
-        read_lab(path, new_state(), now=store.clock())
+        read_lab(path, new_state(), now=store.clock(), key=options.key)
         if format == "lab"
         else read_bundle(path, format)
     )
@@ -273,12 +283,15 @@ class _Loading:
         remembering: Remembering,
         linking: str,
         messages: list[tuple[dict[str, Any], bool]] | None = None,
+        seconds: float | None = None,
     ) -> None:
+        self._seconds, self._ends = seconds, math.inf if seconds is None else monotonic() + seconds
         self._core, self._remembering, self._linking = core, remembering, linking
         self.messages = messages
         self.extracted = 0
         self._notes: list[Notes] = []
         self._parts: list[pl.DataFrame] = []
+        self._rows: list[pl.DataFrame] = []
         self._redacted: list[tuple[int, Finding]] = []
         self._known = Known()
 
@@ -289,6 +302,12 @@ class _Loading:
         rows: list[dict[str, Any]] = []
         size = count = 0
         for line, row in source.rows:
+            if monotonic() > self._ends:
+                self._store(places, rows, source.notes)
+                raise InputError(
+                    f"Reading {source.notes.source} stopped at row {line:,} after {self._seconds:g} seconds. What was "
+                    "read is stored: load it again to go on, with more seconds (None sets no limit)."
+                )
             places.append(line)
             rows.append(row)
             size += len(row["text"])
@@ -337,7 +356,7 @@ class _Loading:
     def _remember(self, places: list[int], rows: list[dict[str, Any]], notes: Notes) -> None:
         """Store rows in one transaction, and record the outcome of each."""
         outcomes = self._known
-        outcomes.timed = [row.get("at") is not None for row in rows]
+        outcomes.timed = [notes.has_own_times and row.get("at") is not None for row in rows]
         stored = self._remembering.remember_many(
             rows, chain=True, linking=self._linking, known_rows=outcomes
         )
@@ -354,12 +373,16 @@ class _Loading:
             "origin": [notes.source] * len(places),
         }
         self._parts.append(pl.DataFrame(data, schema=_FRAME))
+        described = {
+            "speaker": [row.get("speaker") for row in rows],
+            "session": [row.get("session") for row in rows],
+            "at": [None if (at := row.get("at")) is None else to_micros(at) for row in rows],
+        }
+        self._rows.append(pl.DataFrame(described, schema_overrides={"at": pl.Int64}).cast(ROWS))
         self._redacted += stored.redacted
 
-    def result(self, source: str) -> Loaded:
-        """Return the result of the call for a source with the given name."""
-        from memlab.subjects.io.results import GUESSED, PLACES, Loaded
-
+    def result(self, path: Path | None) -> Loaded:
+        """Return the result of the call for a path, or None for data."""
         left_out, skipped = Counter[str](), Counter[str]()
         for notes in self._notes:
             left_out += notes.left_out
@@ -367,7 +390,7 @@ class _Loading:
         guessed = [(notes.source, *item) for notes in self._notes for item in notes.guessed.items()]
         places = [skipped_row for notes in self._notes for skipped_row in notes.locations]
         return Loaded(
-            source,
+            "the data" if path is None else path.name or str(path),
             pl.concat(self._parts) if self._parts else pl.DataFrame(schema=_FRAME),
             left_out=dict(left_out),
             redacted=tuple(self._redacted),
@@ -375,4 +398,9 @@ class _Loading:
             guessed=pl.DataFrame(guessed, schema=GUESSED, orient="row"),
             places=pl.DataFrame(places, schema=PLACES, orient="row"),
             extracted=self.extracted,
+            rows=pl.concat(self._rows) if self._rows else pl.DataFrame(schema=ROWS),
+            path=None if path is None else str(path),
+            proposed={
+                field: name for notes in self._notes for field, name in notes.proposed.items()
+            },
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -9,17 +10,24 @@ from typing import ClassVar
 import polars as pl
 
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.display import Displayed
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.display import Displayed, Report, Table, clip
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.privacy import Finding
 
-__all__ = ["GUESSED", "JOINED", "PLACES", "WHATS", "Joined", "Loaded"]
+__all__ = ["GUESSED", "JOINED", "PLACES", "ROWS", "WHATS", "Joined", "Loaded"]
 
 # The columns of the tables in a result, which tables without rows have too.
 GUESSED = {"source": pl.String, "field": pl.String, "taken": pl.String}
 PLACES = {"source": pl.String, "place": pl.Int64, "why": pl.String}
+ROWS = pl.Schema({"speaker": pl.String(), "session": pl.String(), "at": pl.Datetime("us", "UTC")})
 _MAX_GUESSES = 12
-"""The maximum number of guesses that the text of a result lists. A folder may have many."""
+"""The maximum number of guesses and reasons that a card lists. A folder may have many."""
+# Guesses about a file; all others say where a field of memories is from.
+_OF_FILES = ("reader", "separator", "encoding")
+# The guess of a reader that found no column of times.
+_UNTIMED = "nothing, so the time of loading counts"
+_MAX_SPEAKERS = 6
+"""The maximum number of speakers that a card names, so that a group chat stays one line."""
 # The columns of ``Joined.frame``.
 JOINED = {
     "memory_id": pl.Int64,
@@ -32,7 +40,7 @@ JOINED = {
 WHATS = ("added", "edited", "status", "conflict")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Incoming:
     """The outcomes of the memories that came from one source.
 
@@ -65,9 +73,9 @@ class _Incoming:
         return tuple(self.frame.filter(pl.col("what") == "added")[self._id].to_list())
 
 
-@dataclass(frozen=True)
-class Loaded(_Incoming, Displayed):
-    """The result of ``lab.load``.
+@dataclass(frozen=True, repr=False)
+class Loaded(_Incoming, Report):
+    """The result of ``lab.load``, displayed as a card.
 
     Attributes
     ----------
@@ -97,6 +105,12 @@ class Loaded(_Incoming, Displayed):
         The first thousand skipped rows of each file: ``source``, ``place`` and ``why``.
     extracted
         The number of facts and memories that were extracted from messages.
+    rows
+        One row for each memory of the source: ``speaker``, ``session`` and ``at``, null where the source has none.
+    proposed
+        The column whose name resembles a field that no column provides, by field.
+    path
+        The path that was loaded; None for data.
 
     Examples
     --------
@@ -115,6 +129,9 @@ class Loaded(_Incoming, Displayed):
     places: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PLACES), repr=False)
 
     extracted: int = 0
+    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=ROWS), repr=False)
+    proposed: Mapping[str, str] = field(default_factory=dict)
+    path: str | None = None
 
     @checked
     def count(self, what: str) -> int:
@@ -133,34 +150,95 @@ class Loaded(_Incoming, Displayed):
         """
         return sum(self.skipped.values()) if what == "skipped" else super().count(what)
 
-    def __repr__(self) -> str:
-        # Counts of zero are left out, so that a plain file gives one short line.
-        edges = f" and {self.edges:,} edges" if self.guessed.is_empty() else ""
-        parts = [f"{self.count('added'):,} memories{edges} from {self.source}"]
+    def _display(self) -> Table:
+        edges = f" and {count_of(self.edges, 'edge')}" if self.guessed.is_empty() else ""
         notes = (
             (self.count("known"), "were already in the lab"),
             (self.count("purged"), "were purged from the lab before and not added"),
             (self.extracted, "facts and memories extracted from the messages"),
+            (len(self.redacted), "secrets redacted"),
         )
-        parts += [f"{count:,} {note}" for count, note in notes if count]
-        if self.registers:
-            parts.append(f"with {', '.join(self.registers)}")
-        if self.redacted:
-            parts.append(f"{len(self.redacted):,} secrets redacted")
-        for word, counts in (("skipped", self.skipped), ("left out", self.left_out)):
-            if counts:
-                parts.append(
-                    f"{word}: " + ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+        title = [f"{count_of(self.count('added'), 'memory')}{edges} from {self.source}"]
+        title += [f"{count:,} {note}" for count, note in notes if count]
+        title += [f"with {', '.join(self.registers)}"] if self.registers else []
+        lines = [
+            ("speakers", self._describe_speakers()),
+            ("sessions", self._describe_sessions()),
+            ("time", self._describe_times()),
+            *(
+                (
+                    field if field in _OF_FILES else f"{field} from",
+                    guess if count == 1 else f"{guess} ({count:,} files)",
                 )
-        if 0 < len(self.guessed) <= _MAX_GUESSES:
-            parts.append(
-                "guessed: "
-                + ", ".join(f"{field} {column}" for _, field, column in self.guessed.iter_rows())
-            )
-        return printable("; ".join(parts))
+                for field, guess, count in self._count_guesses()
+            ),
+            ("skipped", _join_counts(self.skipped)),
+            ("left out", _join_counts(self.left_out)),
+        ]
+        rows = [(name, printable(text)) for name, text in lines if text]
+        return Table(printable("; ".join(title)), ("", ""), rows, self._next_calls(), left=(0, 1))
 
-    def _display(self) -> object:
-        return repr(self)
+    def _describe_speakers(self) -> str:
+        """Return the number of speakers, and the names of those with most rows."""
+        counts = self.rows["speaker"].drop_nulls().value_counts(sort=True)
+        names = [f"{clip(name, 40)} ({count:,})" for name, count in counts.iter_rows()]
+        return f"{len(names):,}: {_join_first(names, _MAX_SPEAKERS)}" if names else ""
+
+    def _describe_sessions(self) -> str:
+        """Return the number of sessions, with the name of a single one."""
+        names = self.rows["session"].drop_nulls().unique()
+        return (
+            f"{len(names):,}" + (f": {clip(names[0])}" if len(names) == 1 else "")
+            if len(names)
+            else ""
+        )
+
+    def _describe_times(self) -> str:
+        """Return the first and last time of the rows, and the number of rows without a time."""
+        times = self.rows["at"].drop_nulls()
+        if times.is_empty():
+            return ""
+        first, last = (times.dt.strftime("%Y-%m-%d %H:%M").sort()[at] for at in (0, -1))
+        missing = len(self.rows) - len(times)
+        return f"{first} to {last} UTC" + (
+            f"; {count_of(missing, 'row')} without one" if missing else ""
+        )
+
+    def _count_guesses(self) -> list[tuple[str, str, int]]:
+        """Return each guess with the number of sources that it is of, the most frequent first."""
+        counts = self.guessed.group_by("field", "taken", maintain_order=True).len()
+        return counts.sort("len", descending=True, maintain_order=True).rows()[:_MAX_GUESSES]
+
+    def _next_calls(self) -> list[str]:
+        """Return the calls that may follow: a better load, or questions."""
+        calls = []
+        again = (
+            f"lab.load({'data' if self.path is None else json.dumps(self.path, ensure_ascii=False)}"
+        )
+        if self.count("added"):
+            again = f'lab.forget(loaded.ids, how="delete"); {again}'
+        if self.proposed:
+            columns = json.dumps(dict(self.proposed), ensure_ascii=False)
+            calls.append(
+                f"Columns with similar names exist. To use them: {again}, columns={columns})"
+            )
+        if ("at", _UNTIMED) in self.guessed.select("field", "taken").rows():
+            calls.append(f'To date rows by their order: {again}, columns={{"at": "2024-01-01"}})')
+        if self.count("added"):
+            calls.append("Next: lab.questions.propose()")
+        return [printable(call) for call in calls]
+
+
+def _join_counts(counts: Mapping[str, int]) -> str:
+    """Return names with their counts as one text, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return _join_first([f"{name} ({count:,})" for name, count in ordered], _MAX_GUESSES)
+
+
+def _join_first(texts: list[str], limit: int) -> str:
+    """Return the first texts in one line, with the number of the others."""
+    rest = f" and {len(texts) - limit:,} more" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + rest
 
 
 @dataclass(frozen=True)

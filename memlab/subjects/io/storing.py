@@ -31,20 +31,22 @@ from memlab.kernel.privacy import (
 )
 from memlab.kernel.schema import FIELDS, MEMORY, RELATIONS
 from memlab.kernel.state import (
+    PREFIXED,
     Change,
     State,
     Tombstones,
+    add_prefix,
     build_values,
     compact_columns,
     describe_redactions,
-    prefix_speaker,
+    get_prefix,
     refuse_secret_values,
     register_hash_paths,
     validate_columns,
 )
 from memlab.kernel.storage.store import Store
 from memlab.subjects.io.edges import graph_of
-from memlab.subjects.io.results import Loaded
+from memlab.subjects.io.results import ROWS, Loaded
 
 __all__ = ["Screened", "bodies_of", "check_bundle", "load_bundle"]
 
@@ -92,6 +94,12 @@ class Screened:
     purged: list[bool]
     sensitive: int
 
+    def embedded_text(self, row: int) -> str:
+        """Return the text of a row in the form that is embedded, with its speaker or title."""
+        fields = (self.columns.get(name) for name in PREFIXED)
+        prefix = get_prefix(*(None if values is None else values[row] for values in fields))
+        return add_prefix(self.screenings[row].text, prefix)
+
 
 def load_bundle(
     store: Store,
@@ -120,10 +128,7 @@ def load_bundle(
             for row, what in enumerate(_match_rows(store.state, bundle, checked, own()))
             if what is None
         ]
-    speakers = checked.columns.get("speaker") or [None] * len(checked.ids)
-    encoded = store.embedder.encode(
-        [prefix_speaker(checked.screenings[row].text, speakers[row]) for row in embedded_rows]
-    )
+    encoded = store.embedder.encode(list(map(checked.embedded_text, embedded_rows)))
     vector_of = {row: position for position, row in enumerate(embedded_rows)}
     with store.writing() as tx:
         state = store.state
@@ -175,7 +180,10 @@ def load_bundle(
         },
         schema={"theirs": pl.Int64, "id": pl.Int64, "what": pl.String, "origin": pl.String},
     )
-    return Loaded(bundle.source, frame, joined, tuple(registers), dict(left_out), redacted)
+    described = bundle.memories.select("speaker", "session", at="created").cast(ROWS)
+    return Loaded(
+        bundle.source, frame, joined, tuple(registers), dict(left_out), redacted, rows=described
+    )
 
 
 # -- checks -----------------------------------------------------------------------------------------------------------

@@ -25,10 +25,10 @@ from memlab.kernel.state import (
     Change,
     State,
     Tombstones,
+    add_prefix,
     build_values,
     entity_key,
     normalize_text,
-    prefix_speaker,
 )
 from memlab.subjects.purge.names import gather_names
 from memlab.subjects.purge.questions import ALL, NOTHING, Quotes, owners_of, quotes_of
@@ -98,14 +98,13 @@ class Cut:
 
 
 def cut_of(state: State, rows: NDArray[np.int64]) -> Cut:
-    """Build the Cut of the texts of some rows, with and without their speakers."""
-    texts = [text for text in state.texts.to_list(rows) if text]
-    speakers = state.names["speaker"]
-    attributed = [
-        prefix_speaker(state.texts.value_at(int(row)) or "", speakers.value_at(int(row)))
-        for row in rows
-        if state.texts.value_at(int(row))
-    ]
+    """Build the Cut of the texts of some rows, with and without their speakers or titles."""
+    pairs = zip(state.texts.to_list(rows), state.prefixes(rows.tolist()), strict=True)
+    texts, attributed = [], []
+    for text, prefix in pairs:
+        if text:
+            texts.append(text)
+            attributed.append(add_prefix(text, prefix))
     pieces: dict[str, tuple[str, ...]] = {}
     for text in sorted({text for text in texts if len(text) >= _PIECE}, key=len, reverse=True):
         pieces[text[:_PIECE]] = (*pieces.get(text[:_PIECE], ()), text)

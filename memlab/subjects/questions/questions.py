@@ -344,8 +344,8 @@ class LabQuestions(Displayed):
     def _add(self, rows: Iterable[Row], source: str, *, lenient: bool = False) -> pl.DataFrame:
         """Write new questions as one event for each viewer, and return their rows.
 
-        If ``lenient``, rows that contradict a question or want a purged memory are left out, and no
-        proposed question is accepted.
+        If ``lenient``, rows that the lab has, that contradict a question or want a purged memory are
+        left out, and no proposed question is accepted.
         """
         core = self._core
         numbers: list[int] = []
@@ -357,8 +357,11 @@ class LabQuestions(Displayed):
             last = labels.last
             added: dict[str | None, list[dict[str, Any]]] = {}
             for row in resolved:
+                # A row of the lab has its number already. Lenient callers want new questions only.
                 if "question" in row:
-                    if row["accepted"] and row["question"] in proposed and not lenient:
+                    if lenient:
+                        continue
+                    if row["accepted"] and row["question"] in proposed:
                         accepted.append(row["question"])
                 else:
                     last += 1
@@ -404,7 +407,7 @@ def read_asked(own: LabQuestions, source: object) -> list[dict[str, Any]]:
     if isinstance(source, LabQuestions):
         with source._core.reading() as state:
             return [dict(row) for row in state.projection(Labels).all if row["accepted"]]
-    return _resolve_rows(own._core, own._read(source)[0])
+    return [row for row in _resolve_rows(own._core, own._read(source)[0]) if row["accepted"]]
 
 
 def questions_frame(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,21 +13,46 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import checked, describe_value
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.base.disk import read_source
-from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.language import Policy, policy_form_text, slot_of
-from memlab.kernel.policies import FEATURES, Pack, load_pack, pack_names
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack, list_policies, read_policy
+from memlab.kernel.recall import Hits
+from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.core import Core
 from memlab.science.evaluation import METRICS, cluster_interval, judge, measure
 from memlab.subjects.questions.questions import questions_frame, read_asked
 
-__all__ = ["ACTIVE", "Scores", "score"]
+__all__ = [
+    "ACTIVE",
+    "NEW",
+    "Scores",
+    "ask",
+    "build_scores",
+    "describe_loss",
+    "explain_change",
+    "note_on_feedback",
+    "sample_questions",
+    "score",
+    "score_notice",
+]
 
 ACTIVE = "active"
 """The name of the active pack among the policies of a score."""
+
+NEW = "this policy"
+"""The name of a policy that is scored before it is installed."""
+
+_BEFORE_INSTALL = ("hit@5", "ndcg@10")
+"""Metrics of a score before an install. The first one decides whether the policy loses."""
+
+_SEED = 0
+"""The seed of samples of questions: any fixed number, so that repeated scores ask the same ones."""
+
+_LISTED = 10
+"""Gained or lost questions that a table lists, as many as fit a screen next to the scores."""
 
 _MOST = 1_000
 """The maximum number of ranks of a metric, beyond every pool that packs retrieve."""
@@ -37,9 +61,6 @@ _MOST = 1_000
 _ALIASES = {"hit": "recall_any"}
 _CUT = 10
 _METRIC = re.compile(r"([a-z_]+)(?:@([1-9]\d{0,3}))?\Z")
-
-_PACK = re.compile(r"(?:\s|;[^\n]*+)*+\(\s*(?:require memlab\.dialect \*\)\s*\()?pack\b")
-"""The beginning of a pack's text: its form ``pack``, after comments and the usual ``require``."""
 
 Floats = NDArray[np.float64]
 
@@ -63,6 +84,8 @@ class Scores(Report):
         The unit of the intervals: question or project.
     pack
         The name of the active pack.
+    total
+        The number of questions of which ``ranks`` has all or a random sample.
 
     Examples
     --------
@@ -80,6 +103,7 @@ class Scores(Report):
     cut: int
     clustered: str
     pack: str
+    total: int
 
     @cached_property
     def policies(self) -> tuple[str, ...]:
@@ -163,16 +187,34 @@ class Scores(Report):
         """The finding: the first metric of the active pack, and of each other policy."""
         first, *others = self.frame.unique("policy", keep="first", maintain_order=True).to_dicts()
         count = count_of(self.ranks.height, "question")
+        if self.total > self.ranks.height:
+            count = f"a random sample of {count} of {self.total:,}"
         active = f"{self.pack}, active: {first['metric']} {first['value']:.3f} on {count}."
         return " ".join([active, *map(_describe, others)])
 
     def _display(self) -> object:
-        table = Table("", *format_rows(self.frame.iter_rows(named=True), _COLUMNS), left=(0, 1))
         note = (
             f"Intervals are over {self.clustered}s. Gained and lost: a wanted memory in the top {self.cut}, compared "
             "with the active pack."
         )
-        return self.sentence, table, note
+        rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
+        table = Table("", *rows, notes=[note], left=(0, 1))
+        changed = [
+            Table(
+                f"{kind} by {name}",
+                ("question", "query", "rank before", "after"),
+                [
+                    (str(id), clip(query), str(before or "-"), str(after or "-"))
+                    for id, query, _, before, after in rows.head(_LISTED).rows()
+                ],
+                left=(1,),
+                notes=[f"{rows.height - _LISTED} more"] if rows.height > _LISTED else [],
+            )
+            for name in self.policies
+            for kind, rows in (("Lost", self.lost(name)), ("Gained", self.gained(name)))
+            if rows.height
+        ]
+        return self.sentence, table, *changed
 
     @checked
     def to_dict(self) -> dict[str, Any]:
@@ -231,23 +273,49 @@ _COLUMNS: Columns = (
 # -- scoring ----------------------------------------------------------------------------------------------------------
 
 
-def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> str | None:
-    """Return a sentence if a policy loses more than its interval on the lab's questions.
+def score_notice(core: Core, check: Callable[[], Policy], limit: int) -> tuple[Scores | None, str]:
+    """Return the scores of a policy on the lab's questions, and a sentence if it loses.
 
     ``check`` compiles the policy, and is called only if the lab has questions.
     """
     # The core of a background component has no owner, and nobody who reads a warning.
     lab: Any = core.owner
     if lab is None or not len(lab.questions):
-        return None
+        return None, ""
     policy = check()
-    scores = score(lab, {"this policy": policy}, None, "hit@5", limit)
-    high = scores.frame.row(1, named=True)["difference_high"]
-    if high is None or high >= 0:
-        return None
+    scores = score(lab, {NEW: policy}, None, _BEFORE_INSTALL, limit)
+    loss = describe_loss(scores)
     undo = f'lab.policies.rollback("{policy.signature.slot}")'
+    return scores, loss and f"{loss} {undo} returns to the active policy."
+
+
+def describe_loss(scores: Scores) -> str:
+    """Return a sentence if the new policy loses more hit@5 than its interval, otherwise ""."""
+    row = scores.frame.row(
+        by_predicate=(pl.col("policy") == NEW) & (pl.col("metric") == _BEFORE_INSTALL[0]),
+        named=True,
+    )
+    high = row["difference_high"]
+    if high is None or high >= 0:
+        return ""
+    return f"{scores.sentence} It loses more than its interval."
+
+
+def note_on_feedback(lab: Any, slot: str) -> str:
+    """Return the mean feedback under the active policy of a slot, for a lab without questions."""
+    own = lab.policies.attribution(slot).frame.filter(pl.col("rate").is_not_null()).tail(1)
+    live = lab.policies.history(slot)["version"][-1]
+    if not own.height or own["version"][0] != live:
+        return (
+            "No labelled questions and no feedback, so nothing shows whether a change is better. Add questions: "
+            'lab.questions.add("...", wants="...").'
+        )
+    row = own.row(0, named=True)
     return (
-        f"{scores.sentence} It loses more than its interval. {undo} returns to the active policy."
+        f"No labelled questions. Feedback only: {row['rate']:.0%} of {row['success'] + row['fail']} judged results "
+        f"helped ({row['low']:.0%} to {row['high']:.0%}) under {slot} version {live}, the active one. That does not show "
+        'how a change would do. Add questions: lab.questions.add("...", wants="..."), or lab.questions.infer() from '
+        "feedback."
     )
 
 
@@ -259,10 +327,9 @@ def score(
     limit: int | None = None,
 ) -> Scores:
     """Score policies on a lab's questions, by default on all; see ``Lab.score``."""
-    # Every ranking is judged once for all metrics, and each policy is compared with the active pack, the first of them.
     names = [metrics] if isinstance(metrics, str) else list(metrics)
-    measured = [_parse_metric(name) for name in names]
-    if not measured:
+    depth = max((_parse_metric(name)[1] for name in names), default=0)
+    if not names:
         raise InputError('There is no metric. Pass at least one, such as "ndcg@10".')
     active = lab.policies.pack
     packs = {ACTIVE: active, **_read_policies(lab, active, policies)}
@@ -272,23 +339,45 @@ def score(
             'There is no accepted question. Add some with lab.questions.add("...", wants=[...]), or accept proposed '
             "ones: lab.questions.propose()."
         )
-    if limit is not None:
-        resolved = resolved[:: -(-len(resolved) // limit)]
-    depth = max(cut for _, cut in measured)
+    chosen = sample_questions(resolved, limit)
     now = lab.io.store.clock()
-    evidence = [set(map(str, row["wants"])) for row in resolved]
     rankings = {
-        name: [_rank(lab, pack, row, depth, now) for row in resolved]
+        name: [_rank(lab, active, pack, row, depth, now) for row in chosen]
         for name, pack in packs.items()
     }
-    by_project = len({row.get("project") for row in resolved}) > 1
-    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(resolved)]
+    return build_scores(rankings, chosen, names, pack=active.name, total=len(resolved))
+
+
+def sample_questions(rows: list[dict[str, Any]], limit: int | None) -> list[dict[str, Any]]:
+    """Return a random sample of at most ``limit`` questions, in order, always the same one."""
+    if limit is None or len(rows) <= limit:
+        return rows
+    chosen = np.random.default_rng(_SEED).choice(len(rows), limit, replace=False)
+    return [rows[index] for index in np.sort(chosen)]
+
+
+def build_scores(
+    rankings: Mapping[str, Sequence[Sequence[int]]],
+    questions: Sequence[Mapping[str, Any]],
+    metrics: Sequence[str],
+    *,
+    pack: str,
+    total: int,
+) -> Scores:
+    """Measure the rankings of each policy, the first of which is the active pack."""
+    # Every ranking is judged once for all metrics, and each policy is compared with the active pack.
+    measured = [_parse_metric(name) for name in metrics]
+    depth = max(cut for _, cut in measured)
+    evidence = [set(row["wants"]) for row in questions]
+    by_project = len({row.get("project") for row in questions}) > 1
+    clusters = [str(row.get("project") if by_project else at) for at, row in enumerate(questions)]
     ranks = {name: _best_ranks(own, evidence) for name, own in rankings.items()}
     cut = next((cut for kind, cut in measured if kind == "recall_any"), measured[0][1])
+    wanted = [set(map(str, own)) for own in evidence]
     values = {
         name: [measure(judged, f"{kind}@{at}") for kind, at in measured]
         for name, own in rankings.items()
-        for judged in [judge(own, evidence, depth=depth)]
+        for judged in [judge([[*map(str, ids)] for ids in own], wanted, depth=depth)]
     }
     first = {
         name: np.array([rank is not None and rank <= cut for rank in own])
@@ -298,10 +387,10 @@ def score(
         _score_row(own, base, clusters)
         | {"policy": name, "metric": metric}
         | ({} if name == ACTIVE else _count_changes(first[ACTIVE], first[name]))
-        for name in packs
-        for metric, own, base in zip(names, values[name], values[ACTIVE], strict=True)
+        for name in rankings
+        for metric, own, base in zip(metrics, values[name], values[ACTIVE], strict=True)
     ]
-    columns = questions_frame({"question": number, **row} for number, row in enumerate(resolved, 1))
+    columns = questions_frame({"question": at, **row} for at, row in enumerate(questions, 1))
     return Scores(
         pl.DataFrame(rows, schema=_SCHEMA),
         columns.select(_QUESTION).with_columns(
@@ -309,7 +398,8 @@ def score(
         ),
         cut,
         "project" if by_project else "question",
-        active.name,
+        pack,
+        total,
     )
 
 
@@ -354,9 +444,9 @@ def _parse_metric(name: str) -> tuple[str, int]:
     return kind, cut
 
 
-def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> list[str]:
-    """Return the ids that a pack shows for a question, best first, without logging."""
-    hits = lab.recall(
+def ask(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> Hits:
+    """Return what a pack shows for a question, without logging."""
+    hits: Hits = lab.recall(
         row["query"],
         limit=depth,
         project=row.get("project"),
@@ -365,11 +455,40 @@ def _rank(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) ->
         pack=pack,
         log=False,
     )
-    return [str(hit.id) for hit in hits]
+    return hits
+
+
+def _rank(
+    lab: Any, active: Pack, policy: Pack | pl.Expr, row: Mapping[str, Any], depth: int, now: int
+) -> Sequence[int]:
+    """Return the ids that a pack or an expression ranks highest for a question, best first."""
+    if isinstance(policy, Pack):
+        return ask(lab, policy, row, depth, now).ids
+    return _order_by(policy, ask(lab, active, row, depth, now).slate, lab.memories)[:depth]
+
+
+def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
+    """Return the candidates of a recall with a finite value of an expression, highest first."""
+    columns = memories.with_columns(memory_id=pl.col("id").cast(pl.Int64))
+    frame = slate.frame.join(columns, on="memory_id", how="left", suffix="_of_memory")
+    for column in expression.meta.root_names():
+        if column not in frame.columns:
+            raise UnknownName("column of the candidates", column, frame.columns)
+    try:
+        values = frame.select(expression.cast(pl.Float64)).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"The expression {clip(str(expression))} has no scores: {error}") from None
+    if len(values) != frame.height:
+        raise InputError(
+            f"The expression {clip(str(expression))} gives {len(values)} values for {frame.height} candidates. Return "
+            "one number for each candidate."
+        )
+    scored = frame.select("memory_id", value=-values).filter(pl.col("value").is_finite())
+    return scored.sort("value", "memory_id")["memory_id"].to_list()
 
 
 def _best_ranks(
-    rankings: Sequence[Sequence[str]], evidence: Sequence[Collection[str]]
+    rankings: Sequence[Sequence[int]], evidence: Sequence[Collection[int]]
 ) -> list[int | None]:
     """Return the best rank of a wanted memory for each question."""
     return [
@@ -378,20 +497,85 @@ def _best_ranks(
     ]
 
 
-def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
-    """Return the pack of each policy by its unique name."""
-    if isinstance(policies, Mapping):
-        packs = {str(name): _read_policy(lab, active, spec)[1] for name, spec in policies.items()}
-    else:
-        many = isinstance(policies, list | tuple) and policy_form_text(policies) is None
-        packs = {}
-        for spec in policies if many else [policies]:
-            name, pack = _read_policy(lab, active, spec)
-            if packs.get(name, pack) is not pack:
-                name = f"{name} [{pack.hash[:8]}]"
-            if name in packs:
-                raise InputError(f"The policy {name} is given twice. Pass each policy once.")
-            packs[name] = pack
+_TERMS = 3
+"""Terms that an explanation names: the most changed ones, as many as a reader compares."""
+_QUOTED = 100
+"""Characters of a memory in an explanation, which a line of a page fits."""
+_VISIBLE = 0.0005
+"""The minimum difference of terms that does not print as 0.000."""
+
+
+def explain_change(
+    lab: Any, question: int, before: Pack, after: Pack, *, viewer: str | None = None
+) -> list[str]:
+    """Return sentences on why a question's best wanted memory has another rank under a pack."""
+    rows = {row["question"]: row for row in read_asked(lab.questions, None)}
+    if question not in rows:
+        raise UnknownName("question", question, list(map(str, rows)))
+    row = {"viewer": viewer, **rows[question]}
+    now = lab.io.store.clock()
+    both = [ask(lab, pack, row, pack.count("pool"), now) for pack in (before, after)]
+    old, new = ranks = [{id: rank for rank, id in enumerate(hits.ids, 1)} for hits in both]
+    # A memory without a rank is below all others.
+    last = 1 + max(map(len, ranks))
+    wanted = min(row["wants"], key=lambda id: min(own.get(id, last) for own in ranks))
+
+    def quote(memory: int) -> str:
+        return f'memory {memory} ("{clip(lab[memory].text, _QUOTED)}")'
+
+    sentences = [
+        f"Wanted: {quote(wanted)}. Its rank before is {old.get(wanted, 'none')}, after {new.get(wanted, 'none')}."
+    ]
+    falls = new.get(wanted, last) > old.get(wanted, last)
+    high, low = (old, new) if falls else (new, old)
+    rival = next(
+        (
+            id
+            for id in low
+            if low[id] < low.get(wanted, last) and high.get(id, last) > high.get(wanted, last)
+        ),
+        None,
+    )
+    if rival is None:
+        return sentences
+    sentences.append(
+        f"The best memory that {'overtakes it' if falls else 'it overtakes'}: {quote(rival)}."
+    )
+    leads = [
+        {term.label or term.text: term.difference for term in hits.why(wanted, rival).terms}
+        for hits in both
+        if {wanted, rival} <= set(hits.slate.ids.tolist())
+    ]
+    if len(leads) < 2:
+        return [*sentences, "Only one of the two policies finds both memories."]
+    moves = {name: [own.get(name, 0.0) for own in leads] for name in leads[0] | leads[1]}
+
+    def lead(value: float) -> str:
+        if abs(value) < _VISIBLE:
+            return "no difference"
+        return f"{abs(value):.3f} in favour of memory {wanted if value > 0 else rival}"
+
+    changed = {name: after - before for name, (before, after) in moves.items()}
+    largest = sorted(changed, key=lambda name: -abs(changed[name]))[:_TERMS]
+    return sentences + [
+        f"{name}: {lead(moves[name][1])}; before, {lead(moves[name][0])}."
+        for name in largest
+        if abs(changed[name]) >= _VISIBLE
+    ]
+
+
+def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack | pl.Expr]:
+    """Return the pack, or the expression, of each policy by its unique name."""
+    packs: dict[str, Pack | pl.Expr] = {}
+    for label, spec in list_policies(policies):
+        name, pack = _read_policy(lab, active, spec)
+        name = label or name
+        other = packs.get(name)
+        if isinstance(pack, Pack) and isinstance(other, Pack) and other.hash != pack.hash:
+            name = f"{name} [{pack.hash[:8]}]"
+        if name in packs:
+            raise InputError(f"The policy {name} is given twice. Pass each policy once.")
+        packs[name] = pack
     if reserved := {ACTIVE, *_QUESTION} & packs.keys():
         raise InputError(
             f'"{min(reserved)}" is a name of these scores. Give the policy another name.'
@@ -399,50 +583,13 @@ def _read_policies(lab: Any, active: Pack, policies: Any) -> dict[str, Pack]:
     return packs
 
 
-def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack]:
+def _read_policy(lab: Any, active: Pack, spec: Any) -> tuple[str, Pack | pl.Expr]:
     """Return the name of a policy, and the active pack with it or the pack that it names."""
-    # Texts and paths are recognised before names, so that no name of a pack can hide a policy.
-    if isinstance(spec, Pack):
-        return spec.name, spec
-    if isinstance(spec, Policy):
-        return _with_policy(lab, active, spec.signature.slot, spec)
-    text = str(spec) if isinstance(spec, str | Path) else policy_form_text(spec)
-    if text is None:
-        raise InputError(
-            "A policy is a pack, a path, a text, a Hy form or the name of a feature, not "
-            f"{describe_value(spec)}."
-        )
-    text, name = text.strip(), ""
-    if text.endswith(".hy"):
-        path = Path(text).expanduser()
-        name, text = path.stem, _read_file(path)
-    if name or text.startswith(("(", ";")):
-        if _PACK.match(text):
-            pack = load_pack(path if name else text)
-            return pack.name, pack
-        own, pack = _with_policy(lab, active, slot_of(text) or _SLOT, text)
-        return name or own, pack
-    if text in pack_names():
-        return text, load_pack(text)
-    feature = text.replace("_", "-")
-    if feature in FEATURES:
-        return feature, _with_policy(lab, active, _SLOT, f"(fn [{feature}] {feature})")[1]
-    raise UnknownName("pack or feature", text, (*pack_names(), *FEATURES))
-
-
-def _read_file(path: Path) -> str:
-    """Return the text of a file, or the beginning of a pack if ``load_pack`` will refuse it."""
-    try:
-        return read_source(path)
-    except (OSError, UnicodeDecodeError):
-        return "(pack"
-
-
-_SLOT = "recall-score"
-"""The slot of a policy that names none."""
-
-
-def _with_policy(lab: Any, active: Pack, slot: str, source: Any) -> tuple[str, Pack]:
-    """Return a name for a policy, and the active pack with it in its slot."""
-    policy = lab.policies.check(slot, source)
-    return f"{slot} [{policy.hash[:8]}]", active.with_policy(slot, policy)
+    if isinstance(spec, pl.Expr):
+        return clip(str(spec)), spec
+    read = read_policy(spec)
+    if isinstance(read, Pack):
+        return read.name, read
+    policy = read.compile(lambda: active)
+    name = read.name or f"{read.slot} [{policy.hash[:8]}]"
+    return name, active.with_policy(read.slot, policy)

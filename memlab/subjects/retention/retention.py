@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -17,7 +16,7 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
 from memlab.kernel.base.threads import Background, Worker
-from memlab.kernel.policies import Pack, load_pack
+from memlab.kernel.policies import PolicyLike, as_packs
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core, Memories
 from memlab.subjects.retention.forecast import Forecast, compute_forecast
@@ -431,7 +430,7 @@ class LabUpkeep:
         until: When,
         *,
         points: Annotated[int, Within(2, 10_000)] = 100,
-        packs: str | Path | Pack | Iterable[str | Path | Pack] | None = None,
+        packs: PolicyLike | None = None,
         at: When | None = None,
     ) -> Forecast:
         """Forecast memories until an instant, assuming that nothing uses them.
@@ -447,7 +446,8 @@ class LabUpkeep:
         points
             The number of instants, from 2 to 10,000.
         packs
-            Packs to compare, by name, path or object; by default the active pack.
+            Packs to compare, in any form, or policies that replace those of their slot in the
+            active pack. Default: the active pack.
         at
             The beginning of the forecast; by default now.
 
@@ -471,11 +471,7 @@ class LabUpkeep:
         4
         """
         start, end = self._core.instant(at), check_instant(to_micros(until), "until=")
-        if isinstance(packs, str | Path | Pack):
-            packs = [packs]
-        loaded = None if packs is None else [load_pack(pack) for pack in packs]
+        loaded = as_packs(self._core.pack if packs is None else packs, lambda: self._core.pack)
         with self._core.reading() as state:
             rows = np.array(sorted(self._core.rows(memories)), dtype=np.int64)
-            if loaded is None:
-                loaded = [self._core.pack]
             return compute_forecast(state, loaded, rows, start, end, points=points)

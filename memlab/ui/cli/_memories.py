@@ -51,6 +51,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
         "policies": "Also use the pack of an export.",
         "strict": "Stop at the first line that cannot be read.",
         "extract": "Also store the facts and observations found in the messages.",
+        "seconds": "Stop reading after so many seconds; what was read is stored.",
     },
 )
 @click.argument("files", type=InputFile(), nargs=-1, required=True)

@@ -15,10 +15,12 @@ from typing import Any
 import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
+from memlab.kernel.base.disk import read_source
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
 from memlab.kernel.policies import DEFAULT_PACK, SLOTS, Pack, get_slot, inherited_helpers, load_pack
 from memlab.subjects.lens import Explanation, diff_packs, diff_policies, highlight
+from memlab.subjects.questions.scoring import Scores, note_on_feedback
 from memlab.ui.cli._base import (
     LAB,
     InputFile,
@@ -58,12 +60,16 @@ def _use_colors(requested: bool | None) -> bool:
 @command(policy)
 @FILE
 @_SLOT
-def check(file: str, slot: str | None, as_json: bool) -> Report:
-    """Check the types of all policies in FILE.
+@click.option(
+    "--lab", type=LocalPath(), help="Lab on whose labelled questions FILE is scored; only read."
+)
+def check(file: str, slot: str | None, lab: Path | None, as_json: bool) -> Report:
+    """Check the types of all policies in FILE, and score them on a lab.
 
     FILE is a pack's name, a pack's file or a policy's file. Errors are printed as file:line:column, with exit status 1.
+    With --lab, the questions gained and lost are listed next to the scores of FILE and of the active pack.
 
-    Example: memlab policy check mine.hy
+    Example: memlab policy check mine.hy --lab my.memlab
     """
     try:
         loaded = open_policies(file, slot)
@@ -77,7 +83,21 @@ def check(file: str, slot: str | None, as_json: bool) -> Report:
         "slots": hashes,
     }
     count = f"{len(hashes)} policies, all valid" if loaded.pack else "a valid policy"
-    return report, f"{loaded.name} [{_file_hash(loaded)[:12]}]: {count}"
+    line = f"{loaded.name} [{_file_hash(loaded)[:12]}]: {count}"
+    if lab is None:
+        return report, line
+    scores, note = _score_file(lab, file, loaded)
+    return report | {"scores": scores and scores.to_dict()}, [line, "", str(scores or note)]
+
+
+def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None, str]:
+    """Return the scores of a file on the questions of a lab, or a note if it has none."""
+    with open_existing(lab, read_only=True) as opened:
+        slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
+        if not len(opened.questions):
+            return None, note_on_feedback(opened, slot)
+        policy = loaded.pack or opened.policies.check(slot, read_source(Path(file).expanduser()))
+        return opened.score({loaded.name: policy}, metrics=("hit@5", "ndcg@10")), ""
 
 
 def _report_errors(file: str, errors: list[PolicyError], as_json: bool) -> Report:

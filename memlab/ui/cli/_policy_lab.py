@@ -49,7 +49,10 @@ def _report_active(version: Version | Pack) -> Report:
         report: dict[str, Any] = {"pack": version.name, "hash": version.hash}
         return report, f"pack {version.name} [{version.hash[:12]}] is active"
     report = {"slot": version.slot, "version": version.number, "hash": version.hash}
-    return report, f"{version.slot} version {version.number} [{version.hash[:12]}] is active"
+    line = f"{version.slot} version {version.number} [{version.hash[:12]}] is active"
+    if version.scores is None:
+        return report, line
+    return report | {"scores": version.scores.to_dict()}, [line, "", repr(version.scores)]
 
 
 def _parse_version(to: str | None) -> int | str | None:

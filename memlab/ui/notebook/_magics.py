@@ -24,15 +24,16 @@ from memlab.errors import (
     UnknownName,
     did_you_mean,
 )
-from memlab.kernel.base.display import Displayed, box, details, table
+from memlab.kernel.base.display import Displayed, Markup, box, clip, details, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import slot_of
-from memlab.kernel.policies import SLOTS, Version, pack_names
+from memlab.kernel.policies import SLOTS, Pack, Version, pack_names
 from memlab.kernel.recall import Hits
 from memlab.kernel.verbs.results import Memory
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import vocabulary
 from memlab.subjects.programs import OPERATIONS, Ran
+from memlab.subjects.questions.scoring import NEW, Scores, explain_change, note_on_feedback
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     NOTHING,
@@ -342,11 +343,15 @@ def _build_matches(fragment: str, names: Iterable[tuple[str, str]]) -> dict[str,
 
 # Recent queries that are compared; a table of each fits one screen of a notebook.
 _QUESTIONS = 10
+# Lost and gained questions that are explained, each by two recalls.
+_EXPLAINED = 10
+# The red of errors in a light and a dark notebook.
+_LOST = Markup("<span style='color:var(--jp-error-color1,#d32f2f)'>{}</span>")
 
 
 @dataclass(frozen=True)
 class Installed(Displayed):
-    """An installed policy version, and how it changed the results of recent queries.
+    """An installed policy version, its scores, and how it changed the results of recent queries.
 
     Attributes
     ----------
@@ -360,6 +365,9 @@ class Installed(Displayed):
     version: Version
     moves: pl.DataFrame
     _sums: tuple[dict[str, Any], ...] = field(repr=False)
+    # A line and an explanation for each lost or gained question; a note if the lab has no question.
+    _changes: tuple[tuple[str, list[str]], ...] = field(default=(), repr=False)
+    _note: str = field(default="", repr=False)
 
     def _lines(self) -> Iterator[str]:
         """Yield, for each query, how many result pairs are reordered and how many new."""
@@ -376,7 +384,10 @@ class Installed(Displayed):
         return f"{self.version} is active. There are no queries to compare yet."
 
     def __repr__(self) -> str:
-        return printable("\n".join([self._heading(), *(f"  {line}" for line in self._lines())]))
+        scores = self.version.scores
+        quality = [str(scores or self._note)] if scores or self._note else []
+        lines = [f"  {line}" for line in self._lines()]
+        return printable("\n".join([*quality, self._heading(), *lines]))
 
     def _display(self) -> object:
         """Return tables of each query's ranks before and after a policy's installation."""
@@ -392,7 +403,11 @@ class Installed(Displayed):
                 [[a, "-" if b is None else b, text] for a, b, text in rows],
             )
             parts.append(details(line, ranks, opened=not parts))
-        return self._heading(), box(parts)
+        changes = [
+            details(_LOST.format(line) if line.startswith("Lost") else line, why)
+            for line, why in self._changes
+        ]
+        return self.version.scores or self._note or None, *changes, self._heading(), box(parts)
 
 
 def install_and_compare(
@@ -419,7 +434,20 @@ def install_and_compare(
     frame = moved(*rankings)
     # both are ranked before the installation, so that the queries use the same state of the lab
     moves = shown_moves(frame, ranks)
+    before, note = lab.policies.pack, ""
+    if not len(lab.questions) and slot in DECIDES_RANKS:
+        note = note_on_feedback(lab, slot)
     version = lab.policies.install(slot, text, reason=reason)
     queries = pl.Series(questions, dtype=pl.String)
     named_moves = moves.with_columns(question=queries.gather(moves["question"]))
-    return Installed(version, named_moves, tuple(summed_moves(frame, questions)))
+    changes = tuple(_explain_changes(lab, version.scores, before)) if version.scores else ()
+    return Installed(version, named_moves, tuple(summed_moves(frame, questions)), changes, note)
+
+
+def _explain_changes(lab: Lab, scores: Scores, before: Pack) -> Iterator[tuple[str, list[str]]]:
+    """Yield a line and an explanation for each of the first lost and gained questions."""
+    after = lab.policies.pack
+    for kind, rows in (("Lost", scores.lost(NEW)), ("Gained", scores.gained(NEW))):
+        for id, query, _, old, new in rows.head(_EXPLAINED).rows():
+            line = f"{kind}: {clip(query)} (rank {old or 'none'} before, {new or 'none'} after)"
+            yield line, explain_change(lab, id, before, after)

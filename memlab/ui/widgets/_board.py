@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 import polars as pl
@@ -11,7 +10,15 @@ import traitlets
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.policies import ChallengeDesign, Pack, load_pack, pack_names
+from memlab.kernel.base.display import clip
+from memlab.kernel.policies import (
+    ChallengeDesign,
+    Pack,
+    PolicyLike,
+    list_policies,
+    pack_names,
+    read_policy,
+)
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import (
     Disagreement,
@@ -23,7 +30,7 @@ from memlab.science.evaluation import (
     verdict,
 )
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import WorkingWidget, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, synced
 
 __all__ = ["EvaluationBoard", "by_day", "evaluation_rows", "name_of", "plain", "top_of"]
 
@@ -48,7 +55,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         A lab, or the slates of a log.
     policies
         Names of packs, packs, or (for a log without a lab) names of its score columns. The default
-        is the active pack and two others.
+        is the active pack and its challengers, or else the pack ``memlab``.
     missing, horizon, cluster
         As in ``memlab.evaluate``; None for its defaults.
 
@@ -84,7 +91,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def __init__(
         self,
         slates: Lab | Slates,
-        policies: str | Pack | Sequence[str | Pack] | None = None,
+        policies: PolicyLike | None = None,
         *,
         missing: Literal["censor", "inverse", "bounds", "zero"] | None = None,
         horizon: str | None = None,
@@ -94,17 +101,16 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         self._number = 0
         """The count of finished evaluations, a part of the key of each comparison."""
         lab = cast("Lab | None", slates.lab) if isinstance(slates, Slates) else slates
-        requested = [policies] if isinstance(policies, str | Pack) else policies
+        requested = [] if policies is None else list_policies(policies)
         names = self._log.policies if lab is None and self._log is not None else pack_names()
-        chosen: dict[str, str | Pack] = {}
-        for policy in requested or (
-            *(() if lab is None else (lab.policies.pack, "memlab")),
-            *names,
-        ):
-            chosen.setdefault(name_of(policy), policy)
-            if not requested and len(chosen) == 3:
-                break
-        self._named: dict[str, str | Pack | None] = {**dict.fromkeys(names), **chosen}
+        chosen: dict[str, Any] = {}
+        default: list[str | Pack] = [*names[:3]]
+        if lab is not None:
+            running = [challenge.pack for challenge in lab.policies.challenges]
+            default = [lab.policies.pack, *running] if running else [lab.policies.pack, "memlab"]
+        for name, policy in requested or list_policies(default):
+            chosen.setdefault(name or name_of(policy), policy)
+        self._named: dict[str, Any] = {**dict.fromkeys((*chosen, *names)), **chosen}
         super().__init__(
             lab,
             policies=list(chosen),
@@ -160,7 +166,7 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         """Start computing one part of the board."""
         settings = self._settings()
         key = (tuple(self.policies), *settings.values(), self._head())
-        specs = [self._named.get(name) or name for name in self.policies]
+        specs = {name: self._spec(name) for name in self.policies}
         if part in ("evaluation", "plan") and not specs:
             raise InputError("Choose a policy to evaluate.")
         if part == "evaluation":
@@ -194,12 +200,15 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
             raise InputError(
                 "A log without a lab cannot be challenged. Open the lab that the log came from."
             )
-        self.lab.challenge(
-            self._named.get(policy) or policy, design=design, extra=extra, rate=rate, reason=reason
-        )
+        self.lab.challenge(self._spec(policy), design=design, extra=extra, rate=rate, reason=reason)
         self._look()
 
     # -- finding out --------------------------------------------------------------------------------------------
+
+    def _spec(self, name: str) -> Any:
+        """Return the policy with a name, or the name of a pack or column itself."""
+        policy = self._named.get(name)
+        return name if policy is None else policy
 
     def _slates(self) -> Slates:
         return self.lab.slates() if self._log is None else self._log
@@ -333,13 +342,14 @@ def evaluation_rows(policies: list[dict[str, Any]], evaluation: Evaluation) -> l
     return rows
 
 
-def name_of(policy: str | Pack) -> str:
-    """Return the name of a Pack or of a pack's text; other names are unchanged."""
-    return (
-        load_pack(policy).name
-        if isinstance(policy, Pack) or policy.lstrip().startswith("(pack")
-        else policy
-    )
+def name_of(policy: PolicyLike) -> str:
+    """Return the name of a pack or file, the text of another policy, or the name of a column unchanged."""
+    if isinstance(policy, pl.Expr):
+        return clip(str(policy))
+    if isinstance(policy, str) and "(" not in policy and not policy.endswith(".hy"):
+        return policy
+    read = read_policy(policy)
+    return read.name if isinstance(read, Pack) else read.name or clip(read.text)
 
 
 def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
@@ -353,7 +363,12 @@ def top_of(disagreement: Disagreement, side: int) -> list[dict[str, Any]]:
         key=lambda ranked: ranked[0],
     )
     return [
-        {"memory": str(item.memory), "text": item.text, "rank": rank, "other": item.ranks[1 - side]}
+        {
+            "memory": str(item.memory),
+            "text": item.text and item.text[:MOST_TEXT],
+            "rank": rank,
+            "other": item.ranks[1 - side],
+        }
         | {"shown": item.shown, "reward": item.reward}
         for rank, item in own
     ]

@@ -12,10 +12,12 @@ import traitlets
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.clock import When
-from memlab.kernel.policies import Pack, pack_names
+from memlab.kernel.index import words_of
+from memlab.kernel.policies import Pack, load_pack, pack_names
 from memlab.kernel.recall import Hits, ScoreExplanation
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, arrow, synced
+from memlab.ui.widgets.quality import Quality, ShowsQuality
 
 __all__ = ["RecallExplorer", "explained"]
 
@@ -23,8 +25,10 @@ _MOST = 50
 """The maximum number of results: more than a person compares."""
 
 
-class RecallExplorer(Widget, bundle="explorer"):
+class RecallExplorer(ShowsQuality, bundle="explorer"):
     """Results of a query as you type, with stacked bars of the terms of each score.
+
+    nDCG@10 and hit@5 on the lab's labelled questions are shown for the active and the chosen pack.
 
     Typing is not logged. Enter logs the recall as ``lab.recall`` does, perhaps with an exploration
     item, and then results accept feedback. Recalls of another pack or instant are never logged.
@@ -110,7 +114,8 @@ class RecallExplorer(Widget, bundle="explorer"):
             self._recall()
 
     def fill(self) -> None:
-        """Run the last logged query if the widget has no query yet."""
+        """Run the last logged query if the widget has no query yet, and score the pack."""
+        self.answer_judge()
         if not self.question:
             queries = (
                 self.lab.slates().decisions.select("query").tail(1).collect()["query"].drop_nulls()
@@ -161,6 +166,15 @@ class RecallExplorer(Widget, bundle="explorer"):
         self.lab.feedback(hits[hits.ids.index(memory)], outcome)
         self.judged = {**self.judged, str(memory): outcome}
 
+    @checked
+    def answer_judge(self) -> None:
+        """Score the chosen and the active pack on the labelled questions."""
+        lab = self._lab_then()
+        self._judge = Quality(lab)
+        live, chosen = lab.policies.pack, self._packs.get(self.pack, self.pack)
+        packs = live, load_pack(chosen) if chosen else live
+        self._quality = self._judge.describe("recall-score", *packs)
+
     # -- asking -------------------------------------------------------------------------------------------------
 
     def _follow(self) -> None:
@@ -198,6 +212,7 @@ class RecallExplorer(Widget, bundle="explorer"):
                 "packs": list(self._packs),
                 "sums": all(_is_sum(item) for item in why)
                 and any(len(item.terms) > 1 for item in why),
+                "words": [] if hits is None else self._matched_words(hits),
                 "redacted": 0 if hits is None else len(hits.redacted),
                 "loggable": not self.pack
                 and not self.at
@@ -215,6 +230,13 @@ class RecallExplorer(Widget, bundle="explorer"):
         if self._past is None:
             self._past = self.at, self.lab.at(self.at, progress=False)
         return self._past[1]
+
+    def _matched_words(self, hits: Hits) -> list[str]:
+        """Return the words of the results that have a stem of the query, for highlighting."""
+        with self.lab.io.store.reading() as state:
+            stems = {*state.words.stems(self.question)}
+            words = {word for hit in hits for word in words_of(hit.text[:MOST_TEXT])}
+            return sorted(word for word in words if not stems.isdisjoint(state.words.stems(word)))
 
     def _current_hits(self) -> Hits:
         if self.hits is None:
@@ -239,7 +261,10 @@ def _rows(hits: Hits | None) -> pl.DataFrame:
     values = (
         []
         if hits is None
-        else [(h.rank, h.id, h.score, h.probe, h.text, h.kind, h.speaker, h.also) for h in hits]
+        else [
+            (h.rank, h.id, h.score, h.probe, h.text[:MOST_TEXT], h.kind, h.speaker, h.also)
+            for h in hits
+        ]
     )
     texts = dict.fromkeys(("text", "kind", "speaker"), pl.String)
     head: dict[str, Any] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,11 +13,13 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, Share, Within, checked
+from memlab.kernel.base.clock import from_micros
+from memlab.kernel.index import words_of
 from memlab.kernel.recall import Moment
 from memlab.kernel.state import visible_rows
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import event_of
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
 __all__ = ["COLOURS", "MemoryMap", "Points", "around", "read_points", "shades", "waves"]
 
@@ -29,15 +33,16 @@ class MemoryMap(Widget, bundle="map"):
     """Every memory as a point: nearby points have similar meanings.
 
     The axes are the two principal components of the vectors, so that the same memories always have
-    the same picture. Above 200,000 memories, the map shows an even sample.
+    the same picture. Regions of the map are labelled with words that are frequent there and rare
+    elsewhere. Above 200,000 memories, the map shows an even sample.
 
     Parameters
     ----------
     lab
         The lab.
     colour
-        "kind", "status", "retention", "cluster" (of ``lab.graph.clusters``) or "recalled" (the time
-        since the last recall).
+        "kind", "status", "speaker", "session", "cluster" (of ``lab.graph.clusters``), "created" (the
+        date of the memory), "retention" or "recalled" (the time since the last recall).
 
     Attributes
     ----------
@@ -65,7 +70,16 @@ class MemoryMap(Widget, bundle="map"):
         self,
         lab: Lab,
         *,
-        colour: Literal["kind", "status", "retention", "cluster", "recalled"] = "kind",
+        colour: Literal[
+            "kind",
+            "status",
+            "speaker",
+            "session",
+            "cluster",
+            "created",
+            "retention",
+            "recalled",
+        ] = "kind",
     ) -> None:
         self._at: Points | None = None
         super().__init__(lab, colour=colour)
@@ -170,6 +184,7 @@ class MemoryMap(Widget, bundle="map"):
                 "legend": legend,
                 "event": event,
                 "colours": list(COLOURS),
+                "regions": points.regions,
             }
             self.fault = ""
 
@@ -177,10 +192,19 @@ class MemoryMap(Widget, bundle="map"):
 # -- positions and colours of memories -----------------------------------------------------------------------------------
 # Principal components of an even sample are the same each time.
 
-COLOURS = ("kind", "status", "cluster", "retention", "recalled")
+COLOURS = (
+    "kind",
+    "status",
+    "speaker",
+    "session",
+    "cluster",
+    "created",
+    "retention",
+    "recalled",
+)
 """The choices of a colour, in the order of the menu."""
 _MOST = 200_000
-"""Points of a map: more would not fit a message to the browser of a few megabytes."""
+"""Points of a map: 17 bytes each, 3.4 MB in one message, a third of what hosts of notebooks carry."""
 _COLOURED = 7
 """Words with a colour and a shape of their own; all others share the eighth."""
 _FITTED = 10_000
@@ -189,6 +213,12 @@ _BLOCK = 4_096
 """Vectors that are converted to floats at a time, so that memory stays small."""
 _DAY = 86_400_000_000
 """Microseconds of a day."""
+_REGIONS = 12
+"""Labels of a map: as many as a panel of 460 pixels carries without overlaps."""
+_OF_A_REGION = 25
+"""Memories of a region on average, below which frequencies of words are noise."""
+_READ = 5_000
+"""Texts from which labels are taken, an even sample: 0.1 seconds, and more gave the same words."""
 
 Floats = NDArray[np.float32]
 
@@ -199,37 +229,102 @@ class Points:
 
     Attributes
     ----------
-    rows
-        The number of rows of the lab when the points were computed.
+    event
+        The last event of the lab when the points were computed.
     memories
         The number of visible memories.
     frame
         The columns ``id``, ``x`` and ``y``, from -1 to 1.
     kept
         The share of the variance that the axes explain; None if it is undefined.
+    regions
+        Words and position of each label: ``[words, x, y]``.
     """
 
-    rows: int
+    event: int
     memories: int
     frame: pl.DataFrame
     kept: float | None
+    regions: list[list[Any]]
 
 
 def read_points(lab: Lab, last: Points | None) -> Points:
-    """Compute the positions of a lab's memories, or return ``last`` if unchanged."""
+    """Compute the positions of a lab's memories, or return ``last`` if nothing was written since."""
     with lab.io.store.reading() as state:
-        if last is not None and last.rows == state.rows:
+        # A purge adds no row, and its words must leave the labels.
+        if last is not None and last.event == state.seq:
             return last
         visible = visible_rows(state)
         rows = np.arange(state.rows) if visible is None else visible
-        total, count = state.rows, len(rows)
+        event, count = state.seq, len(rows)
         if count > _MOST:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
         vectors = state.vectors.take(rows)
+        some = np.linspace(0, len(rows) - 1, min(_READ, len(rows))).astype(np.int64)
+        texts = state.column("text").gather(rows[some]).str.slice(0, MOST_TEXT).to_list()
+        stop_words = state.words.stop_words
     places, share = principal_axes(vectors)
-    x, y = _spanned(places).T
+    spanned = _spanned(places)
+    regions = label_regions(spanned[some], texts, stop_words)
+    x, y = spanned.T
     ids = (rows + 1).astype(np.int32)
-    return Points(total, count, pl.DataFrame({"id": ids, "x": x, "y": y}), share)
+    return Points(event, count, pl.DataFrame({"id": ids, "x": x, "y": y}), share, regions)
+
+
+def label_regions(
+    places: Floats, texts: list[str | None], stop_words: Collection[str]
+) -> list[list[Any]]:
+    """Return up to three words that set each region apart, with the median position of its texts.
+
+    Regions are clusters of positions. A word is rated by its information about the region: the
+    share of the region's texts with the word, times the logarithm of its ratio to the share in all.
+    """
+    count = min(_REGIONS, len(places) // _OF_A_REGION)
+    if count < 2:
+        return []
+    # Lloyd's algorithm, from points that are spread evenly along the first axis.
+    centres = places[np.argsort(places[:, 0])[np.linspace(0, len(places) - 1, count).astype(int)]]
+    for _ in range(20):
+        near = np.square(places[:, None] - centres).sum(axis=2).argmin(axis=1)
+        centres = np.array(
+            [
+                places[near == at].mean(axis=0) if (near == at).any() else centres[at]
+                for at in range(count)
+            ]
+        )
+    words = [
+        {word for word in words_of(text or "") if len(word) > 2 and word.isalpha()}.difference(
+            stop_words
+        )
+        for text in texts
+    ]
+    pairs = pl.DataFrame(
+        {
+            "region": np.repeat(near, [len(own) for own in words]),
+            "words": [*chain.from_iterable(words)],
+        },
+        schema_overrides={"words": pl.String},
+    )
+    size = pl.col("region").replace_strict(dict(enumerate(np.bincount(near).tolist())))
+    rated = (
+        pairs.group_by("region", "words")
+        .agg(pl.len(), share=pl.len() / size.first())
+        .with_columns(overall=pl.col("len").sum().over("words") / len(texts))
+        .filter(pl.col("len") > 2, pl.col("share") > 2 * pl.col("overall"))
+        .sort(
+            (pl.col("share") * (pl.col("share") / pl.col("overall")).log()),
+            "words",
+            descending=[True, False],
+        )
+    )
+    return [
+        [
+            " · ".join(rated.filter(region=at)["words"].head(3)),
+            *np.median(places[near == at], axis=0).tolist(),
+        ]
+        for at in range(count)
+        if (rated["region"] == at).any()
+    ]
 
 
 def principal_axes(vectors: NDArray[np.int8]) -> tuple[Floats, float | None]:
@@ -266,12 +361,20 @@ def _units(vectors: NDArray[np.int8]) -> Any:
 
 
 def _spanned(places: Floats) -> Floats:
-    """Scale positions to -1..1, clipping the outermost 0.1%."""
+    """Scale each axis to -1..1: 90% of the points take three quarters of it.
+
+    Distances of the others are logarithmic, so that outliers keep their order and form no line.
+    """
     if not len(places):
         return places.reshape(0, 2)
-    centred = places - np.median(places, axis=0)
-    reach = float(np.quantile(np.abs(centred), 0.999)) or 1.0
-    return np.asarray(np.clip(centred / reach, -1, 1), dtype=np.float32)
+    low, high = np.quantile(places, (0.05, 0.95), axis=0)
+    scaled = (places - (low + high) / 2) / np.maximum((high - low) / 2, 1e-6)
+    away = np.abs(scaled)
+    beyond = np.log1p(np.maximum(away - 1, 0))
+    tail = beyond / np.maximum(beyond.max(axis=0), 1e-6)
+    return np.asarray(
+        np.sign(scaled) * (0.75 * np.minimum(away, 1) + 0.25 * tail), dtype=np.float32
+    )
 
 
 def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -284,7 +387,7 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
     ids = points.frame["id"].cast(pl.Int64)
     with lab.io.store.reading() as state:
         rows = ids.to_numpy() - 1
-        if colour in ("kind", "status"):
+        if colour in ("kind", "status", "speaker", "session"):
             return _worded(state.column(colour).gather(rows), colour)
         if colour == "retention":
             left = np.asarray(
@@ -292,8 +395,13 @@ def shades(lab: Lab, points: Points, colour: str) -> tuple[pl.DataFrame, dict[st
                 dtype=np.float32,
             )
             return _scaled(left, ("0: faded", "1: as new"), "no retention")
-        if colour == "recalled":
-            at = state.column("accessed").to_physical().gather(rows).cast(pl.Float64).to_numpy()
+        if colour in ("created", "recalled"):
+            column = state.column("created" if colour == "created" else "accessed")
+            at = column.to_physical().gather(rows).cast(pl.Float64).to_numpy()
+            if colour == "created":
+                first, last = (float(at.min()), float(at.max())) if len(at) else (0.0, 0.0)
+                ends = (f"{from_micros(int(first)):%Y-%m-%d}", f"{from_micros(int(last)):%Y-%m-%d}")
+                return _scaled(((at - first) / max(last - first, 1)).astype(np.float32), ends, "")
             days = np.maximum(0.0, lab.io.store.clock() - at) / _DAY
             longest = float(np.nanmax(days)) if np.isfinite(days).any() else 1.0
             fresh = 1 - np.log1p(days) / max(np.log1p(longest), 1e-9)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import with_setting
-from memlab.kernel.policies import Pack, load_pack, pack_names
+from memlab.kernel.policies import Pack, PolicyLike, as_pack, list_policies, load_pack, pack_names
 from memlab.kernel.schema import RECALLABLE, STATUSES
 from memlab.subjects.lab import Lab
 from memlab.subjects.retention.forecast import Forecast
-from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, WorkingWidget, arrow, synced
 
 __all__ = [
     "LifePlayer",
@@ -102,13 +101,17 @@ class LifePlayer(WorkingWidget, bundle="player"):
         self,
         lab: Lab,
         *,
-        packs: Sequence[str | Path | Pack] = (_LIVE, "companion"),
+        packs: PolicyLike = (_LIVE, "companion"),
         until: str = "",
     ) -> None:
-        if len(packs) != 2:
-            raise InputError(f"LifePlayer shows two packs side by side, not {len(packs)}.")
-        names = [_LIVE if pack == _LIVE else load_pack(pack).name for pack in packs]
-        self._named = {name: name for name in pack_names()} | dict(zip(names, packs, strict=True))
+        listed = [pack for _, pack in list_policies(packs)]
+        if len(listed) != 2:
+            raise InputError(f"LifePlayer shows two packs side by side, not {len(listed)}.")
+        own = [
+            None if pack == _LIVE else as_pack(pack, lambda: lab.policies.pack) for pack in listed
+        ]
+        names = [_LIVE if pack is None else pack.name for pack in own]
+        self._named = {name: name for name in pack_names()} | dict(zip(names, own, strict=True))
         self._cached_frames: list[pl.DataFrame] = []
         self._generation = 0
         super().__init__(lab, packs=names, until=until)
@@ -177,7 +180,7 @@ class LifePlayer(WorkingWidget, bundle="player"):
         entry = next(iter(self.lab.io.store.journal.events(after=event - 1, upto=event)))
         row = self._log.row(by_predicate=pl.col("event") == event, named=True)
         memories = self.lab.memories.filter(pl.col("id").is_in(row["memories"][:8])).select(
-            "id", "text", "status"
+            "id", pl.col("text").str.slice(0, MOST_TEXT), "status"
         )
         hash = entry.body.get("pack")
         versions = (
@@ -238,7 +241,9 @@ class LifePlayer(WorkingWidget, bundle="player"):
             self._waiting.clear()
             self.forecast, self._gone = None, {}
         self._log = self.lab.log
-        memories = self.lab.memories.select("id", "text", "kind", "created", "superseded_by")
+        memories = self.lab.memories.select(
+            "id", pl.col("text").str.slice(0, MOST_TEXT // 5), "kind", "created", "superseded_by"
+        )
         if memories.height > _MOST:
             memories = memories[np.linspace(0, memories.height - 1, _MOST).round().astype(int)]
         self._ids = memories["id"].to_list()
@@ -385,7 +390,7 @@ def count_forgotten(forecast: Forecast) -> dict[str, Any]:
             "id": row["memory_id"],
             "at": str(row["at"].date()),
             "to": row["to"],
-            "text": texts[row["memory_id"]],
+            "text": texts[row["memory_id"]][:MOST_TEXT],
         }
         for row in moved.head(_LISTED).iter_rows(named=True)
     ]

@@ -41,7 +41,7 @@ COLUMNS = (
     *("importance", "confidence", "label", "superseded_by"),
 )
 """The columns of the table, each of which can be sorted."""
-HEADS = ("kind", "status", "speaker", "project", "created", "access")
+HEADS = ("kind", "status", "speaker", "project", "session", "created", "access")
 """The columns with a chart."""
 _PAGED = (
     "id",
@@ -50,6 +50,7 @@ _PAGED = (
     "status",
     "speaker",
     "project",
+    "session",
     "created",
     "access",
     "pinned",

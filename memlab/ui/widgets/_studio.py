@@ -13,11 +13,12 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import table
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import SLOTS, Version, get_slot
+from memlab.kernel.policies import SLOTS, PolicyLike, Version, get_slot
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import arrow, synced
+from memlab.ui.widgets.quality import Quality, ShowsQuality, describe_loss
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
@@ -28,6 +29,7 @@ from memlab.ui.widgets.ranks import (
     latest_questions,
     moved,
     read_draft,
+    rebased_text,
     shown_moves,
     summed_moves,
     text_of,
@@ -41,20 +43,23 @@ _NAME = re.compile(r"\w[\w.-]{0,99}")
 """A file name that a browser may choose: no folder, no hidden file."""
 
 
-class PolicyStudio(Widget, bundle="studio"):
+class PolicyStudio(ShowsQuality, bundle="studio"):
     """An editor of policies that ranks queries by the active policy and by the draft.
 
-    Recalls of the studio are not logged. A draft becomes active when it is installed, and can then
-    be rolled back. ``source``, ``slot`` and ``questions`` can also be set from Python.
+    If the lab has labelled questions, nDCG@10 and hit@5 before and after change with the ranks. Recalls of the studio
+    are not logged. A draft becomes active when it is installed, and can then be rolled back. ``source``, ``slot`` and
+    ``questions`` can also be set from Python.
 
     Parameters
     ----------
     lab
         The lab.
     questions
-        At most 50 queries; the ten latest of the log by default.
+        At most 50 queries. Default: the ten latest of the log, or else of the labelled questions.
     slot
         The slot of the policy.
+    source
+        The draft to begin with, in any form that ``lab.policies.install`` takes. Default: the active policy.
     project, viewer
         As in ``lab.recall``.
 
@@ -92,13 +97,15 @@ class PolicyStudio(Widget, bundle="studio"):
         *,
         questions: Sequence[str] | None = None,
         slot: str = "recall-score",
+        source: PolicyLike | None = None,
         project: str | None = None,
         viewer: str | None = None,
     ) -> None:
         get_slot(slot)
         self._seen = lab if viewer is None else lab.at(viewer=viewer)
+        self._judge = Quality(lab, project=project, viewer=viewer)
         queries = (
-            latest_questions(self._seen, 10, project=project)
+            latest_questions(self._seen, 10, project=project) or self._judge.queries[:10]
             if questions is None
             else list(questions)
         )
@@ -106,10 +113,11 @@ class PolicyStudio(Widget, bundle="studio"):
             raise InputError(
                 f"PolicyStudio shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
             )
-        self._ranks = Ranks(lab, project=project, viewer=viewer)
+        self._ranks = Ranks(lab, project=project, viewer=viewer, labelled=self._judge.labelled)
         self._drafts, self._loaded = dict[str, str](), slot
         self.installed: Version | None = None
-        self.policy, self._frame = lab.policies[slot], moved(NOTHING, NOTHING)
+        self.policy = lab.policies[slot] if source is None else lab.policies.check(slot, source)
+        self._frame = moved(NOTHING, NOTHING)
         self._followed: tuple[object, ...] = ()
         self._file: Path | None = None
         super().__init__(
@@ -217,13 +225,24 @@ class PolicyStudio(Widget, bundle="studio"):
             self.source = parametrize(self.policy).source
 
     @checked
-    def answer_install(self, reason: str) -> None:
+    def answer_install(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
         """Make the draft the policy of this slot from the next recall on."""
         self._refuse_broken()
-        if not reason.strip():
-            raise InputError("Type a reason first. It is recorded in the history.")
-        self.installed = self.lab.policies.install(self.slot, self.source, reason=reason)
-        self._done(f"Version {self.installed.number} of {self.slot} is active.")
+        return self._install(self.source, self.policy, reason, sure=sure)
+
+    @checked
+    def answer_rebase(self, reason: str, *, sure: bool = False) -> dict[str, Any]:
+        """Install the active text again with today's policy of the pack as (inherited)."""
+        pack = self.lab.policies.pack
+        text = rebased_text(pack.policies[self.slot], pack)
+        if text is None:
+            raise InputError("The (inherited) of the active version is that of the pack already.")
+        follows = self.policy == pack.policies[self.slot]
+        reason = reason.strip() or f"rebased on {pack.name}"
+        answer = self._install(text, self.lab.policies.check(self.slot, text), reason, sure=sure)
+        if follows and not answer:
+            self.source = text
+        return answer
 
     @checked
     def answer_rollback(self, reason: str) -> None:
@@ -254,6 +273,18 @@ class PolicyStudio(Widget, bundle="studio"):
                 "A file name contains letters, digits, - and _, and no folder. Elsewhere, use studio.save(path)."
             )
         self.save(name if name.endswith(".hy") else f"{name}.hy")
+
+    def _install(self, text: str, policy: Policy, reason: str, *, sure: bool) -> dict[str, Any]:
+        """Install a text, or return the sentence on its loss for the user to confirm."""
+        if not reason.strip():
+            raise InputError("Type a reason first. It is recorded in the history.")
+        pack = self.lab.policies.pack
+        scores = self._judge.score(pack, pack.with_policy(self.slot, policy))
+        if scores is not None and not sure and (loss := describe_loss(scores)):
+            return {"loss": loss}
+        self.installed = self.lab.policies.install(self.slot, text, reason=reason, compare=0)
+        self._done(f"Version {self.installed.number} of {self.slot} is active.")
+        return {}
 
     # -- checking and ranking -----------------------------------------------------------------------------------
 
@@ -290,6 +321,9 @@ class PolicyStudio(Widget, bundle="studio"):
             self._frame = moved(before, after)
             self._moves = arrow(shown_moves(self._frame, self._ranks))
             self._sums = summed_moves(self._frame, self.questions)
+            active = self.lab.policies.pack
+            changed = active.with_policy(self.slot, self.policy)
+            self._quality = self._judge.describe(self.slot, active, changed)
             self._describe(draft, live)
             self.fault = ""
 
@@ -312,7 +346,17 @@ class PolicyStudio(Widget, bundle="studio"):
             "memories": len(self._seen),
             "slots": list(SLOTS),
             "doc": SLOTS[self.slot].doc,
+            "rebase": self._describe_rebase(live),
         }
+
+    def _describe_rebase(self, live: Policy) -> dict[str, Any] | None:
+        """Return the pack on which the active version can be rebased, and the quality after that."""
+        pack = self.lab.policies.pack
+        text = rebased_text(live, pack)
+        if text is None:
+            return None
+        rebased = pack.with_policy(self.slot, self.lab.policies.check(self.slot, text))
+        return {"pack": pack.name, "quality": self._judge.summarize(pack, rebased)}
 
     def _refuse_broken(self) -> None:
         if (problem := self._about["problem"]) is not None:

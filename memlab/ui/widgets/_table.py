@@ -15,7 +15,7 @@ from memlab.kernel.base.display import clip, table
 from memlab.kernel.schema import MEMORY
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._rows import Rows, condition, encodable, event_of, values_of
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import MOST_TEXT, Widget, arrow, synced
 
 __all__ = ["MemoryTable"]
 
@@ -23,6 +23,8 @@ _PAGE = 100
 """Rows of the first page, about ten screens."""
 _MOST = 500
 """The maximum of rows of one page."""
+_EXPORTED, _PART = 2_000, 1_000_000
+"""Rows and bytes of texts of a part of an export: hosts of notebooks limit a message to 10 MB."""
 _FOUND = 200
 """Results of a search by meaning."""
 _NO_ID = 2**62
@@ -169,6 +171,16 @@ class MemoryTable(Widget, bundle="table"):
         return {"rows": self.frame.select("id")}
 
     @checked
+    def answer_export(self, start: Place) -> dict[str, Any]:
+        """Export the selected rows as JSON lines, about a megabyte at a time."""
+        rows = self._read().frame.filter(pl.col("id").is_in(self.ids))[start:]
+        # The text is most of a line. A long one has a part of its own.
+        before = pl.col("text").str.len_bytes().cum_sum() - pl.col("text").str.len_bytes()
+        part = rows.head(_EXPORTED).filter(before < _PART)
+        following = part.height if part.height < rows.height else None
+        return {"lines": part.write_ndjson(), "next": following and start + following}
+
+    @checked
     def answer_memory(self, memory: int) -> dict[str, Any]:
         """Return all fields of a memory and its conflicts."""
         record = self.lab[memory]
@@ -188,7 +200,7 @@ class MemoryTable(Widget, bundle="table"):
         ).select(
             other, pl.col("relation").alias("how"), (pl.col("source") == memory).alias("outgoing")
         )
-        rows = self._read().frame.select("id", "text", "status")
+        rows = self._read().frame.select("id", pl.col("text").str.slice(0, MOST_TEXT), "status")
         about = {
             "text": record.text,
             "status": record.status,
@@ -212,7 +224,7 @@ class MemoryTable(Widget, bundle="table"):
         """Return the memories closest in meaning to a memory."""
         return {
             "rows": self.lab.graph.similar(memory, limit=8).select(
-                "memory_id", "similarity", "text"
+                "memory_id", "similarity", pl.col("text").str.slice(0, MOST_TEXT)
             )
         }
 

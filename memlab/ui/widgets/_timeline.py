@@ -13,7 +13,8 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.policies import SLOTS, get_slot
 from memlab.subjects.lab import Lab
-from memlab.ui.widgets._widget import Widget, arrow, synced
+from memlab.ui.widgets._widget import arrow, synced
+from memlab.ui.widgets.quality import Quality, ShowsQuality
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     NOTHING,
@@ -32,11 +33,11 @@ _MOST_QUESTIONS = 50
 """Queries that are ranked under two versions within a second."""
 
 
-class VersionTimeline(Widget, bundle="timeline"):
+class VersionTimeline(ShowsQuality, bundle="timeline"):
     """The versions of every slot over time, with pins, challengers and feedback.
 
-    Two picked versions are compared: their texts side by side, and the ranks of queries below. Any
-    version can be restored with a reason.
+    Two picked versions are compared: their texts side by side, nDCG@10 and hit@5 on the lab's
+    labelled questions, and the ranks of queries below. Any version can be restored with a reason.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class VersionTimeline(Widget, bundle="timeline"):
     slot
         The slot.
     questions
-        At most 50 queries; the ten latest of the log by default.
+        At most 50 queries. Default: the ten latest of the log, or else of the labelled questions.
 
     Attributes
     ----------
@@ -77,12 +78,20 @@ class VersionTimeline(Widget, bundle="timeline"):
         self, lab: Lab, *, slot: str = "recall-score", questions: Sequence[str] | None = None
     ) -> None:
         get_slot(slot)
-        queries = latest_questions(lab, 10) if questions is None else list(questions)
+        self._judge = Quality(lab)
+        queries = (
+            latest_questions(lab, 10) or self._judge.queries[:10]
+            if questions is None
+            else list(questions)
+        )
         if len(queries) > _MOST_QUESTIONS:
             raise InputError(
                 f"VersionTimeline shows at most {_MOST_QUESTIONS} queries, not {len(queries)}."
             )
-        self._ranks, self._frame = Ranks(lab), moved(NOTHING, NOTHING)
+        self._ranks, self._frame = (
+            Ranks(lab, labelled=self._judge.labelled),
+            moved(NOTHING, NOTHING),
+        )
         super().__init__(lab, slot=slot, questions=queries, picked=_last_two(lab, slot))
         self.observe(
             lambda change: self._follow(change["name"]), names=["slot", "picked", "questions"]
@@ -169,7 +178,7 @@ class VersionTimeline(Widget, bundle="timeline"):
     def _compare(self) -> None:
         """Compare the texts and the ranks of the two picked versions."""
         if len(self.picked) < 2:
-            self._diff, self._frame = {}, moved(NOTHING, NOTHING)
+            self._diff, self._frame, self._quality = {}, moved(NOTHING, NOTHING), {}
         else:
             difference = self.lab.policies.diff(self.slot, *self.picked)
             rows = _side_by_side(difference.before.source, difference.after.source)
@@ -182,6 +191,10 @@ class VersionTimeline(Widget, bundle="timeline"):
                     for version in versions
                 )
             )
+            packs = [
+                self.lab.policies.pack.with_policy(self.slot, each.policy) for each in versions
+            ]
+            self._quality = self._judge.describe(self.slot, *packs)
         self._moves, self._sums = (
             arrow(shown_moves(self._frame, self._ranks)),
             summed_moves(self._frame, self.questions),

@@ -30,8 +30,12 @@ from memlab.subjects.lab import Lab
 from memlab.ui.widgets import bundles
 from memlab.ui.widgets.bundles import STATIC
 
-__all__ = ["WIDGETS", "Widget", "WorkingWidget", "arrow", "synced"]
+__all__ = ["MOST_TEXT", "WIDGETS", "Widget", "WorkingWidget", "arrow", "synced"]
 
+MOST_TEXT = 2_000
+"""Characters of each text in a list of memories, a screen; one memory alone has its whole text."""
+_MOST_BYTES = 10_000_000
+"""Bytes of an answer. Colab's limit is 10 MB; servers of Jupyter, which VS Code uses too, close at 10 MiB."""
 _OF_JUPYTER = {"_esm", "_css", "layout", "tabbable", "tooltip"}
 """Traits that belong to Jupyter, not to the state of the widget."""
 _VERB = "answer_"
@@ -152,9 +156,11 @@ class Widget(anywidget.AnyWidget):
             return {**reply, "error": str(error)}, []
         tables = {name: item for name, item in value.items() if isinstance(item, pl.DataFrame)}
         rest = {name: item for name, item in value.items() if name not in tables}
-        return {**reply, "value": rest, "tables": list(tables)}, [
-            arrow(item) for item in tables.values()
-        ]
+        buffers = [arrow(item) for item in tables.values()]
+        if (size := sum(map(len, buffers))) > _MOST_BYTES:
+            refusal = f"The answer has {size:,} bytes, and notebooks carry {_MOST_BYTES:,}. Ask for fewer rows."
+            return {**reply, "error": refusal}, []
+        return {**reply, "value": rest, "tables": list(tables)}, buffers
 
     def plain_state(self) -> tuple[dict[str, Any], list[list[str]], list[bytes]]:
         """Return the widget's state as JSON values and named buffers."""

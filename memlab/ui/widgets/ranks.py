@@ -8,8 +8,7 @@ read other features, run the query again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +16,13 @@ import polars as pl
 
 from memlab.errors import PolicyError
 from memlab.kernel.base.clock import from_micros
-from memlab.kernel.language import Form, Policy, Text, compile_policy, read_forms, slot_of
-from memlab.kernel.policies import SLOTS, Pack, get_slot, inherited_helpers, pack_from_sources
+from memlab.kernel.language import Policy, compile_policy, slot_of
+from memlab.kernel.policies import Pack, get_slot, inherited_helpers
 from memlab.kernel.recall import Hits, diversifies
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
+from memlab.subjects.lens.packing import draft_pack, param_places, rebased_text, text_of
+from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
     "DECIDES_RANKS",
@@ -34,6 +35,7 @@ __all__ = [
     "latest_questions",
     "moved",
     "read_draft",
+    "rebased_text",
     "shown_moves",
     "summed_moves",
     "text_of",
@@ -64,11 +66,20 @@ NOTHING = pl.DataFrame(schema=_SCHEMA)
 class Ranks:
     """The ranks of queries in a lab, cached until the lab or its active pack changes.
 
-    ``project`` and ``viewer`` apply to each recall.
+    ``project`` and ``viewer`` apply to each recall. ``labelled`` returns the labelled question with a
+    query, or {}: its own time and project apply, so that ranks and scores show the same recall.
     """
 
-    def __init__(self, lab: Lab, *, project: str | None = None, viewer: str | None = None) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        *,
+        project: str | None = None,
+        viewer: str | None = None,
+        labelled: Callable[[str], Mapping[str, Any]] = lambda _: {},
+    ) -> None:
         self._lab, self._project, self._viewer = lab, project, viewer
+        self._labelled, self._now = labelled, 0
         self._seen: tuple[str, int] | None = None
         self._hits: dict[str, Hits] = {}
         self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
@@ -90,22 +101,26 @@ class Ranks:
 
     def hits(self, question: str, pack: Pack) -> Hits:
         """Return all candidates of a query under a pack, at the instant of the cached recalls."""
-        at = next((from_micros(logged.slate.at) for logged in self._hits.values()), None)
-        return self._lab.recall(
+        own = self._labelled(question)
+        at = own.get("at") or self._now
+        hits = self._lab.recall(
             question,
             limit=pack.count("pool"),
             pack=pack,
-            at=at,
-            project=self._project,
-            viewer=self._viewer,
+            at=from_micros(at) if at else None,
+            project=own.get("project") or self._project,
+            viewer=own.get("viewer") or self._viewer,
             log=False,
         )
+        if at == self._now:
+            self._now = hits.slate.at
+        return hits
 
     def text(self, memory: int) -> tuple[str, str]:
         """Return the text and the kind of a memory."""
         if memory not in self._texts:
             record = self._lab[memory]
-            self._texts[memory] = record.text, record.kind
+            self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
     def _pack(self) -> Pack:
@@ -113,7 +128,7 @@ class Ranks:
         pack = self._lab.policies.pack
         now = pack.hash, self._lab.io.store.state.seq
         if now != self._seen:
-            self._seen, self._pools = now, None
+            self._seen, self._pools, self._now = now, None, 0
             for cache in (self._hits, self._known, self._texts):
                 cache.clear()
         return pack
@@ -251,7 +266,7 @@ def read_draft(source: str, slot: str, pack: Pack) -> Draft:
         span = _error_place(error, source)
         return Draft(None, {"text": error.message, "places": span and _utf16(source, *span)}, [], 0)
     sliders = []
-    for name, spans in _param_places(source).items():
+    for name, spans in param_places(source).items():
         # A helper that is never called has no parameters in the policy.
         if (param := policy.params.get(name)) is not None:
             low, high = (
@@ -270,54 +285,6 @@ def read_draft(source: str, slot: str, pack: Pack) -> Draft:
     )
 
 
-def text_of(policy: Policy, pack: Pack | None = None) -> str:
-    """Return self-contained source of a policy, with helpers and parameter values.
-
-    The text of ``(inherited)`` is left out if ``pack`` still has the same policy.
-    """
-    slot = policy.signature.slot
-    if pack is not None and slot in SLOTS:
-        parent = inherited_helpers(slot, policy.source, (), lambda: pack)
-        policy = replace(
-            policy,
-            _origin=policy._origin._replace(
-                helpers=tuple(h for h in policy.helpers if h not in parent)
-            ),
-        )
-    # Helpers may call helpers, so their names are collected until none is new.
-    helpers = {_name(helper): helper for helper in policy.helpers}
-    used: dict[str, str] = {}
-    waiting = [policy.source]
-    while waiting:
-        names = {form.text for form in _walk(waiting.pop()) if form.kind == "symbol"}
-        for name in sorted((names & helpers.keys()) - used.keys()):
-            used[name] = helpers[name]
-            waiting.append(helpers[name])
-    parts = [helpers[name] for name in helpers if name in used]
-    text = "\n\n".join([*parts, policy.source]).replace("\r\n", "\n").replace("\r", "\n").strip()
-    values = [
-        (span, _format_number(policy.params[name].value))
-        for name, spans in _param_places(text).items()
-        for span in spans
-        if name in policy.params
-    ]
-    for (start, stop), value in sorted(values, reverse=True):
-        if float(text[start:stop]) != float(value):
-            text = text[:start] + value + text[stop:]
-    return text
-
-
-def _param_places(source: str) -> dict[str, list[tuple[int, int]]]:
-    """Return the source spans of the numbers in ``param`` forms."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for form in _walk(source):
-        if form.head == "param" and len(form.items) > 2:
-            places.setdefault(form.items[1].text, []).append(
-                (form.items[2].start, form.items[2].stop)
-            )
-    return dict(sorted(places.items(), key=lambda item: min(item[1])))
-
-
 def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
     """Return the source span of an error, limited to its first line."""
     if error.line is None:
@@ -328,51 +295,6 @@ def _error_place(error: PolicyError, source: str) -> tuple[int, int] | None:
     start = min((error.column or 1) - 1, end)
     stop = min(error.end_column or end, end)
     return before + start, before + max(stop, start)
-
-
-def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
-    """Return a copy of a pack with another policy in one slot."""
-    read = pack_from_sources(pack.sources)
-    changed = {
-        other: own for other, own in pack.policies.items() if own != read.policies[other]
-    } | {slot: policy}
-    doc = f"{pack.name} with another {slot}."
-    layers = [_layer(name, doc, other, own) for other, own in changed.items()]
-    # A pack with its own recall-score inherits neither the policy known nor its settings.
-    if "recall-score" in changed:
-        floor = "".join(
-            f"(setting {setting} {_format_number(pack.number(setting))})\n"
-            for setting in ("known-floor", "unknown-limit")
-        )
-        layers.insert(
-            0, _layer(name, doc, "known", changed.get("known", pack.policies["known"])) + floor
-        )
-    return replace(pack_from_sources((*layers, *pack.sources)), known_for=pack.known_for)
-
-
-def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:
-    text = text_of(policy)
-    form = next(form for form in read_forms(Text(text)) if form.head not in ("defn", "inherit"))
-    if form.head != "defpolicy":
-        text = f"{text[: form.start]}(defpolicy {slot} {text[form.start : form.stop]}){text[form.stop :]}"
-    return f'(pack {name} "{doc}")\n{text}\n'
-
-
-def _walk(source: str) -> Iterator[Form]:
-    waiting = list(read_forms(Text(source)))
-    while waiting:
-        form = waiting.pop()
-        yield form
-        waiting += form.items
-
-
-def _name(helper: str) -> str:
-    form = read_forms(Text(helper))[0]
-    return "inherited" if form.head == "inherit" else form.items[1].text
-
-
-def _format_number(value: float) -> str:
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
 def _utf16(source: str, *offsets: int) -> list[int]:

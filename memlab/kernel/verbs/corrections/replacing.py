@@ -14,12 +14,14 @@ from memlab.kernel.journal import Event, Journal, JournalView, Transaction
 from memlab.kernel.privacy import Finding, Screened, personal_kinds, screen
 from memlab.kernel.schema import FIXED, RELATIONS
 from memlab.kernel.state import (
+    PREFIXED,
     Change,
     State,
+    add_prefix,
     build_edges,
     check_interval,
     describe_redactions,
-    prefix_speaker,
+    get_prefix,
 )
 from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Core
@@ -225,13 +227,15 @@ class Editor:
                 text = screen(statement, personal=self.personal).text
                 outcome.notes.append(f'The text follows the fact: "{text}".')
         same_text = text is None or text == old
-        fixed = any(
-            columns[name] != read_field(state, latest, name) for name in FIXED if name in columns
-        )
         new = old if text is None else text
         derived = Rederived()
         for rederive in list_hooks("rederive"):
             derived += rederive(before, old, new, columns, self._core.pack)
+        # the title of a text from a file is embedded and indexed
+        after = {"source": read_field(state, latest, "source"), **fields, **derived.columns}
+        fixed = state.prefixes([latest]) != [get_prefix(*map(after.get, PREFIXED))] or any(
+            columns[name] != read_field(state, latest, name) for name in FIXED if name in columns
+        )
         if same_text and not fixed:
             self._change_in_place(latest, before, columns, derived, outcome)
         else:
@@ -308,7 +312,7 @@ class Editor:
         tx.vectors(
             id,
             store.embedder.fingerprint,
-            store.embedder.encode([prefix_speaker(screened, complete.get("speaker"))]),
+            store.embedder.encode([add_prefix(screened, get_prefix(*map(complete.get, PREFIXED)))]),
         )
         body = build_event_body(state, values, id, 1, chain=False, named_in=names)
         joins = Change(join=body.pop("join", ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, overload
@@ -12,11 +13,11 @@ from typing import Annotated, Any, NamedTuple, overload
 import polars as pl
 
 from memlab.errors import InputError, RankingWarning, UnknownName
-from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
+from memlab.kernel.base.arguments import AnyNumber, Within, checked, warn_caller
 from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
-from memlab.kernel.language import Policy, compile_policy, policy_parts, slot_of
+from memlab.kernel.language import Policy
 from memlab.kernel.policies import (
     POLICY_FORMAT,
     SLOTS,
@@ -24,15 +25,16 @@ from memlab.kernel.policies import (
     Challenge,
     ChallengeDesign,
     Pack,
-    PackLike,
+    PolicyLike,
+    SinglePolicy,
     Version,
     VersionLog,
+    as_pack,
     get_slot,
-    inherited_helpers,
-    load_pack,
     needs_of_pack,
     needs_of_policy,
     pack_from_sources,
+    read_policy,
 )
 from memlab.kernel.privacy import refuse
 from memlab.kernel.verbs.core import Core
@@ -158,14 +160,15 @@ class LabPolicies(Displayed):
 
     @checked
     def use(
-        self, pack: PackLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10
+        self, pack: PolicyLike, *, reason: str = "", compare: Annotated[int, Within(0, 100)] = 10
     ) -> Pack:
         """Make a pack active. Pinned slots keep their policies.
 
         Parameters
         ----------
         pack
-            A pack, or its name, path or text.
+            A pack in any form: an object, a name, a path, a text or Hy forms. A single policy is
+            installed in its slot, by default ``recall-score``.
         reason
             The reason for the change, which the history stores.
         compare
@@ -193,7 +196,10 @@ class LabPolicies(Displayed):
         >>> lab.policies.use("companion", compare=0).name
         'companion'
         """
-        loaded = load_pack(pack)
+        loaded = read_policy(pack)
+        if not isinstance(loaded, Pack):
+            self.install(loaded.slot, pack, reason=reason)
+            return self.pack
         notice = load_part("ranking-notice")(self._core, loaded, compare) if compare else None
 
         def make(versions: VersionLog) -> list[_Change]:
@@ -232,7 +238,7 @@ class LabPolicies(Displayed):
     def check(
         self,
         slot: str,
-        source: Annotated[Any, AsGiven],
+        source: PolicyLike,
         *,
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
@@ -276,7 +282,7 @@ class LabPolicies(Displayed):
     def install(
         self,
         slot: str,
-        source: Annotated[Any, AsGiven],
+        source: PolicyLike,
         *,
         helpers: tuple[str, ...] = (),
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
@@ -290,8 +296,8 @@ class LabPolicies(Displayed):
         slot
             The name of the slot, such as "recall-score".
         source
-            The policy: a text, a form of Hy's reader, or a compiled policy with its helpers and
-            parameters.
+            The policy: a text, a Hy form, the path of a ``.hy`` file, the name of a feature, or a
+            compiled policy with its helpers and parameters. Of a pack, the policy of the slot.
         helpers
             ``defn`` forms that the policy calls.
         params
@@ -300,12 +306,13 @@ class LabPolicies(Displayed):
             The reason for the change, which the history stores.
         compare
             The maximum number of the lab's labelled questions on which the policy is compared with
-            the active pack first. A ``RankingWarning`` reports a loss that exceeds its interval.
+            the active pack first, in a random sample of larger sets. A ``RankingWarning`` reports a
+            loss that exceeds its interval.
 
         Returns
         -------
         Version
-            The new version of the slot.
+            The new version of the slot, with its ``scores`` next to those of the active pack.
 
         Raises
         ------
@@ -322,8 +329,11 @@ class LabPolicies(Displayed):
         2
         """
         check = partial(self.check, slot, source, helpers=helpers, params=params)
-        if compare and (notice := load_part("score-notice")(self._core, check, compare)):
-            warn_caller(notice, RankingWarning)
+        scores = None
+        if compare:
+            scores, notice = load_part("score-notice")(self._core, check, compare)
+            if notice:
+                warn_caller(notice, RankingWarning)
 
         def make(versions: VersionLog) -> list[_Change]:
             # The pack may change between two calls, so (inherited) is resolved where the event is written.
@@ -335,7 +345,7 @@ class LabPolicies(Displayed):
                 )
             ]
 
-        return self._write_slot(slot, make, reason)
+        return replace(self._write_slot(slot, make, reason), scores=scores)
 
     @checked
     def calibrate(
@@ -385,7 +395,7 @@ class LabPolicies(Displayed):
     @checked
     def challenge(
         self,
-        pack: PackLike,
+        pack: PolicyLike,
         *,
         design: ChallengeDesign = "extra",
         extra: Annotated[int, Within(1, 20)] = 1,
@@ -399,7 +409,8 @@ class LabPolicies(Displayed):
         Parameters
         ----------
         pack
-            The pack that challenges the active one.
+            The challenger, in any form that ``use`` takes. A single policy challenges as the
+            active pack with this policy in its slot.
         design
             "extra" shows all results of the active pack, and in addition, at a random rank,
             ``extra`` items that only a challenger would show. "lot" shows the results that all
@@ -437,7 +448,7 @@ class LabPolicies(Displayed):
         >>> lab.policies.challenge("companion", reason="Are recent memories better?").name
         'companion'
         """
-        loaded = load_pack(pack)
+        loaded = as_pack(pack, lambda: self.pack)
 
         def make(versions: VersionLog) -> list[_Change]:
             if loaded.hash == versions.pack.hash:
@@ -936,18 +947,11 @@ def _compile(
     pack: Callable[[], Pack],
 ) -> Policy:
     """Compile a policy for a slot; ``pack`` returns the pack that the policy inherits from."""
-    text, own_helpers, own_params = policy_parts(source)
-    helpers = tuple(dict.fromkeys((*own_helpers, *helpers)))
-    values = {**own_params, **(params or {})} if own_params else params
-    signature = get_slot(slot).signature
-    helpers = inherited_helpers(slot, text, helpers, pack)
-    policy = compile_policy(text, signature, name=slot, params=values, helpers=helpers)
-    own_slot = slot_of(text)
-    if own_slot not in ("", slot):
-        raise InputError(
-            f"This policy is for the slot {own_slot}, not for {slot}: rename it, or install it in {own_slot}."
-        )
-    return policy
+    get_slot(slot)
+    read = read_policy(source)
+    if isinstance(read, Pack):
+        read = SinglePolicy.of(read.policies[slot])
+    return read.compile(pack, slot, helpers=helpers, params=params)
 
 
 def _check_unpinned(versions: VersionLog, slot: str) -> None:

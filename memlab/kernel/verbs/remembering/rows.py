@@ -17,12 +17,14 @@ from memlab.kernel.schema import MEMORY, infer_role
 from memlab.kernel.state import (
     EVERYONE,
     NOBODY,
+    PREFIXED,
     State,
+    add_prefix,
     compact_columns,
     entity_key,
+    get_prefix,
     hidden_rows,
     normalize_entity_name,
-    prefix_speaker,
 )
 from memlab.kernel.verbs.fact_rows import build_mention_edges, get_entities
 from memlab.kernel.verbs.gate import is_agent
@@ -71,8 +73,9 @@ class Rows:
         return self.columns.get(name) or [None] * len(self)
 
     def embedded_text(self, row: int) -> str:
-        """Return the text of a row in the form that is embedded, with its speaker."""
-        return prefix_speaker(self.texts[row], self.column("speaker")[row])
+        """Return the text of a row in the form that is embedded, with its speaker or title."""
+        prefix = get_prefix(*(self.column(name)[row] for name in PREFIXED))
+        return add_prefix(self.texts[row], prefix)
 
     def keep(self, mask: NDArray[np.bool_]) -> None:
         """Keep only the rows whose mask value is True."""

@@ -1,5 +1,5 @@
 /** The recalls on which two policies differ most, with the top five results of each. */
-import { num, plural, UserText, visible } from "../shared/text";
+import { FoldedText, num, plural, UserText, visible } from "../shared/text";
 import { useTrait } from "../shared/widget";
 import type { Differences as Disagreements, Item } from "./types";
 
@@ -22,6 +22,8 @@ export function Differences({
     next[side] = name;
     if (next[0] !== next[1]) choose(next);
   };
+  if (policies.length < 2)
+    return <p class="note">Choose a second policy above to see where the results differ.</p>;
   return (
     <section aria-label="Disagreements">
       <div class="controls">
@@ -87,7 +89,7 @@ function Line({ item }: { item: Item }) {
   return (
     <li class={item.other === null ? "only" : ""}>
       <span class="rank number">{item.rank}</span>
-      <UserText text={item.text ?? `memory ${item.memory}`} />
+      <FoldedText text={item.text ?? `memory ${item.memory}`} />
       <span class="marks">
         {moved && <span class="note">{moved}</span>}
         <span class={`tag ${item.reward === null ? "" : item.reward > 0 ? "good" : "bad"}`}>

@@ -91,6 +91,11 @@ function Board() {
         </fieldset>
         <Choice
           label="Missing feedback counts as"
+          about={
+            missing
+              ? "What a result without feedback earns."
+              : "Only needed if more than a tenth of the results have no feedback."
+          }
           value={missing}
           options={MISSING_FEEDBACK}
           set={setMissing}
@@ -98,6 +103,7 @@ function Board() {
         />
         <Choice
           label="Wait for feedback"
+          about="Later feedback is ignored, and recalls that are younger than this are left out."
           value={horizon}
           options={HORIZONS}
           set={setHorizon}
@@ -105,6 +111,7 @@ function Board() {
         />
         <Choice
           label="Group recalls by"
+          about="Recalls of one group count as one observation, which makes intervals wider."
           value={cluster}
           options={CLUSTERS}
           set={setCluster}
@@ -162,13 +169,14 @@ function Board() {
 
 type ChoiceProps = {
   label: string;
+  about: string;
   value: string;
   options: [string, string][];
   set: (value: string) => void;
   offline: string;
 };
 
-function Choice({ label, value, options, set, offline }: ChoiceProps) {
+function Choice({ label, about, value, options, set, offline }: ChoiceProps) {
   // A value that was set from Python may not be one of the options.
   const choices = options.some(([name]) => name === value)
     ? options
@@ -187,6 +195,7 @@ function Choice({ label, value, options, set, offline }: ChoiceProps) {
           </option>
         ))}
       </select>
+      <small>{about}</small>
     </label>
   );
 }

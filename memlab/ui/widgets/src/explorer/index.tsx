@@ -1,6 +1,8 @@
 /** Recall explorer: a query, results with stacked bars of their terms, explanations, comparisons and feedback. */
-import { useId, useMemo, useState } from "preact/hooks";
-import { num, plural, UserText, visible } from "../shared/text";
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { type Quality, QualityPanel } from "../ranks/quality";
+import qualities from "../ranks/quality.css";
+import { Icon, num, plural, UserText, visible } from "../shared/text";
 import {
   useAsk,
   useForm,
@@ -49,6 +51,7 @@ type About = {
   sums: boolean;
   redacted: number;
   loggable: boolean;
+  words: string[];
 };
 
 function Explorer() {
@@ -61,6 +64,7 @@ function Explorer() {
   const [about] = useTrait<About>("_about");
   const [pinned, setPinned] = useTrait<number[]>("pinned");
   const [judged] = useTrait<Record<string, string>>("judged");
+  const [quality] = useTrait<Quality>("_quality");
   const hits = useRows<Hit>("_hits");
   const terms = useRows<Term & { id: number }>("_terms");
   const [open, setOpen] = useState<number | null>(null);
@@ -103,6 +107,10 @@ function Explorer() {
       pinned.includes(id) ? pinned.filter((other) => other !== id) : [...pinned, id].slice(-2),
     );
   const live = about.live ?? "";
+  // The questions are asked after the results are drawn, so that results never wait for them.
+  useEffect(() => {
+    if (!offline) void ask("judge");
+  }, [pack, at, about.hash]);
 
   return (
     <div class="explorer">
@@ -190,6 +198,7 @@ function Explorer() {
       <p class="note about" aria-live="polite">
         {summarize(about, hits.length, form)}
       </p>
+      <QualityPanel quality={quality} />
       {hits.length > 0 && about.confidence && <p class="note known">{describeConfidence(about)}</p>}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
@@ -203,6 +212,7 @@ function Explorer() {
           <Row
             key={hit.id}
             hit={hit}
+            words={about.words ?? []}
             palette={palette}
             scale={scale}
             segments={bars.get(hit.id) ?? []}
@@ -233,6 +243,7 @@ function Explorer() {
 
 type RowProps = {
   hit: Hit;
+  words: string[];
   segments: Segment[];
   palette: Palette;
   scale: [number, number];
@@ -248,6 +259,7 @@ type RowProps = {
 
 function Row({
   hit,
+  words,
   segments,
   palette,
   scale,
@@ -270,12 +282,12 @@ function Row({
       <div class="memory">
         <button
           type="button"
-          class="plain text"
+          class="plain text folded"
           aria-expanded={open}
           aria-controls={id}
           onClick={toggle}
         >
-          <UserText text={hit.text} />
+          <UserText text={hit.text} words={words} />
         </button>
         <p class="note">
           {hit.probe && (
@@ -321,7 +333,7 @@ function Row({
             }
             onClick={() => judge(choice)}
           >
-            {choice === "success" ? "✓" : "✕"}
+            <Icon shape={choice === "success" ? "good" : "bad"} />
           </button>
         ))}
       </span>
@@ -473,4 +485,4 @@ function toUtc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 
-export default widget("Recall explorer", Explorer, explained + css);
+export default widget("Recall explorer", Explorer, qualities + explained + css);

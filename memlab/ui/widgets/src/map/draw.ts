@@ -33,10 +33,10 @@ const OTHERS = 7;
 
 const VERTEX = `
 attribute vec2 at; attribute vec3 tint; attribute vec3 look; // shape, size, whether it is picked
-uniform vec3 view; uniform vec2 box; uniform float size; uniform float some;
+uniform vec3 view; uniform float size; uniform float some;
 varying vec3 ink; varying float shape; varying float alpha;
 void main() {
-  vec2 seen = (at - view.xy) * view.z * min(box.x, box.y) / box;
+  vec2 seen = (at - view.xy) * view.z;
   gl_Position = vec4(seen, some * look.z * -0.5, 1.0);
   gl_PointSize = size * look.y * (some > 0.5 && look.z > 0.5 ? 1.5 : 1.0) * (look.x > 0.5 ? 1.25 : 1.0);
   ink = tint; shape = look.x; alpha = some > 0.5 && look.z < 0.5 ? 0.16 : 0.85;
@@ -124,7 +124,6 @@ function drawWithWebGL(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Dr
   const uniform = (name: string) => gl.getUniformLocation(program, name);
   const where = {
     view: uniform("view"),
-    box: uniform("box"),
     size: uniform("size"),
     some: uniform("some"),
   };
@@ -156,7 +155,6 @@ function drawWithWebGL(canvas: HTMLCanvasElement, gl: WebGLRenderingContext): Dr
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
       gl.uniform3f(where.view, view.x, view.y, view.scale);
-      gl.uniform2f(where.box, canvas.width, canvas.height);
       gl.uniform1f(where.size, pointSize(count, view));
       gl.uniform1f(where.some, some ? 1 : 0);
       if (count) gl.drawArrays(gl.POINTS, 0, count);
@@ -184,7 +182,7 @@ function drawPlainly(canvas: HTMLCanvasElement): Drawer {
       pen.clearRect(0, 0, canvas.width, canvas.height);
       if (!cloud) return;
       const step = Math.max(1, Math.ceil(cloud.x.length / MOST_PLAIN));
-      const side = Math.min(canvas.width, canvas.height) / 2;
+      const [wide, high] = [(view.scale * canvas.width) / 2, (view.scale * canvas.height) / 2];
       const size = pointSize(cloud.x.length / step, view);
       pen.textAlign = "center";
       pen.textBaseline = "middle";
@@ -194,8 +192,8 @@ function drawPlainly(canvas: HTMLCanvasElement): Drawer {
         pen.font = `${1.3 * size * look[3 * at + 1]!}px sans-serif`;
         pen.fillText(
           SHAPES[look[3 * at]!]!,
-          canvas.width / 2 + (cloud.x[at]! - view.x) * view.scale * side,
-          canvas.height / 2 - (cloud.y[at]! - view.y) * view.scale * side,
+          canvas.width / 2 + (cloud.x[at]! - view.x) * wide,
+          canvas.height / 2 - (cloud.y[at]! - view.y) * high,
         );
       }
     },

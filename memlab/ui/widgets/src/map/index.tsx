@@ -1,12 +1,12 @@
 /** Memory map: memories as points by meaning, a lasso, the neighbourhood of a memory, and spreading activation. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { clip, num, plural, UserText, visible } from "../shared/text";
+import { clip, FoldedText, num, plural, UserText, visible } from "../shared/text";
 import { useAsk, useLatest, useOfflineReason, useTable, useTrait, widget } from "../shared/widget";
 import { SHAPES } from "./draw";
 import { type Edge, Graph, type Node } from "./graph";
 import css from "./map.css";
-import { type Mark, Scatter, type Seen } from "./scatter";
+import { type Mark, type Region, Scatter, type Seen } from "./scatter";
 
 type Legend = {
   colour?: string;
@@ -22,6 +22,7 @@ type About = {
   legend: Legend;
   event: number;
   colours: string[];
+  regions: Region[];
 };
 type Activation = { step: number; node: number; activation: number };
 /** The answer to a request for a graph; the last three values belong to spreading activation. */
@@ -43,10 +44,15 @@ type Neighbourhood = {
   beyond?: number;
   question?: string;
 };
+// One list for all drawings before the first answer, so that none of them begins again.
+const NO_REGIONS: Region[] = [];
 const NAMES: Record<string, string> = {
   kind: "kind",
   status: "status",
+  speaker: "speaker",
+  session: "session",
   cluster: "cluster",
+  created: "date",
   retention: "retention",
   recalled: "last recall",
 };
@@ -142,11 +148,6 @@ function MemoryMap() {
       )
       .map((edge) => [neighbourhood.nodes[edge.source]!.id, neighbourhood.nodes[edge.target]!.id]);
   }, [neighbourhood, seeds]);
-  const labels = useMemo(
-    () =>
-      legend.colour === "cluster" ? (legend.words ?? []).slice(0, 7).map(([word]) => word) : [],
-    [legend],
-  );
   const selectWord = (code: number) => {
     const codes = shades?.getChild("place").toArray() as ArrayLike<number>;
     const all = points?.getChild("id").toArray() as ArrayLike<number>;
@@ -222,7 +223,7 @@ function MemoryMap() {
         )}
       </p>
       {about.shown > 0 ? (
-        <div class={neighbourhood ? "both" : "alone"}>
+        <div class={neighbourhood || ids.length ? "both" : "alone"}>
           <div class="left">
             <Scatter
               points={points}
@@ -233,16 +234,17 @@ function MemoryMap() {
               setFocus={setFocus}
               joined={joined}
               marks={marks}
-              labels={labels}
+              regions={about.regions ?? NO_REGIONS}
               theme={theme}
             />
             <Key legend={legend} pick={selectWord} />
           </div>
+          {!neighbourhood && ids.length > 0 && <Selected ids={ids} look={setFocus} />}
           {neighbourhood && (
             <section class="near" aria-label="Neighbourhood">
               {details && !neighbourhood.question && (
                 <div class="focus">
-                  <UserText text={details.text} />
+                  <FoldedText text={details.text} />
                   <p class="note">{`#${details.id} · ${visible(details.kind)} · ${details.status} · ${details.created}`}</p>
                 </div>
               )}
@@ -295,6 +297,50 @@ function MemoryMap() {
         <p class="empty">This lab has no memories yet: lab.remember("…") stores one.</p>
       )}
     </div>
+  );
+}
+
+// Texts beside a lasso, as many as Python answers at once.
+const LISTED = 50;
+
+/** The texts of the selected memories; a click on a number opens its neighbourhood. */
+function Selected({ ids, look }: { ids: number[]; look: (id: number) => void }) {
+  const ask = useAsk();
+  const offline = useOfflineReason();
+  const [texts, setTexts] = useState<Seen[]>([]);
+  const read = useLatest(async (memories: number[]) =>
+    setTexts(rows<Seen>((await ask<{ rows: Table }>("look", { memories }))?.rows)),
+  );
+  useEffect(() => {
+    if (!offline) read(ids.slice(0, LISTED));
+  }, [ids]);
+  return (
+    <section class="near selected" aria-label="Selected memories">
+      <p class="note">
+        {ids.length > LISTED
+          ? `The first ${LISTED} texts of the selection`
+          : "Texts of the selection"}
+      </p>
+      <ul>
+        {texts.map((seen) => (
+          <li key={seen.id}>
+            <button
+              type="button"
+              class="plain"
+              title="Show its neighbourhood"
+              onClick={() => look(seen.id)}
+            >{`#${seen.id}`}</button>
+            <span>
+              <FoldedText text={seen.text} />
+              <span class="note">
+                {seen.speaker && `${visible(seen.speaker)} · `}
+                {seen.created}
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,12 +1,12 @@
 /** The points that a user selects: the nearest one, and those within a lasso. */
 type Points = { id: Int32Array; x: Float32Array; y: Float32Array };
 
-/** Return the index of the point nearest to (x, y) within a distance; -1 if there is none. */
-export function nearest(points: Points, x: number, y: number, within: number): number {
+/** Return the index of the point nearest to (x, y) within a distance; -1 if there is none. `stretch` is the unit of x. */
+export function nearest(points: Points, x: number, y: number, within: number, stretch = 1): number {
   let best = -1;
   let smallest = within * within;
   for (let index = 0; index < points.x.length; index++) {
-    const dx = points.x[index]! - x;
+    const dx = (points.x[index]! - x) * stretch;
     const dy = points.y[index]! - y;
     const square = dx * dx + dy * dy;
     if (square < smallest) [best, smallest] = [index, square];

@@ -15,6 +15,8 @@ export type Seen = {
   created: string;
 };
 export type Mark = { id: number; amount: number };
+/** Words that set a region apart, and their position. */
+export type Region = [words: string, x: number, y: number];
 type Props = {
   points: Table | null;
   shades: Table | null;
@@ -24,10 +26,10 @@ type Props = {
   setFocus: (id: number) => void;
   joined: [number, number][];
   marks: Mark[];
-  labels: string[];
+  regions: Region[];
   theme: string;
 };
-const WHOLE: View = { x: 0, y: 0, scale: 0.88 };
+const WHOLE: View = { x: 0, y: 0, scale: 0.94 };
 
 export function Scatter({
   points,
@@ -38,7 +40,7 @@ export function Scatter({
   setFocus,
   joined,
   marks,
-  labels,
+  regions,
   theme,
 }: Props) {
   const ask = useAsk();
@@ -138,14 +140,15 @@ export function Scatter({
     return () => cancelAnimationFrame(frame);
   });
 
-  const side = Math.min(...size) / 2;
+  // Both axes fill the panel: their units differ anyway.
+  const [wide, high] = [(view.scale * size[0]) / 2, (view.scale * size[1]) / 2];
   const onto = (x: number, y: number): [number, number] => [
-    size[0] / 2 + (x - view.x) * view.scale * side,
-    size[1] / 2 - (y - view.y) * view.scale * side,
+    size[0] / 2 + (x - view.x) * wide,
+    size[1] / 2 - (y - view.y) * high,
   ];
   const back = (px: number, py: number): [number, number] => [
-    (px - size[0] / 2) / (view.scale * side) + view.x,
-    -(py - size[1] / 2) / (view.scale * side) + view.y,
+    (px - size[0] / 2) / wide + view.x,
+    -(py - size[1] / 2) / high + view.y,
   ];
 
   function annotate() {
@@ -196,35 +199,25 @@ export function Scatter({
     }
   }
 
-  /** Write the names of clusters at their medians. */
+  /** Write the words of each region at its median, unless another label is there. */
   function drawLabels(pen: CanvasRenderingContext2D, ink: string, card: string) {
     pen.font = "600 11px system-ui, sans-serif";
     pen.textAlign = "center";
+    pen.lineWidth = 3;
+    pen.lineJoin = "round";
+    pen.strokeStyle = card;
+    pen.fillStyle = ink;
     const taken: [number, number, number][] = [];
-    labels.forEach((label, which) => {
-      const members: number[] = [];
-      for (let index = 0; index < coordinates.id.length; index++)
-        if (cloud.place[index] === which) members.push(index);
-      if (!members.length) return;
-      const middle = (of: Float32Array) =>
-        members.map((index) => of[index]!).sort((a, b) => a - b)[members.length >> 1]!;
-      const text = clip(visible(label), 34);
-      const [x, above] = onto(middle(coordinates.x), middle(coordinates.y));
+    for (const [words, left, above] of regions) {
+      const text = clip(visible(words), 34);
+      const [x, y] = onto(left, above);
       const half = pen.measureText(text).width / 2;
-      const free = (y: number) =>
-        taken.every(
-          ([tx, ty, wide]) => Math.abs(ty - y) > 14 || Math.abs(tx - x) > wide + half + 6,
-        );
-      const y = [above - 14, above + 22, above - 30, above + 38].find(free);
-      if (y === undefined) return; // The legend contains the name.
+      if (taken.some(([tx, ty, wide]) => Math.abs(ty - y) < 15 && Math.abs(tx - x) < wide + half))
+        continue; // Zooming in makes room for it.
       taken.push([x, y, half]);
-      pen.lineWidth = 3;
-      pen.lineJoin = "round";
-      pen.strokeStyle = card;
-      pen.fillStyle = ink;
       pen.strokeText(text, x, y);
       pen.fillText(text, x, y);
-    });
+    }
   }
 
   const look = useLatest(async (id: number, x: number, y: number) => {
@@ -236,8 +229,7 @@ export function Scatter({
     const corner = box.current!.getBoundingClientRect();
     return [event.clientX - corner.left, event.clientY - corner.top];
   };
-  const hit = (x: number, y: number) =>
-    nearest(coordinates, ...back(x, y), 14 / (view.scale * side));
+  const hit = (x: number, y: number) => nearest(coordinates, ...back(x, y), 14 / high, wide / high);
   const zoom = (by: number, x = size[0] / 2, y = size[1] / 2) => {
     const [cx, cy] = back(x, y);
     const scale = Math.max(0.5, Math.min(200, view.scale * by));
@@ -317,8 +309,8 @@ export function Scatter({
             if (from.moved)
               setView({
                 ...view,
-                x: from.view.x - (x - from.x) / (view.scale * side),
-                y: from.view.y + (y - from.y) / (view.scale * side),
+                x: from.view.x - (x - from.x) / wide,
+                y: from.view.y + (y - from.y) / high,
               });
             return;
           }

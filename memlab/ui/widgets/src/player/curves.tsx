@@ -29,7 +29,8 @@ export function Curves({ about, memories, offline, params, until, change, choose
   const times = points.map((point) => Number(point.at));
   const [from, to] = [Math.min(...times), Math.max(...times)];
   const toX = (at: number) => LEFT + (WIDTH - LEFT - 8) * ((at - from) / (to - from || 1));
-  const y = scale([0, 1], 4);
+  // Retention of old memories is far below 1, where all curves would lie on the axis.
+  const y = scale([0, Math.max(0.01, ...points.map((point) => point.retention ?? 0))], 4);
   const toY = (value: number) => (HEIGHT - BOTTOM) * (1 - y.place(value));
   const lines = new Map<string, Point[]>();
   for (const point of points) {
@@ -105,7 +106,7 @@ export function Curves({ about, memories, offline, params, until, change, choose
                 x={LEFT - 6}
                 y={toY(tick) + 4}
                 text-anchor="end"
-              >{`${Math.round(100 * tick)}%`}</text>
+              >{`${num(100 * tick, Math.max(0, y.digits - 2))}%`}</text>
             </g>
           ))}
           {labels.map((at, index) => (

@@ -64,13 +64,14 @@ export function Field({
     const context = canvas.current!.getContext("2d")!;
     const style = getComputedStyle(canvas.current!);
     const colour = (name: string) => style.getPropertyValue(name).trim();
-    const [full, soft, line, warm, ink, other] = [
+    const [full, soft, line, warm, ink, other, rest] = [
       "--accent",
       "--soft",
       "--line",
       "--warm",
       "--ink",
       "--c2",
+      "--rest",
     ].map(colour) as string[];
     const sharp = devicePixelRatio || 1;
     Object.assign(canvas.current!, { width: width * sharp, height: height * sharp });
@@ -88,7 +89,14 @@ export function Field({
       const [x, y] = toCorner(id);
       const status = about.statuses[frame.status[side][row]!]!;
       context.clearRect(x - 1, y - 1, size + 2, size + 2);
-      context.globalAlpha = 0.1 + 0.9 * (frame.keep[side][row]! / 255);
+      if (status === "active" || status === "confirmed") {
+        // The border keeps a faded memory visible as a cell.
+        context.globalAlpha = 0.6;
+        context.lineWidth = 1;
+        context.strokeStyle = rest!;
+        context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+      }
+      context.globalAlpha = 0.15 + 0.85 * (frame.keep[side][row]! / 255);
       context.fillStyle = full!;
       context.strokeStyle = full!;
       context.lineWidth = 1.5;

@@ -1,7 +1,7 @@
 /** Life player: the state of a lab after each event under two packs, what decided the event, and a forecast. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { rows as rowsOf, type Table } from "../shared/table";
-import { plural, UserText, visible } from "../shared/text";
+import { FoldedText, plural, visible } from "../shared/text";
 import {
   useAsk,
   useLatest,
@@ -77,7 +77,8 @@ function Player() {
     if (!offline && about.memories && !keys.length) void begin("frames", { packs });
   }, [about.generation, about.memories > 0]);
   useEffect(() => {
-    if (offline || !about.memories || playing) return;
+    if (offline || !about.memories) return;
+    if (playing) return look(at); // The forecast would take longer than a step.
     settle(() => {
       if (!keys.some((frame) => frame.event === at)) void begin("frame", { event: at });
       look(at);
@@ -271,7 +272,7 @@ function Decided({ happened }: { happened: Happened & { memories: Table } }) {
         {rowsOf<Memory & { status: string }>(happened.memories).map((memory) => (
           <li key={memory.id}>
             <span class="note">{`#${memory.id} ${memory.status}`}</span>{" "}
-            <UserText text={memory.text} />
+            <FoldedText text={memory.text} />
           </li>
         ))}
         {happened.count > happened.memories.numRows && (

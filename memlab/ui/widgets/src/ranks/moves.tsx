@@ -3,8 +3,8 @@ import { num, plural, UserText, visible } from "../shared/text";
 
 // Ranks that are drawn, as in memlab/ui/widgets/ranks.py.
 export const HEAD = 8;
-// The height of a row in pixels, which fits one line of text and a badge.
-const ROW = 30;
+// The height of a row in pixels, which fits two lines of text.
+const ROW = 38;
 
 export type Move = {
   question: number;

@@ -4,7 +4,9 @@ import { Explained } from "../explorer/explained";
 import explained from "../explorer/explained.css";
 import { Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
-import { visible } from "../shared/text";
+import { Metrics, type Quality, QualityPanel } from "../ranks/quality";
+import qualities from "../ranks/quality.css";
+import { UserText, visible } from "../shared/text";
 import {
   useAsk,
   useHint,
@@ -33,6 +35,7 @@ type About = {
   memories: number;
   slots: string[];
   doc: string;
+  rebase: { pack: string; quality: Quality | null } | null;
 };
 
 function Studio() {
@@ -48,6 +51,7 @@ function Studio() {
   const [params] = useTrait<Param[]>("_params");
   const [sums] = useTrait<Sum[]>("_sums");
   const [note] = useTrait<string>("_note");
+  const [quality] = useTrait<Quality>("_quality");
   const moves = useRows<Move>("_moves");
   const [words, setWords] = useState<Word[]>([]);
   const [values, setValues] = useState<Record<string, number>>({});
@@ -130,6 +134,7 @@ function Studio() {
                   ? summarizeMoves(sums)
                   : ""}
             </p>
+            <QualityPanel quality={quality} />
             <Minis sums={sums} moves={moves} chosen={index} choose={setChosen} />
             {sums[index] && (
               <div class="asked">
@@ -182,6 +187,7 @@ function Studio() {
               ✕
             </button>
           </div>
+          <UserText text={chosenMoves.find((move) => move.memory_id === open)?.text ?? ""} />
           <Explained memory={open} version={moves} />
         </section>
       )}
@@ -269,6 +275,8 @@ function Actions({
   const hint = useHint();
   const [reason, setReason] = useState("");
   const [file, setFile] = useState("");
+  const [doubt, setDoubt] = useState<{ verb: string; loss: string } | null>(null);
+  useEffect(() => setDoubt(null), [about.hash, about.live, slot]);
   const blocked =
     offline ||
     (about.writable ? "" : "This lab is read-only.") ||
@@ -279,9 +287,45 @@ function Actions({
       ? "This policy is active already."
       : "";
   const missing = reason.trim() ? "" : "Type a reason first.";
-  const act = (verb: string) => ask(verb, { reason }).then((done) => done && setReason(""));
+  const act = (verb: string, sure?: boolean) =>
+    ask<{ loss?: string }>(verb, sure === undefined ? { reason } : { reason, sure }).then(
+      (done) => {
+        if (done?.loss) setDoubt({ verb, loss: done.loss });
+        else if (done) {
+          setDoubt(null);
+          setReason("");
+        }
+      },
+    );
   return (
     <div class="acts">
+      {about.rebase && (
+        <section class="notice" aria-label="Rebase">
+          <p>
+            {`Version ${about.live} builds on an (inherited) that the pack ${visible(about.rebase.pack)} does not have today. Rebasing installs its text again on today's policy of the pack.`}
+          </p>
+          {about.rebase.quality && <Metrics quality={about.rebase.quality} />}
+          <button
+            type="button"
+            disabled={!!blocked}
+            title={blocked || hint("rebase")}
+            onClick={() => act("rebase", false)}
+          >
+            Rebase
+          </button>
+        </section>
+      )}
+      {doubt && (
+        <div class="doubt" role="alert">
+          <p>{visible(doubt.loss)}</p>
+          <button type="button" disabled={!!blocked} onClick={() => act(doubt.verb, true)}>
+            Install anyway
+          </button>
+          <button type="button" onClick={() => setDoubt(null)}>
+            Keep the active version
+          </button>
+        </div>
+      )}
       <label class="reason">
         Reason
         <input
@@ -298,7 +342,7 @@ function Actions({
         class="primary"
         disabled={!!(blocked || draft || missing)}
         title={blocked || draft || missing || hint("install")}
-        onClick={() => act("install")}
+        onClick={() => act("install", false)}
       >
         Install
       </button>
@@ -357,4 +401,4 @@ function describeEmpty(about: About, sums: Sum[]): string {
     : "Add a query below to see how this text ranks the memories.";
 }
 
-export default widget("Policy studio", Studio, explained + moved + css);
+export default widget("Policy studio", Studio, explained + moved + qualities + css);

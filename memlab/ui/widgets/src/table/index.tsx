@@ -1,7 +1,7 @@
 /** Memory table: all memories in rows that load while scrolling, charts that filter each other, and corrections. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { rows, type Table } from "../shared/table";
-import { plural, UserText, visible } from "../shared/text";
+import { Icon, plural, UserText, visible } from "../shared/text";
 import {
   useAsk,
   useForm,
@@ -15,6 +15,8 @@ import { Details, USED } from "./details";
 import { type Bar, Span, type Wanted, Words } from "./heads";
 import css from "./table.css";
 
+type Ask = ReturnType<typeof useAsk>;
+
 type Row = {
   id: number;
   text: string;
@@ -22,6 +24,7 @@ type Row = {
   status: string;
   speaker: string | null;
   project: string | null;
+  session: string | null;
   created: number | Date;
   access: number;
   pinned: boolean;
@@ -49,6 +52,7 @@ const HEADS: [string, "words" | "span"][] = [
   ["status", "words"],
   ["speaker", "words"],
   ["project", "words"],
+  ["session", "words"],
   ["created", "span"],
   ["access", "span"],
 ];
@@ -58,6 +62,7 @@ const WIDTHS: Record<string, string> = {
   status: "98px",
   speaker: "92px",
   project: "92px",
+  session: "92px",
   created: "112px",
   access: "64px",
 };
@@ -75,6 +80,7 @@ function MemoryTable() {
   const bars = useRows<Bar>("_bars");
   const first = useRows<Row>("_page");
   const [open, setOpen] = useState<number | null>(null);
+  const [hidden, setHidden] = useState(["session"]);
 
   const [form, setForm] = useForm<Request>({ filters, search, by, sort });
   const show = useLatest((request: Request) => ask("show", request));
@@ -92,12 +98,14 @@ function MemoryTable() {
     for (const bar of bars) columns.get(bar.column)?.push(bar);
     return columns;
   }, [bars]);
-  const heads = HEADS.filter(
+  const filled = HEADS.filter(
     ([name]) =>
       form.filters[name] ||
       name === "kind" ||
       byColumn.get(name)!.some((bar) => bar.value !== null || bar.low !== null),
   );
+  // A column that filters stays, so that no row is missing without a reason on screen.
+  const heads = filled.filter(([name]) => form.filters[name] || !hidden.includes(name));
   const columns = `18px ${8 + 8 * String(about.memories).length}px minmax(200px, 1fr) ${heads.map(([name]) => WIDTHS[name]).join(" ")}`;
   const filtered =
     Object.keys(form.filters).length > 0 || form.search.trim() !== "" || among.length > 0;
@@ -112,6 +120,8 @@ function MemoryTable() {
       );
   };
   const label: Record<string, string> = { access: "recalled", created: "remembered" };
+  // Without an order of its own, the table shows the newest first, or the best match.
+  const order: Request["sort"] = form.sort.length || about.most ? form.sort : ["created", true];
 
   return (
     <div class="memories">
@@ -152,7 +162,7 @@ function MemoryTable() {
             disabled={!!offline}
             onClick={() => filter("conflict", form.filters.conflict ? undefined : [true])}
           >
-            {`⚠ In conflict (${about.conflicts.toLocaleString("en")})`}
+            <Icon shape="warning" /> {`In conflict (${about.conflicts.toLocaleString("en")})`}
           </button>
         )}
         <button
@@ -165,6 +175,27 @@ function MemoryTable() {
         >
           Clear filters
         </button>
+        <details class="columns">
+          <summary>Columns</summary>
+          <div role="group" aria-label="Columns">
+            {filled.map(([name]) => (
+              <label key={name}>
+                <input
+                  type="checkbox"
+                  checked={!hidden.includes(name)}
+                  onChange={() =>
+                    setHidden(
+                      hidden.includes(name)
+                        ? hidden.filter((other) => other !== name)
+                        : [...hidden, name],
+                    )
+                  }
+                />
+                {label[name] ?? name}
+              </label>
+            ))}
+          </div>
+        </details>
         <button
           type="button"
           disabled={!!offline}
@@ -208,14 +239,14 @@ function MemoryTable() {
             <Head
               name="id"
               label="#"
-              sort={form.sort}
+              sort={order}
               change={(to) => change({ sort: to })}
               offline={!!offline}
             />
             <Head
               name="text"
               label="text"
-              sort={form.sort}
+              sort={order}
               change={(to) => change({ sort: to })}
               offline={!!offline}
             />
@@ -224,7 +255,7 @@ function MemoryTable() {
                 key={name}
                 name={name}
                 label={label[name] ?? name}
-                sort={form.sort}
+                sort={order}
                 change={(to) => change({ sort: to })}
                 offline={!!offline}
                 clear={form.filters[name] ? () => filter(name, undefined) : undefined}
@@ -299,7 +330,11 @@ type HeadProps = {
 function Head({ name, label, sort, change, offline, clear, children }: HeadProps) {
   const sorted = sort[0] === name ? (sort[1] ? "descending" : "ascending") : "none";
   const next: Request["sort"] =
-    sorted === "none" ? [name, false] : sorted === "ascending" ? [name, true] : [];
+    sorted === "none" || (sorted === "descending" && name === "created") // the default order
+      ? [name, false]
+      : sorted === "ascending"
+        ? [name, true]
+        : [];
   return (
     <div role="columnheader" aria-sort={sorted} class={clear ? "filtered" : ""}>
       <span class="name">
@@ -312,7 +347,7 @@ function Head({ name, label, sort, change, offline, clear, children }: HeadProps
         >
           {label}
           <span aria-hidden="true">
-            {sorted === "none" ? "" : sorted === "ascending" ? " ↑" : " ↓"}
+            {sorted === "none" ? <i> ↕</i> : sorted === "ascending" ? " ↑" : " ↓"}
           </span>
         </button>
         {clear && (
@@ -433,12 +468,14 @@ function Body({ about, first, heads, ticked, tick, open, setOpen }: BodyProps) {
           <span role="cell" class="what">
             {row.pinned && (
               <b class="mark" title="Pinned">
-                📌<span class="hidden">pinned</span>
+                <Icon shape="pin" />
+                <span class="hidden">pinned</span>
               </b>
             )}
             {row.conflict && (
               <b class="mark" title="Contradicts another memory">
-                ⚠<span class="hidden">in conflict</span>
+                <Icon shape="warning" />
+                <span class="hidden">in conflict</span>
               </b>
             )}
             <button
@@ -497,7 +534,7 @@ function cell(row: Row, name: string) {
       <span class={`status ${USED.includes(row.status) ? "used" : "unused"}`}>{row.status}</span>
     );
   if (name === "access") return row.access.toLocaleString("en");
-  const value = row[name as "kind" | "speaker" | "project"];
+  const value = row[name as "kind" | "speaker" | "project" | "session"];
   return value === null ? <span class="none">–</span> : <UserText text={value} />;
 }
 
@@ -577,6 +614,9 @@ function Ticked({
           </button>
         </>
       )}
+      <button type="button" disabled={!!offline} onClick={() => void exportRows(ask)}>
+        Export as JSON lines
+      </button>
       <button type="button" class="plain" onClick={clear}>
         Clear selection
       </button>
@@ -585,6 +625,22 @@ function Ticked({
       </span>
     </div>
   );
+}
+
+/** Save the selected memories as a file that `lab.load` reads. Python sends it in parts. */
+async function exportRows(ask: Ask): Promise<void> {
+  const parts: string[] = [];
+  for (let start: number | null = 0; start !== null; ) {
+    const part: { lines: string; next: number | null } | undefined = await ask("export", { start });
+    if (!part) return;
+    parts.push(part.lines);
+    start = part.next;
+  }
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob(parts, { type: "application/x-ndjson" }));
+  link.download = "memories.jsonl";
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 function summarize(about: About, form: Request): string {

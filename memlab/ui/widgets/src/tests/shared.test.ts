@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { scale } from "../shared/scale";
-import { clip, num, plural, visible } from "../shared/text";
+import { clip, num, plural, splitAtWords, visible } from "../shared/text";
 
 test("a scale contains all finite values and has round ticks", () => {
   const { low, high, ticks, digits, place } = scale([0, 1, null, undefined, Number.NaN], 4);
@@ -61,4 +61,15 @@ test("control and bidirectional characters become visible", () => {
   assert.equal(visible("a\u0000b\u007f"), "a\u2400b\u2421");
   assert.equal(visible("a\u202eb"), "a\ufffdb");
   assert.equal(visible("tab\tand\r\nline"), "tab\tand\nline");
+});
+
+test("a text is split at whole words, in any case", () => {
+  assert.deepEqual(splitAtWords("Tabs, not tabstops", ["tabs"]), ["", "Tabs", ", not tabstops"]);
+  assert.deepEqual(splitAtWords("a tab-stop", ["tab", "stop"]), ["a ", "tab", "-", "stop", ""]);
+  assert.deepEqual(splitAtWords("caf\u00e9 cafe", ["cafe"]), ["caf\u00e9 ", "cafe", ""]);
+  assert.deepEqual(splitAtWords("nothing", []), ["nothing"]);
+});
+
+test("a word of a script without spaces may be inside a run", () => {
+  assert.deepEqual(splitAtWords("東京です", ["東京", "東"]), ["", "東京", "です"]);
 });

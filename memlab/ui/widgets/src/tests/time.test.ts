@@ -43,6 +43,9 @@ test("times on one day are times of day, others are dates", () => {
   assert.equal(formatTime(noon, [noon, noon + 60_000]), "12:00");
   assert.equal(formatTime(noon, [noon, noon + 1000]), "12:00:00");
   assert.equal(formatTime(noon, [noon, noon + 3 * 86_400_000]), "1 Mar");
+  const acrossMidnight = [0, 6, 12, 18].map((hours) => noon + hours * 3_600_000);
+  assert.equal(new Set(acrossMidnight.map((time) => formatTime(time, acrossMidnight))).size, 4);
+  assert.equal(formatTime(noon, [noon, noon + 400 * 86_400_000]), "1 Mar 2026");
 });
 
 test("two lines are split at their common start and end", () => {

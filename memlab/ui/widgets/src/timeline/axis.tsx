@@ -204,20 +204,23 @@ function describeFeedback(bins: Bin[]): string {
     : "No feedback yet";
 }
 
-const [DATE, MINUTE, SECOND] = [
-  { day: "numeric", month: "short" },
-  { hour: "2-digit", minute: "2-digit" },
-  { hour: "2-digit", minute: "2-digit", second: "2-digit" },
-].map((format) => new Intl.DateTimeFormat("en-GB", format as Intl.DateTimeFormatOptions)) as [
-  Intl.DateTimeFormat,
-  Intl.DateTimeFormat,
-  Intl.DateTimeFormat,
-];
+const DATE = { day: "numeric", month: "short" } as const;
+const MINUTE = { hour: "2-digit", minute: "2-digit" } as const;
+const SECOND = { ...MINUTE, second: "2-digit" } as const;
 
-/** Return a date, or a time of day if all times are on one day; with seconds if two times share a minute. */
+/**
+ * Return a time in the shortest format that tells all times apart: with the year if they are of several years, a time
+ * of day alone if all are on one day.
+ */
 export function formatTime(time: number, times: number[]): string {
-  const days = new Set(times.map((other) => new Date(other).toDateString()));
-  if (days.size > 1 || times.length < 2) return DATE.format(time);
-  const minutes = new Set(times.map((other) => MINUTE.format(other)));
-  return (minutes.size < new Set(times).size ? SECOND : MINUTE).format(time);
+  const count = (format: Intl.DateTimeFormatOptions) =>
+    new Set(times.map((other) => new Intl.DateTimeFormat("en-GB", format).format(other))).size;
+  const date = count({ year: "numeric" }) > 1 ? { ...DATE, year: "numeric" as const } : DATE;
+  const isOneDay = times.length > 1 && count({ ...DATE, year: "numeric" }) === 1;
+  const formats = isOneDay
+    ? [MINUTE, SECOND]
+    : [date, { ...date, ...MINUTE }, { ...date, ...SECOND }];
+  const all = new Set(times).size;
+  const format = formats.find((candidate) => count(candidate) === all) ?? formats.at(-1)!;
+  return new Intl.DateTimeFormat("en-GB", format).format(time);
 }

@@ -2,6 +2,8 @@
 import { useMemo, useState } from "preact/hooks";
 import { HEAD, Minis, type Move, Slope, type Sum, summarizeMoves } from "../ranks/moves";
 import moved from "../ranks/moves.css";
+import { type Quality, QualityPanel } from "../ranks/quality";
+import qualities from "../ranks/quality.css";
 import { plural, UserText, visible } from "../shared/text";
 import { useAsk, useHint, useOfflineReason, useRows, useTrait, widget } from "../shared/widget";
 import { Axis, type Bin, createScale, type Event, formatTime, isCrowded, type Span } from "./axis";
@@ -37,6 +39,7 @@ function Timeline() {
   const [diff] = useTrait<Difference>("_diff");
   const [sums] = useTrait<Sum[]>("_sums");
   const [note] = useTrait<string>("_note");
+  const [quality] = useTrait<Quality>("_quality");
   const events = useRows<Event>("_events");
   const bins = useRows<Bin>("_rewards");
   const judged = useRows<Judged>("_judged");
@@ -145,6 +148,7 @@ function Timeline() {
           <Diff rows={diff.rows} heads={[`version ${a}`, `version ${b}`]} />
           {about.ranks ? (
             <>
+              <QualityPanel quality={quality} />
               <h3>
                 {sums.length
                   ? `${summarizeMoves(sums)}`
@@ -331,4 +335,4 @@ function chooseTicks(times: number[], now: number, way: "time" | "order"): numbe
     : [first];
 }
 
-export default widget("Version timeline", Timeline, moved + css);
+export default widget("Version timeline", Timeline, moved + qualities + css);

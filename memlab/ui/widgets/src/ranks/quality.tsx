@@ -1,0 +1,134 @@
+/** The quality of two policies on labelled questions: metrics before and after, and the questions gained and lost. */
+import { useEffect, useState } from "preact/hooks";
+import { num, plural, UserText, visible } from "../shared/text";
+import { useAsk, useOfflineReason } from "../shared/widget";
+
+export type Metric = {
+  name: string;
+  before: number;
+  after: number;
+  low: number | null;
+  high: number | null;
+};
+export type Changed = { id: number; query: string; before: number | null; after: number | null };
+/** As `Quality.describe` of Python returns it: a note if the lab has no question, empty if ranks do not matter. */
+export type Quality = {
+  note?: string;
+  metrics?: Metric[];
+  count: number;
+  total: number;
+  unit: string;
+  cut: number;
+  counts: [gained: number, lost: number];
+  same: boolean;
+  gained: Changed[];
+  lost: Changed[];
+};
+
+/** Return whether the interval of a difference excludes zero, and on which side. */
+export function judge({ low, high }: Metric): "better" | "worse" | "unclear" {
+  if (low === null || high === null) return "unclear";
+  return low > 0 ? "better" : high < 0 ? "worse" : "unclear";
+}
+
+/** Describe a difference with its interval: `+0.020 (−0.008 to +0.048), no significant difference`. */
+export function describeDifference(metric: Metric): string {
+  const { before, after, low, high } = metric;
+  const difference = num(after - before, 3, true);
+  if (low === null || high === null) return `${difference}, too few questions for an interval`;
+  const verdict = judge(metric);
+  return `${difference} (${num(low, 3, true)} to ${num(high, 3, true)}), ${verdict === "unclear" ? "no significant difference" : verdict}`;
+}
+
+/** Describe the questions: all of them, or the random sample that was scored. */
+export function describeSample({ count, total }: Pick<Quality, "count" | "total">): string {
+  return count < total
+    ? `a random sample of ${count.toLocaleString("en")} of ${plural(total, "labelled question")}`
+    : plural(count, "labelled question");
+}
+
+export function Metrics({ quality: { metrics = [], same } }: { quality: Quality }) {
+  return (
+    <dl class="metrics">
+      {metrics.map((metric) => (
+        <div key={metric.name}>
+          <dt>{metric.name === "ndcg@10" ? "nDCG@10" : metric.name}</dt>
+          <dd>
+            {!same && `${num(metric.before, 3)} → `}
+            <b class={same ? "" : judge(metric)}>{num(metric.after, 3)}</b>
+            {!same && " "}
+            {!same && <span class="note">{describeDifference(metric)}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The panel next to ranks. A click on a question explains its ranks in words. */
+export function QualityPanel({ quality }: { quality: Quality }) {
+  const ask = useAsk();
+  const offline = useOfflineReason();
+  const [open, setOpen] = useState<{ id: number; sentences: string[] } | null>(null);
+  useEffect(() => setOpen(null), [quality]); // An explanation of earlier scores would be wrong.
+  if (quality.note) return <p class="quality note">{visible(quality.note)}</p>;
+  if (!quality.metrics) return null;
+  const toggle = (id: number) =>
+    open?.id === id
+      ? setOpen(null)
+      : void ask<{ sentences: string[] }>("moved", { question: id }).then(
+          (answer) => answer && setOpen({ id, ...answer }),
+        );
+  const [gained, lost] = quality.counts;
+  return (
+    <section class="quality" aria-label="Quality on labelled questions">
+      <Metrics quality={quality} />
+      <p class="note" aria-live="polite">
+        {`On ${describeSample(quality)}`}
+        {!quality.same && (
+          <>
+            {`, top ${quality.cut}: `}
+            <span class={gained ? "better" : ""}>{`${gained} gained`}</span>
+            {", "}
+            <span class={lost ? "worse" : ""}>{`${lost} lost`}</span>
+          </>
+        )}
+      </p>
+      {!quality.same && (
+        <ul class="changes" aria-label="Questions gained and lost">
+          {[...quality.lost, ...quality.gained].map((changed, index) => {
+            const isLost = index < quality.lost.length;
+            return (
+              <li key={changed.id}>
+                <button
+                  type="button"
+                  class={`plain ${isLost ? "worse" : "better"}`}
+                  aria-expanded={open?.id === changed.id}
+                  disabled={!!offline}
+                  title={offline || "Why?"}
+                  onClick={() => toggle(changed.id)}
+                >
+                  <span>{isLost ? "✗ lost" : "✓ gained"}</span>
+                  <UserText class="line" text={changed.query} />
+                  <span class="number">{`${changed.before ?? "–"} → ${changed.after ?? "–"}`}</span>
+                </button>
+                {open?.id === changed.id && (
+                  <div class="told">
+                    {open.sentences.map((sentence) => (
+                      <p key={sentence} dir="auto">
+                        {visible(sentence)}
+                      </p>
+                    ))}
+                  </div>
+                )}
+              </li>
+            );
+          })}
+          {gained + lost > quality.gained.length + quality.lost.length && (
+            <li class="note">{`and ${gained + lost - quality.gained.length - quality.lost.length} more`}</li>
+          )}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,37 @@
+/** Unit tests of the quality of policies: verdicts, differences and samples in words. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { describeDifference, describeSample, judge, type Metric } from "../ranks/quality";
+
+const metric = (low: number | null, high: number | null): Metric => ({
+  name: "hit@5",
+  before: 0.7,
+  after: 0.74,
+  low,
+  high,
+});
+
+test("an interval that excludes zero gives a verdict", () => {
+  assert.equal(judge(metric(0.01, 0.07)), "better");
+  assert.equal(judge(metric(-0.07, -0.01)), "worse");
+  assert.equal(judge(metric(-0.01, 0.09)), "unclear");
+  assert.equal(judge(metric(0, 0)), "unclear");
+  assert.equal(judge(metric(null, null)), "unclear");
+});
+
+test("a difference is described with its interval", () => {
+  assert.equal(describeDifference(metric(0.01, 0.07)), "+0.040 (+0.010 to +0.070), better");
+  assert.equal(
+    describeDifference(metric(-0.01, 0.09)),
+    "+0.040 (−0.010 to +0.090), no significant difference",
+  );
+  assert.equal(describeDifference(metric(null, null)), "+0.040, too few questions for an interval");
+});
+
+test("a sample of questions is stated", () => {
+  assert.equal(describeSample({ count: 1, total: 1 }), "1 labelled question");
+  assert.equal(
+    describeSample({ count: 100, total: 2400 }),
+    "a random sample of 100 of 2,400 labelled questions",
+  );
+});
