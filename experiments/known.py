@@ -6,9 +6,9 @@ CHATS is a folder with ``locomo/locomo-dev5.json``, ``beam100k/``, ``prefeval/``
 (``xquad.de.json``, ``xquad.ar.json``). Conversations in German, Russian and Japanese come with the repository. So there
 are four kinds of data: conversations of friends, chats with an assistant, preferences and documents, in five languages.
 
-Unanswerable questions are the benchmarks' own (LoCoMo's category 5, BEAM's abstention) and made ones: the memories that
-answer are left out ("left out"), the question is one of another conversation ("foreign"), or it names the other speaker
-("other speaker"). Answerable and left-out questions are also asked of labs with 3 to 40 memories ("small"), because
+Unanswerable questions are those of the benchmarks: LoCoMo's category 5, BEAM's abstention. Others are made: the memories
+that answer are left out ("left out"), the question is one of another conversation ("foreign"), or it names the other
+speaker ("other speaker"). Answerable and left-out questions are also asked of labs with 3 to 40 memories ("small"), because
 without them a fit would learn that a long conversation answers.
 
 The fit is a logistic regression on five inputs of the policy. Each kind and class has the same weight, except that
@@ -99,7 +99,7 @@ class Case:
     lab: str
     answerable: bool
     terms: tuple[float, ...]
-    known: float
+    estimate: float
 
 
 def compute_terms(hits: Hits) -> tuple[float, ...]:
@@ -111,13 +111,19 @@ def compute_terms(hits: Hits) -> tuple[float, ...]:
     if not len(slate):
         return (0.0,) * len(TERMS)
     other = slate.numbers["names-other"] > 0
-    named = float((slate.numbers["names-speaker"] > 0).any())
+    of_person = float((slate.numbers["names-speaker"] > 0).any())
     free = slate.scores + PENALTY * other
     both = bool(other.any() and not other.all())
     lead = float(free[~other].max() - free[other].max()) if both else 0.0
     first = int(np.argmax(slate.scores))
     late, coverage = (float(slate.numbers[name][first]) for name in ("late", "coverage"))
-    return named, named * lead, named * both, named * late, (1 - named) * coverage
+    return (
+        of_person,
+        of_person * lead,
+        of_person * both,
+        of_person * late,
+        (1 - of_person) * coverage,
+    )
 
 
 def read_chats(chats: Sequence[LabelledConversation]) -> Iterator[Memories]:
@@ -225,11 +231,11 @@ def ask_kind(kind: str, labs: Sequence[Memories], seed: int) -> Iterator[list[Ca
         for at in rng.permutation(len(whole))[: SMALL if len(labs) == 1 else 12]:
             question = whole[at]
             few = set(rng.choice(refs, min(int(rng.integers(3, 40)), len(refs)), replace=False))
-            for part, kept, asked in (
+            for part, refs_in, own in (
                 ("small", few | question.evidence, [question]),
                 ("small, left out", few - question.evidence, _without_answer([question])),
             ):
-                yield ask(kind, part, memories, [row for row in rows if row["ref"] in kept], asked)
+                yield ask(kind, part, memories, [row for row in rows if row["ref"] in refs_in], own)
         if len(labs) > 1:
             others = labs[(number + 1) % len(labs)].questions
             foreign = _without_answer([question for question in others if question.answerable])
@@ -247,11 +253,11 @@ def _without_answer(questions: Sequence[Asking]) -> list[Asking]:
     return [Asking(question.text, frozenset(), False) for question in questions]
 
 
-def _swap_speakers(questions: Sequence[Asking], one: str, other: str) -> Iterator[Asking]:
+def _swap_speakers(questions: Sequence[Asking], first: str, second: str) -> Iterator[Asking]:
     """Return the questions that name one of two speakers, with the name of the other."""
     for question in questions:
-        if (one in question.text) != (other in question.text):
-            name, instead = (one, other) if one in question.text else (other, one)
+        if (first in question.text) != (second in question.text):
+            name, instead = (first, second) if first in question.text else (second, first)
             yield Asking(question.text.replace(name, instead), frozenset(), False)
 
 
@@ -293,19 +299,19 @@ def judge(cases: Sequence[Case], chances: Floats, figures: str) -> list[Row]:
     rows: list[Row] = []
     for kind in dict.fromkeys(kinds.tolist()):
         of_kind = kinds == kind
-        asked = of_kind & answerable & (parts == "own")
+        positives = of_kind & answerable & (parts == "own")
         row: Row = {
             "figures": figures,
             "kind": kind,
-            "answerable": int(asked.sum()),
-            "below": float((chances[asked] < FLOOR).mean()),
-            "mean": float(chances[asked].mean()),
+            "answerable": int(positives.sum()),
+            "below": float((chances[positives] < FLOOR).mean()),
+            "mean": float(chances[positives].mean()),
             "small labs": int((of_kind & (parts == "small")).sum()),
             "below, small": float((chances[of_kind & (parts == "small")] < FLOOR).mean()),
         }
         for part in ("own", "left out", "foreign", "other speaker"):
             without: Flags = of_kind & ~answerable & (parts == part)
-            both = asked | without
+            both = positives | without
             name = "unanswerable" if part == "own" else part
             row[name] = int(without.sum())
             row[f"auc, {name}"] = compute_auc(chances[both], answerable[both])
@@ -361,7 +367,7 @@ def main() -> None:
     tables = {
         "held out": predict_held_out(cases, GROUPS if arguments.groups else {}),
         "in sample": predict(model, cases),
-        "installed": np.array([case.known for case in cases]),
+        "installed": np.array([case.estimate for case in cases]),
     }
     rows = [row for name, chances in tables.items() for row in judge(cases, chances, name)]
     results.save(

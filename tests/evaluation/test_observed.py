@@ -42,9 +42,9 @@ def rewards(log):
 def test_the_facts_are_those_of_the_tables(log):
     frame, facts = rewards(log), evaluate(log, ["companion"]).observed
     assert (facts.recalls, facts.queries) == (42, 14)
-    assert facts.shown == facts.judged == frame["items"].sum()
+    assert facts.items == facts.judged == frame["items"].sum()
     assert facts.value.value == pytest.approx(frame["reward"].mean())
-    assert facts.item.value == pytest.approx(frame["reward"].sum() / frame["items"].sum())
+    assert facts.per_item.value == pytest.approx(frame["reward"].sum() / frame["items"].sum())
     by_query = frame.group_by("query", maintain_order=True).agg(pl.col("reward").mean())
     assert facts.frame.select("query", "reward").rows() == by_query.rows()
     assert facts.frame["recalls"].to_list() == [3] * 14
@@ -121,7 +121,7 @@ def test_missing_feedback_is_counted_and_not_guessed():
     frames = world.frames()
     some = frames["feedback"].gather_every(2)
     ev = evaluate(world.slates(**{**frames, "feedback": some}), ["good"], missing="censor")
-    assert ev.observed.judged == some.height < ev.observed.shown
+    assert ev.observed.judged == some.height < ev.observed.items
     assert ev.observed.value.value == pytest.approx(some["reward"].sum() / 120)
     none = evaluate(
         world.slates(**{**frames, "feedback": some.head(0)}), ["good"], missing="censor"

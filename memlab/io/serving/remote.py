@@ -122,7 +122,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def confidence(self) -> str:
-        """The probability of an answer as a phrase, or why there is none; "" without an estimate."""
+        """The probability of an answer as a phrase, or why there is none."""
         return self.answer.confidence
 
     @property

@@ -274,7 +274,7 @@ def _evaluate_feedback(
         fact = None
         if not ranked and name in logging and _was_shown(log, top_ks[name]):
             fact = _state_fact(log, settings, features, top_ks[name])
-        told = compared if fact is None else fact
+        source = compared if fact is None else fact
         verdict = (
             "baseline"
             if name == baseline and (ranked or fact)
@@ -288,13 +288,13 @@ def _evaluate_feedback(
             PolicyValue(
                 name,
                 target.kind,
-                told.value if ranked or fact else None,
+                source.value if ranked or fact else None,
                 gap,
                 p,
-                told.lower,
-                told.upper,
+                source.lower,
+                source.upper,
                 verdict,
-                told.value.value,
+                source.value.value,
                 measured[name],
                 {},
             )
@@ -323,8 +323,8 @@ def _was_shown(log: Log, top_k: TopK) -> bool:
 
 def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> Compared:
     """Return the mean reward of items that were all shown, which needs no propensities."""
-    shown = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
-    evidence = gather_evidence(shown, replace(settings, position=False), features)
+    certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
+    evidence = gather_evidence(certain, replace(settings, position=False), features)
     return compare(evidence, top_k, None)
 
 

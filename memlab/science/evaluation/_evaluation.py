@@ -133,7 +133,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that failed. They withhold the value, except that of a policy that logged."""
+        """The gates that failed; they withhold the value unless it is what happened."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -586,7 +586,7 @@ class Evaluation(Report):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """All reasons for refusals, withheld values and untested gates, and remarks on the log."""
+        """All reasons for missing values and untested gates, and remarks on the log."""
         return (*(f"{policy}: {reason}" for policy, reason in reasons(self)), *remarks(self))
 
 

@@ -2,8 +2,8 @@
 
 A value of another policy is a counterfactual and depends on assumptions, which gates check. The mean
 reward of the items that were shown does not, so no gate withholds it. Its interval needs independent
-units only: the clusters of the log, or the queries where that makes fewer units, because the answers
-to one query that is asked repeatedly depend on each other.
+units only. These are the clusters of the log, or the queries where that makes fewer units: answers to
+one query that is asked repeatedly depend on each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _QUERIES = 20
 
 @dataclass(frozen=True, repr=False)
 class Observed(Report):
-    """What the recalls of a log showed, and how it was judged: ``Evaluation.observed``.
+    """What the recalls of a log showed, and its rewards: ``Evaluation.observed``.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class Observed(Report):
         The number of recalls.
     queries
         The number of distinct queries; None if the log has no texts.
-    shown, judged
+    items, judged
         The number of items shown, and of those with a known reward.
     value
         The mean reward per recall: the sum of the known rewards of its items.
-    item
+    per_item
         The mean reward of a judged item.
     unit
         The unit that counts as independent in the intervals: "query", "decision" or a cluster.
@@ -52,10 +52,10 @@ class Observed(Report):
 
     recalls: int
     queries: int | None
-    shown: int
+    items: int
     judged: int
     value: Estimate
-    item: Estimate
+    per_item: Estimate
     unit: str
     frame: pl.DataFrame = field(repr=False)
 
@@ -63,11 +63,11 @@ class Observed(Report):
     def sentence(self) -> str:
         """The facts in one sentence."""
         of_queries = "" if self.queries is None else f" of {count_of(self.queries, 'query')}"
-        judged = "all" if self.judged == self.shown else f"{self.judged:,}"
-        told = f"{count_of(self.recalls, 'recall')}{of_queries} showed {count_of(self.shown, 'item')}, {judged} judged"
+        judged = "all" if self.judged == self.items else f"{self.judged:,}"
+        counts = f"{count_of(self.recalls, 'recall')}{of_queries} showed {count_of(self.items, 'item')}, {judged} judged"
         if not self.judged:
-            return f"Logged: {told}."
-        return f"Logged: mean reward {_format(self.value)} per recall, {_format(self.item)} per judged item; {told}."
+            return f"Logged: {counts}."
+        return f"Logged: mean reward {_format(self.value)} per recall, {_format(self.per_item)} per judged item; {counts}."
 
     def _display(self) -> object:
         columns: Columns = (
@@ -94,7 +94,7 @@ class Observed(Report):
         dict
             The attributes by name; estimates as ``value``, ``low`` and ``high``.
         """
-        names = ("recalls", "queries", "shown", "judged", "unit")
+        names = ("recalls", "queries", "items", "judged", "unit")
         return {
             **{name: getattr(self, name) for name in names},
             **{
@@ -103,7 +103,7 @@ class Observed(Report):
                     for end in ("value", "low", "high")
                     for number in [getattr(getattr(self, name), end)]
                 }
-                for name in ("value", "item")
+                for name in ("value", "per_item")
             },
             "by_query": self.frame.to_dicts(),
         }
@@ -143,14 +143,13 @@ def observe(log: Log, level: float) -> Observed:
     """
     log = cluster_facts(log)
     judged = log.answered & log.exposed
-    sums: Floats = np.bincount(
-        log.recall, np.where(judged, np.nan_to_num(log.reward), 0.0), minlength=len(log)
-    )
+    sums = np.bincount(log.recall, np.where(judged, np.nan_to_num(log.reward), 0.0), len(log))
     items, answers = (
-        np.bincount(log.recall, flags, minlength=len(log)) for flags in (log.exposed, judged)
+        np.bincount(log.recall, flags.astype(np.float64), len(log))
+        for flags in (log.exposed, judged)
     )
     counts = (np.ones(len(log)), answers)
-    value, item = (
+    value, per_item = (
         Sample(cluster_sums((count, sums), log.cluster, log.clusters), level=level).estimate(mean)
         if count.sum()
         else Estimate(*[np.nan] * 5)
@@ -164,12 +163,13 @@ def observe(log: Log, level: float) -> Observed:
         int(items.sum()),
         int(answers.sum()),
         value,
-        item,
+        per_item,
         log.clustered,
         frame,
     )
 
 
+# A log without texts of queries has an empty frame with these types.
 _SCHEMA = {
     "query": pl.String,
     **dict.fromkeys(("recalls", "shown", "judged"), pl.Int64),

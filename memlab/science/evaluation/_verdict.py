@@ -294,8 +294,8 @@ class Verdicts(Report):
         )
 
     def _display(self) -> object:
-        told = [*(verdict.sentence for verdict in self.verdicts), self.observed.sentence]
-        return told, self._table()
+        sentences = [*(verdict.sentence for verdict in self.verdicts), self.observed.sentence]
+        return sentences, self._table()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frame and the notes as JSON values.

@@ -23,9 +23,11 @@ MINIMUM = 20
 """The minimum number of questions: each gives an answerable and an unanswerable case, ten for each weight."""
 
 _FOLDS = 5
+"""Folds of the cross-validation: each fit sees 80% of the questions."""
 _ODDS = 1.5
 """The odds that a question has an answer, as in the fit of the default pack (experiments/known.py)."""
 
+# The margin and the lead are shares of the spread of scores, so that they fit a recall-score of any scale.
 _POLICY = """(fn [score late coverage names-other names-speaker]
   "Probability of an answer, fitted by lab.policies.calibrate on {questions} questions."
   (let [first (= (slate-rank score) 1)
@@ -42,7 +44,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Report):
-    """A fit of the slot ``known`` to the active ranking; made by ``lab.policies.calibrate``.
+    """A fit of the slot ``known``; made by ``lab.policies.calibrate``.
 
     Parameters
     ----------
@@ -59,6 +61,17 @@ class Calibration(Report):
         The text of the fitted policy.
     version
         The number of the installed version of the slot; None if it was not installed.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> ids = lab.remember([f"Door {number} has code {number * 7}." for number in range(20)]).ids
+    >>> for number, id in enumerate(ids):
+    ...     question = lab.questions.add(f"Which code has door {number}?", wants=[id])
+    >>> fitted = lab.policies.calibrate(install=False)
+    >>> fitted.questions, fitted.version
+    (20, None)
     """
 
     questions: int
@@ -70,9 +83,9 @@ class Calibration(Report):
     @property
     def sentence(self) -> str:
         """The quality of the fit in one sentence."""
-        told = "Not installed" if self.version is None else f"Version {self.version} of known"
+        version = "Not installed" if self.version is None else f"Version {self.version} of known"
         return (
-            f"{told}: fitted on {self.questions} questions. On questions that a fit has not seen, it tells an answer "
+            f"{version}: fitted on {self.questions} questions. On questions that a fit has not seen, it tells an answer "
             f"from none with an AUC of {self.auc:.2f}, and puts {self.below:.0%} of the answerable ones below the floor."
         )
 
@@ -97,10 +110,10 @@ class Calibration(Report):
 
 def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibration:
     """Fit ``known`` to the active ranking; see ``LabPolicies.calibrate``."""
-    asked = read_asked(lab.questions, questions)
-    if len(asked) < MINIMUM:
+    resolved = read_asked(lab.questions, questions)
+    if len(resolved) < MINIMUM:
         raise InputError(
-            f"A calibration of known needs at least {MINIMUM} questions, and there are {len(asked)}. Add questions with "
+            f"A calibration of known needs at least {MINIMUM} questions, and there are {len(resolved)}. Add questions with "
             'lab.questions.add("...", wants=[...]), or accept proposed ones: lab.questions.propose(). Until then, '
             "recalls show no probability of an answer."
         )
@@ -108,23 +121,23 @@ def calibrate(lab: Any, questions: Any, install: bool, reason: str) -> Calibrati
     now = lab.io.store.clock()
     # Each question twice: with its answer, and without the memories that answer it.
     terms = np.array(
-        [_compute_terms(_recall(lab, row, now, keep)) for keep in (True, False) for row in asked]
+        [_compute_terms(_recall(lab, row, now, keep)) for keep in (True, False) for row in resolved]
     )
-    answerable = np.arange(len(terms)) < len(asked)
-    fold = np.tile(np.arange(len(asked)) % _FOLDS, 2)
+    answerable = np.arange(len(terms)) < len(resolved)
+    fold = np.tile(np.arange(len(resolved)) % _FOLDS, 2)
     chances = np.zeros(len(terms))
     for number in range(_FOLDS):
         inside = fold == number
         chances[inside] = predict_chance(terms[inside], _fit(terms[~inside], answerable[~inside]))
     weights = _fit(terms, answerable)
     names = ("margin", "lead", "late", "coverage", "constant")
-    text = _POLICY.format(questions=len(asked), **dict(zip(names, weights, strict=True)))
+    text = _POLICY.format(questions=len(resolved), **dict(zip(names, weights, strict=True)))
     won = chances[answerable][:, None] - chances[~answerable][None, :]
     version = None
     if install:
         version = lab.policies.install("known", text, reason=reason, compare=0).number
     return Calibration(
-        len(asked),
+        len(resolved),
         float((won > 0).mean() + (won == 0).mean() / 2),
         float((chances[answerable] < pack.number("known-floor")).mean()),
         text,

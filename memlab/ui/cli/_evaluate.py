@@ -147,11 +147,11 @@ def evaluate(
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
     """Build the report of an evaluation; its exit status is 1 without any estimate."""
     width = terminal_width()
-    shown = result.text(width)
+    parts = [result.text(width)]
     if details:
         facts = [] if result.observed is None else [result.observed.text(width)]
-        shown = "\n\n".join([shown, render_text([result.details], width), *facts])
-    value, text = _add_page(result, report, shown)
+        parts += [render_text([result.details], width), *facts]
+    value, text = _add_page(result, report, "\n\n".join(parts))
     return value, text, int(not result.frame["value"].count())
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, overload
 import polars as pl
 
 from memlab.errors import InputError, RankingWarning, UnknownName
-from memlab.kernel.base.arguments import AnyNumber, Within, checked, warn_caller
+from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
