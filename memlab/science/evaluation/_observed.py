@@ -143,10 +143,10 @@ def observe(log: Log, level: float) -> Observed:
     """
     log = cluster_facts(log)
     judged = log.answered & log.exposed
-    sums = np.bincount(log.recall, np.where(judged, np.nan_to_num(log.reward), 0.0), len(log))
-    items, answers = (
-        np.bincount(log.recall, flags.astype(np.float64), len(log))
-        for flags in (log.exposed, judged)
+    rewards = np.where(judged, np.nan_to_num(log.reward), 0.0)
+    sums, items, answers = (
+        np.asarray(np.bincount(log.recall, values.astype(np.float64), len(log)), dtype=np.float64)
+        for values in (rewards, log.exposed, judged)
     )
     counts = (np.ones(len(log)), answers)
     value, per_item = (
