@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import memlab
+from memlab.errors import RankingWarning
 from memlab.kernel.policies import load_pack
 from memlab.ui.cli import main
 
@@ -232,3 +233,31 @@ def test_a_score_compares_files_packs_and_features(json_of, run, file, tmp_path)
     assert "hit@5" in run("score", "own.memlab").output
     with memlab.open(tmp_path / "own.memlab", read_only=True) as lab:
         assert lab.io.store.journal.head == before
+
+
+def test_check_scores_a_file_on_the_questions_of_a_lab(run, json_of, file, tmp_path):
+    aged = file("(defpolicy recall-score [age-days] age-days)")
+    with memlab.open(tmp_path / "lab") as lab:
+        lab.remember([{"text": f"an old note {n}", "at": "2020-01-01"} for n in range(9)])
+        lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    without = run("check", aged, "--lab", "lab").output
+    assert "a valid policy" in without
+    assert 'lab.questions.add("..."' in without
+    with memlab.open(tmp_path / "lab") as lab:
+        lab.questions.add([{"query": "tabs?", "wants": [10]}, {"query": "deploys?", "wants": [11]}])
+        before = lab.io.store.journal.head
+    text = run("check", aged, "--lab", "lab").output
+    assert "Lost by recall-score" in text
+    assert "tabs?" in text
+    report = json_of("check", aged, "--lab", "lab")
+    assert report["ok"]
+    assert [row["lost"] for row in report["scores"]["scores"]] == [None, None, 2, 2]
+    line = file("(fn [recency] (+ (inherited) (* 0.1 recency)))", "line.hy")
+    assert (
+        "recall-score: 1.000" in run("check", line, "--slot", "recall-score", "--lab", "lab").output
+    )
+    assert "memlab: 1.000" in run("check", "memlab", "--lab", "lab").output
+    with memlab.open(tmp_path / "lab") as lab:
+        assert lab.io.store.journal.head == before
+    with pytest.warns(RankingWarning, match="2 lost"):
+        assert "2 lost" in run("install", "lab", "recall-score", aged).stdout

@@ -1,5 +1,6 @@
 """What becomes of memories that nobody uses: every pack's closed form against a computation of its own."""
 
+import io
 import math
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +11,7 @@ from fsrs import Card, Scheduler
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from matplotlib.image import imread
 from properties import examples
 
 import memlab
@@ -17,7 +19,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.clock import DAY, from_micros, to_micros
 from memlab.kernel.policies import load_pack
 from memlab.kernel.schema import RECALLABLE
-from memlab.subjects.drawing import CYCLE
+from memlab.subjects.drawing import CYCLE, INK
 from memlab.subjects.retention.upkeep import find_transitions
 from tests.displays import html_of, png_of
 
@@ -399,6 +401,17 @@ class TestFigure:
             assert legend.get_title().get_text() == (
                 f"and {more} more, not drawn" if more > 0 else ""
             )
+
+    def test_a_picture_has_no_background_and_text_for_light_and_dark_pages(self, lab):
+        lab.remember("a")
+        picture = imread(io.BytesIO(png_of(lab.upkeep.forecast(1, "2026-06-01").figure())))
+        assert picture[0, 0, 3] == picture[-1, -1, 3] == 0
+        light, dark = 1.05, 0.0056 + 0.05  # white, and #111111 of JupyterLab
+        red, green, blue = (
+            ((int(INK[at : at + 2], 16) / 255 + 0.055) / 1.055) ** 2.4 for at in (1, 3, 5)
+        )
+        ink = 0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05  # relative luminance of WCAG
+        assert min(light / ink, ink / dark) > 4.2
 
     def test_a_line_is_the_retention(self, lab):
         lab.remember("a")

@@ -6,7 +6,7 @@ import pytest
 import memlab
 from memlab.kernel.policies import SLOTS
 from memlab.ui.notebook._magics import install_and_compare
-from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality
+from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality, ranks
 from memlab.ui.widgets.quality import NEW, Quality
 from memlab.ui.widgets.ranks import rebased_text
 from tests.displays import html_of
@@ -54,6 +54,12 @@ def shown(lab, slot, source, judge=None):
     return frame.drop("policy", "low", "high").rows()
 
 
+def counts(widget):
+    """The numbers of gained and lost questions that a widget shows."""
+    metric = shared(widget, "quality")["metrics"][0]
+    return metric["gained"], metric["lost"]
+
+
 @pytest.mark.parametrize(
     ("slot", "source"),
     [
@@ -98,8 +104,8 @@ def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
         asked.append(arguments)
         return ask(*arguments)
 
-    ask = quality.ask
-    monkeypatch.setattr(quality, "ask", count)
+    ask = ranks.ask
+    monkeypatch.setattr(ranks, "ask", count)
     judge = Quality(labelled)
     for weight in range(30):
         shown(labelled, SCORE, f"(fn [recency] (+ (inherited) (* 0.{weight + 1} recency)))", judge)
@@ -111,8 +117,9 @@ def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
 
 def test_many_questions_are_a_sample_that_is_stated(labelled, monkeypatch):
     monkeypatch.setattr(quality, "_SAMPLE", 3)
-    monkeypatch.setattr(quality, "_RECALLED", 2)
+    monkeypatch.setattr(quality, "RECALLED", 2)
     studio = PolicyStudio(labelled)
+    studio._judge._recalled = 2
     sums = shared(studio, "quality")
     assert (sums["count"], sums["total"]) == (3, 5)
     pack = labelled.policies.pack
@@ -132,12 +139,12 @@ class TestStudio:
         assert shared(studio, "quality")["same"]
         ask(studio, "check", source=OLDEST, view="one")
         sums = shared(studio, "quality")
-        assert sums["counts"] == [0, 5]
-        assert [row["after"] for row in sums["metrics"]] == [0.0, pytest.approx(0.0, abs=0.2)]
+        assert counts(studio) == (0, 5)
+        assert [row["value"] for row in sums["metrics"]] == [0.0, pytest.approx(0.0, abs=0.2)]
         assert sums["metrics"][0]["high"] < 0
         assert [row["query"] for row in sums["lost"]] == [query for query, _ in ASKED]
         ask(studio, "check", source=OLDEST.replace(":weight 1", ":weight -1"), view="one")
-        assert shared(studio, "quality")["counts"] != [0, 5]
+        assert counts(studio) != (0, 5)
 
     def test_a_broken_text_keeps_the_number(self, labelled, ask):
         studio = PolicyStudio(labelled)
@@ -159,6 +166,13 @@ class TestStudio:
         assert "before, no difference" in terms[0]
         assert "There is no question" in ask(studio, "moved", question=99)
 
+    def test_a_memory_that_is_no_longer_found_is_told(self, labelled, ask):
+        studio = PolicyStudio(labelled, slot="eligible")
+        studio.source = "(defpolicy eligible [age-days] (> age-days 100))"
+        lost = shared(studio, "quality")["lost"][0]
+        last = ask(studio, "moved", question=lost["id"])["sentences"][-1]
+        assert last == "After the change, it is no candidate: it is not found, or not eligible."
+
     def test_a_loss_is_confirmed_before_it_is_installed(self, labelled, ask, recwarn):
         studio = PolicyStudio(labelled)
         ask(studio, "check", source=OLDEST, view="one")
@@ -175,7 +189,7 @@ class TestStudio:
         labelled.policies.install(SCORE, OLDEST, compare=0)
         studio = PolicyStudio(labelled)
         ask(studio, "check", source="(fn [similarity] similarity)", view="one")
-        assert shared(studio, "quality")["counts"][0] > 0
+        assert counts(studio)[0] > 0
         assert ask(studio, "install", reason="nearer") == {}
         assert studio.installed.number == 3
 
@@ -186,12 +200,15 @@ class TestStudio:
         assert "lab.questions.add(" in note
         for outcome in ("success", "success", "fail"):
             labelled.feedback(labelled.recall("tabs?", limit=1)[0], outcome)
-        note = shared(PolicyStudio(labelled), "quality")["note"]
+        studio = PolicyStudio(labelled)
+        note = shared(studio, "quality")["note"]
+        studio.slot = "cut"
+        assert "cut version 1" in shared(studio, "quality")["note"]
         assert "67% of 3 judged results helped" in note
         assert "does not show how a change would do" in note
         assert "lab.questions.infer()" in note
 
-    def test_questions_of_another_viewer_are_not_shown(self, labelled):
+    def test_questions_of_another_viewer_are_not_shown(self, labelled, ask):
         labelled.remember("Bob hides a key", visibility="private", creator="user:bob")
         labelled.questions.add("where is the key?", wants=16, viewer="user:bob")
         total = {
@@ -199,6 +216,12 @@ class TestStudio:
             for viewer in ("user:ana", "user:bob", None)
         }
         assert total == {"user:ana": 5, "user:bob": 6, None: 6}
+        studio = PolicyStudio(labelled, viewer="user:bob")
+        labelled.questions.add("who hides it?", wants=16, viewer="user:bob")
+        studio.source = OLDEST
+        assert shared(studio, "quality")["total"] == 7
+        lost = [row["id"] for row in shared(studio, "quality")["lost"]]
+        assert "Bob hides a key" in ask(studio, "moved", question=lost[-1])["sentences"][0]
 
     def test_labelled_queries_are_asked_at_their_own_time(self, labelled):
         labelled.questions.add("where does Ana live", wants=12, at="2026-01-04")
@@ -221,7 +244,7 @@ class TestRebase:
         studio = PolicyStudio(stale)
         offer = shared(studio, "about")["rebase"]
         assert offer["pack"] == "companion"
-        assert [row["name"] for row in offer["quality"]["metrics"]] == ["hit@5", "ndcg@10"]
+        assert [row["metric"] for row in offer["quality"]["metrics"]] == ["hit@5", "ndcg@10"]
         answer = ask(studio, "rebase", reason="")
         if "loss" in answer:
             answer = ask(studio, "rebase", reason="", sure=True)
@@ -266,8 +289,7 @@ class TestRebase:
 def test_the_timeline_compares_two_versions(labelled, ask):
     labelled.policies.install(SCORE, OLDEST, compare=0)
     timeline = VersionTimeline(labelled)
-    sums = shared(timeline, "quality")
-    assert sums["counts"] == [0, 5]
+    assert counts(timeline) == (0, 5)
     assert "overtakes" in " ".join(ask(timeline, "moved", question=1)["sentences"])
     timeline.picked = [1]
     assert shared(timeline, "quality") == {}
@@ -283,7 +305,7 @@ def test_the_explorer_compares_the_chosen_pack(labelled, ask, clock):
     text = '(pack aged "A." :inherits memlab) (defpolicy recall-score [age-days] age-days)'
     explorer = RecallExplorer(labelled, pack=memlab.load_pack(text))
     ask(explorer, "judge")
-    assert shared(explorer, "quality")["counts"] == [0, 5]
+    assert counts(explorer) == (0, 5)
     assert len(ask(explorer, "moved", question=1)["sentences"]) >= 2
     clock.advance(days=1)
     labelled.questions.remove([1, 2])

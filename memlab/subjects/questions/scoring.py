@@ -526,6 +526,16 @@ def explain_change(
     sentences = [
         f"Wanted: {quote(wanted)}. Its rank before is {old.get(wanted, 'none')}, after {new.get(wanted, 'none')}."
     ]
+    missing = [
+        when
+        for when, hits in zip(("Before", "After"), both, strict=True)
+        if wanted not in hits.slate.ids
+    ]
+    if missing:
+        return [
+            *sentences,
+            f"{missing[0]} the change, it is no candidate: it is not found, or not eligible.",
+        ]
     falls = new.get(wanted, last) > old.get(wanted, last)
     high, low = (old, new) if falls else (new, old)
     rival = next(

@@ -18,7 +18,7 @@ from memlab.subjects.lab import Lab
 from memlab.subjects.lens import parametrize, vocabulary
 from memlab.ui.widgets._explorer import explained
 from memlab.ui.widgets._widget import arrow, synced
-from memlab.ui.widgets.quality import Quality, ShowsQuality, describe_loss
+from memlab.ui.widgets.quality import RECALLED, Quality, ShowsQuality, describe_loss
 from memlab.ui.widgets.ranks import (
     DECIDES_RANKS,
     HEAD,
@@ -103,7 +103,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
     ) -> None:
         get_slot(slot)
         self._seen = lab if viewer is None else lab.at(viewer=viewer)
-        self._judge = Quality(lab, project=project, viewer=viewer)
+        self._judge = Quality(lab, project=project, viewer=viewer, recalled=RECALLED)
         queries = (
             latest_questions(self._seen, 10, project=project) or self._judge.queries[:10]
             if questions is None
@@ -322,8 +322,8 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
             self._moves = arrow(shown_moves(self._frame, self._ranks))
             self._sums = summed_moves(self._frame, self.questions)
             active = self.lab.policies.pack
-            changed = active.with_policy(self.slot, self.policy)
-            self._quality = self._judge.describe(self.slot, active, changed)
+            packs = active, active.with_policy(self.slot, self.policy)
+            self._quality = self._judge.describe(self.slot, *packs)
             self._describe(draft, live)
             self.fault = ""
 

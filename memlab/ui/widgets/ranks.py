@@ -1,27 +1,28 @@
 """The ranks of queries under policies of one slot, without logging, for the studio and the timeline.
 
-Each query runs once under the active pack. A recall-score that reads only features of those slates
-is evaluated on them again, in one pass over all queries. Policies of other slots, and policies that
-read other features, run the query again.
+Each query runs once, and its pool is kept. A recall-score that reads only features of kept pools is
+evaluated on them, in one pass over all queries. Policies of other slots, and policies that read other
+features, run the query again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memlab.errors import PolicyError
-from memlab.kernel.base.clock import from_micros
 from memlab.kernel.language import Policy, compile_policy, slot_of
-from memlab.kernel.policies import Pack, get_slot, inherited_helpers
-from memlab.kernel.recall import Hits, diversifies
+from memlab.kernel.policies import Pack, get_slot, inherited_helpers, same_candidates
+from memlab.kernel.recall import Hits, diversifies, rank_by_score
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.packing import draft_pack, param_places, rebased_text, text_of
+from memlab.subjects.questions.scoring import ask
 from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "TOP",
     "Draft",
     "Ranks",
+    "Recalls",
     "draft_pack",
     "latest_questions",
     "moved",
@@ -47,6 +49,7 @@ DECIDES_RANKS = (
     "spread",
     "cut",
     "recall-score",
+    "select",
     "half-life",
     "retention",
 )
@@ -57,10 +60,113 @@ TOP = 5
 """Ranks whose changes are counted, as in the scores of questions."""
 _CACHED = 8
 """Rankings that are cached: those of the last few drafts."""
+_POOLS = 3
+"""Packs whose pools are kept: the active one, and drafts that read other features."""
 _SCHEMA = {"question": pl.Int32, "memory_id": pl.Int64, "score": pl.Float64, "rank": pl.Int64}
 """The columns of a ranking."""
 NOTHING = pl.DataFrame(schema=_SCHEMA)
 """The ranking of no query."""
+
+
+class Result(NamedTuple):
+    """The candidates of a recall with their scores and ranks, and the ids of its results."""
+
+    ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    ranks: NDArray[np.int64]
+    results: list[int]
+
+
+class _Pools(NamedTuple):
+    """The pools of queries under a pack: the features, and the ids of each query."""
+
+    pack: Pack
+    queries: tuple[Any, ...]
+    frame: pl.DataFrame
+    ids: list[NDArray[np.int64]]
+
+    def fit(self, pack: Pack, queries: tuple[Any, ...]) -> bool:
+        """Return whether the pools determine what another pack shows for the queries."""
+        # A pack that estimates ``known`` may show fewer results, and a diverse order reads vectors.
+        return (
+            self.queries == queries
+            and not pack.tells_known
+            and not diversifies(pack)
+            and set(pack.policies["recall-score"].inputs) <= set(self.frame.columns)
+            and same_candidates(self.pack, pack)
+        )
+
+    def rank(self, pack: Pack) -> Iterator[Result]:
+        """Yield the result of each query under a pack that the pools fit."""
+        values = pack.policies["recall-score"].columns(self.frame, by="question")
+        scores = values.cast(pl.Float64).to_numpy()
+        scores = np.where(np.isnan(scores), -np.inf, scores)
+        start = 0
+        for ids in self.ids:
+            own = scores[start : start + len(ids)]
+            start += len(ids)
+            ranking = rank_by_score(own)
+            ranks = np.empty(len(ids), dtype=np.int64)
+            ranks[ranking.order] = np.arange(1, len(ids) + 1)
+            yield Result(ids, own, ranks, ids[ranking.order[: ranking.showable]].tolist())
+
+
+class Recalls:
+    """Recalls of the same queries under changing packs, kept until the lab or its active pack changes.
+
+    A query is a mapping with ``query``, and perhaps ``project``, ``viewer`` and ``at``, such as a
+    labelled question. Results are at most ``depth`` long. Without ``depth``, all candidates count.
+    """
+
+    def __init__(self, lab: Lab, depth: int | None = None) -> None:
+        self.lab, self._depth = lab, depth
+        self._seen: tuple[str, int] | None = None
+
+    def follow(self) -> bool:
+        """Drop what is kept, and return True, if the lab or its active pack has changed."""
+        store = self.lab.io.store
+        state = self.lab.policies.pack.hash, store.state.seq
+        if changed := state != self._seen:
+            self._seen, self._now = state, store.clock()
+            self._pools: list[_Pools] = []
+            self._results: dict[Any, list[Result]] = {}
+        return changed
+
+    def hits(self, pack: Pack, query: Mapping[str, Any]) -> Hits:
+        """Return what a pack shows for a query."""
+        return ask(self.lab, pack, query, self._depth or pack.count("pool"), self._now)
+
+    def results(self, pack: Pack, queries: Sequence[Mapping[str, Any]]) -> list[Result]:
+        """Return the result of each query under a pack."""
+        names = ("query", "project", "viewer", "at")
+        key = tuple(tuple(query.get(name) for name in names) for query in queries)
+        # The pack before a change is used each time, so that it stays while drafts are dropped.
+        results = self._results.pop((pack.hash, key), None)
+        if results is None:
+            pools = next((own for own in self._pools if own.fit(pack, key)), None)
+            results = [*pools.rank(pack)] if pools else self._recall(pack, queries, key)
+        self._results[pack.hash, key] = results
+        if len(self._results) > _CACHED:
+            del self._results[next(iter(self._results))]
+        return results
+
+    def _recall(
+        self, pack: Pack, queries: Sequence[Mapping[str, Any]], key: tuple[Any, ...]
+    ) -> list[Result]:
+        """Recall the queries under a pack, and keep their pools."""
+        every = [self.hits(pack, query) for query in queries]
+        slates = [hits.slate for hits in every]
+        if slates:
+            frame = pl.concat(
+                slate.frame.with_columns(question=pl.lit(index, pl.Int32))
+                for index, slate in enumerate(slates)
+            )
+            own = _Pools(pack, key, frame, [slate.ids for slate in slates])
+            self._pools = [own, *self._pools][:_POOLS]
+        return [
+            Result(slate.ids, slate.scores, slate.ranking, list(hits.ids))
+            for hits, slate in zip(every, slates, strict=True)
+        ]
 
 
 class Ranks:
@@ -78,12 +184,8 @@ class Ranks:
         viewer: str | None = None,
         labelled: Callable[[str], Mapping[str, Any]] = lambda _: {},
     ) -> None:
-        self._lab, self._project, self._viewer = lab, project, viewer
-        self._labelled, self._now = labelled, 0
-        self._seen: tuple[str, int] | None = None
-        self._hits: dict[str, Hits] = {}
-        self._pools: tuple[tuple[str, ...], pl.DataFrame] | None = None
-        self._known: dict[tuple[Any, ...], pl.DataFrame] = {}
+        self._recalls, self._labelled = Recalls(lab), labelled
+        self._scope = {"project": project, "viewer": viewer}
         self._texts: dict[int, tuple[str, str]] = {}
 
     def under(self, slot: str, policy: Policy, questions: Sequence[str]) -> pl.DataFrame:
@@ -91,101 +193,44 @@ class Ranks:
 
         The rank is null if the score is not finite.
         """
-        pack = self._pack()
-        key = slot, policy.hash, tuple(questions)
-        if key not in self._known:
-            if len(self._known) >= _CACHED:
-                del self._known[next(iter(self._known))]
-            self._known[key] = self._ranked(pack, slot, policy, tuple(questions))
-        return self._known[key]
-
-    def hits(self, question: str, pack: Pack) -> Hits:
-        """Return all candidates of a query under a pack, at the instant of the cached recalls."""
-        own = self._labelled(question)
-        at = own.get("at") or self._now
-        hits = self._lab.recall(
-            question,
-            limit=pack.count("pool"),
-            pack=pack,
-            at=from_micros(at) if at else None,
-            project=own.get("project") or self._project,
-            viewer=own.get("viewer") or self._viewer,
-            log=False,
-        )
-        if at == self._now:
-            self._now = hits.slate.at
-        return hits
-
-    def text(self, memory: int) -> tuple[str, str]:
-        """Return the text and the kind of a memory."""
-        if memory not in self._texts:
-            record = self._lab[memory]
-            self._texts[memory] = record.text[:MOST_TEXT], record.kind
-        return self._texts[memory]
-
-    def _pack(self) -> Pack:
-        """Return the active pack; clear the caches if the pack or the lab has changed."""
-        pack = self._lab.policies.pack
-        now = pack.hash, self._lab.io.store.state.seq
-        if now != self._seen:
-            self._seen, self._pools, self._now = now, None, 0
-            for cache in (self._hits, self._known, self._texts):
-                cache.clear()
-        return pack
-
-    def _ranked(
-        self, pack: Pack, slot: str, policy: Policy, questions: tuple[str, ...]
-    ) -> pl.DataFrame:
-        if not questions:
+        self._follow()
+        pack = self._recalls.lab.policies.pack
+        # Other slots decide no rank, so that no query runs again.
+        if slot in DECIDES_RANKS and policy != pack.policies[slot]:
+            pack = pack.with_policy(slot, policy)
+        results = self._recalls.results(pack, [self._read(question) for question in questions])
+        if not results:
             return NOTHING
-        # Scoring the cached candidates again is fast enough for each keystroke; a recall of each query is not.
-        pools = self._read_pools(pack, questions)
-        if (
-            slot == "recall-score"
-            and not diversifies(pack)
-            and set(policy.inputs) <= set(pools.columns)
-        ):
-            return _by_score(pools, policy.columns(pools, by="question"))
-        if slot not in DECIDES_RANKS or policy == pack.policies[slot]:
-            results = [self._hits[question] for question in questions]
-        else:
-            other = pack.with_policy(slot, policy)
-            results = [self.hits(question, other) for question in questions]
-        slates = [hits.slate for hits in results]
-        counts = [len(slate) for slate in slates]
         frame = pl.DataFrame(
             {
-                "question": np.repeat(np.arange(len(slates), dtype=np.int32), counts),
-                "memory_id": np.concatenate([slate.ids for slate in slates]),
-                "score": np.concatenate([slate.scores for slate in slates]),
-                "rank": np.concatenate([slate.ranking for slate in slates]),
+                "question": np.repeat(np.arange(len(results)), [len(own.ids) for own in results]),
+                "memory_id": np.concatenate([own.ids for own in results]),
+                "score": np.concatenate([own.scores for own in results]),
+                "rank": np.concatenate([own.ranks for own in results]),
             },
             schema=_SCHEMA,
         )
         return frame.with_columns(rank=pl.when(pl.col("score").is_finite()).then("rank"))
 
-    def _read_pools(self, pack: Pack, questions: tuple[str, ...]) -> pl.DataFrame:
-        if self._pools is None or self._pools[0] != questions:
-            for question in questions:
-                if question not in self._hits:
-                    self._hits[question] = self.hits(question, pack)
-            frames = [
-                self._hits[question].slate.frame.with_columns(question=pl.lit(index, pl.Int32))
-                for index, question in enumerate(questions)
-            ]
-            self._pools = questions, pl.concat(frames)
-        return self._pools[1]
+    def hits(self, question: str, pack: Pack) -> Hits:
+        """Return all candidates of a query under a pack, at the instant of the cached recalls."""
+        self._follow()
+        return self._recalls.hits(pack, self._read(question))
 
+    def text(self, memory: int) -> tuple[str, str]:
+        """Return the text and the kind of a memory."""
+        if memory not in self._texts:
+            record = self._recalls.lab[memory]
+            self._texts[memory] = record.text[:MOST_TEXT], record.kind
+        return self._texts[memory]
 
-def _by_score(pools: pl.DataFrame, values: pl.Series) -> pl.DataFrame:
-    """Rank by descending score, leaving null and infinite scores unranked."""
-    rows = pools.select("question", "memory_id").with_columns(score=values.cast(pl.Float64))
-    score = np.nan_to_num(rows["score"].to_numpy(), nan=-np.inf)
-    question, memory = rows["question"].to_numpy(), rows["memory_id"].to_numpy()
-    order = np.lexsort((memory, -score, question))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order)) - np.searchsorted(question[order], question[order]) + 1
-    return rows.with_columns(rank=pl.Series(rank).set(pl.Series(~np.isfinite(score)), None))
+    def _read(self, question: str) -> dict[str, Any]:
+        """Return the labelled question with a query, or the query within the scope of the widget."""
+        return {"query": question, **self._scope, **self._labelled(question)}
+
+    def _follow(self) -> None:
+        if self._recalls.follow():
+            self._texts.clear()
 
 
 def moved(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:

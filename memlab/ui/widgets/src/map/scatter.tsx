@@ -210,8 +210,10 @@ export function Scatter({
     const taken: [number, number, number][] = [];
     for (const [words, left, above] of regions) {
       const text = clip(visible(words), 34);
-      const [x, y] = onto(left, above);
+      const [at, y] = onto(left, above);
+      if (at < 0 || at > size[0]) continue;
       const half = pen.measureText(text).width / 2;
+      const x = Math.max(half + 4, Math.min(size[0] - half - 4, at)); // No word is cut by the border.
       if (taken.some(([tx, ty, wide]) => Math.abs(ty - y) < 15 && Math.abs(tx - x) < wide + half))
         continue; // Zooming in makes room for it.
       taken.push([x, y, half]);

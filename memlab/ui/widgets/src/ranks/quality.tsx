@@ -4,11 +4,14 @@ import { num, plural, UserText, visible } from "../shared/text";
 import { useAsk, useOfflineReason } from "../shared/widget";
 
 export type Metric = {
-  name: string;
-  before: number;
-  after: number;
+  metric: string;
+  /** The value after the change. */
+  value: number;
+  difference: number;
   low: number | null;
   high: number | null;
+  gained: number;
+  lost: number;
 };
 export type Changed = { id: number; query: string; before: number | null; after: number | null };
 /** As `Quality.describe` of Python returns it: a note if the lab has no question, empty if ranks do not matter. */
@@ -17,9 +20,7 @@ export type Quality = {
   metrics?: Metric[];
   count: number;
   total: number;
-  unit: string;
   cut: number;
-  counts: [gained: number, lost: number];
   same: boolean;
   gained: Changed[];
   lost: Changed[];
@@ -33,8 +34,8 @@ export function judge({ low, high }: Metric): "better" | "worse" | "unclear" {
 
 /** Describe a difference with its interval: `+0.020 (−0.008 to +0.048), no significant difference`. */
 export function describeDifference(metric: Metric): string {
-  const { before, after, low, high } = metric;
-  const difference = num(after - before, 3, true);
+  const { low, high } = metric;
+  const difference = num(metric.difference, 3, true);
   if (low === null || high === null) return `${difference}, too few questions for an interval`;
   const verdict = judge(metric);
   return `${difference} (${num(low, 3, true)} to ${num(high, 3, true)}), ${verdict === "unclear" ? "no significant difference" : verdict}`;
@@ -51,11 +52,11 @@ export function Metrics({ quality: { metrics = [], same } }: { quality: Quality 
   return (
     <dl class="metrics">
       {metrics.map((metric) => (
-        <div key={metric.name}>
-          <dt>{metric.name === "ndcg@10" ? "nDCG@10" : metric.name}</dt>
+        <div key={metric.metric}>
+          <dt>{metric.metric === "ndcg@10" ? "nDCG@10" : metric.metric}</dt>
           <dd>
-            {!same && `${num(metric.before, 3)} → `}
-            <b class={same ? "" : judge(metric)}>{num(metric.after, 3)}</b>
+            {!same && `${num(metric.value - metric.difference, 3)} → `}
+            <b class={same ? "" : judge(metric)}>{num(metric.value, 3)}</b>
             {!same && " "}
             {!same && <span class="note">{describeDifference(metric)}</span>}
           </dd>
@@ -73,13 +74,13 @@ export function QualityPanel({ quality }: { quality: Quality }) {
   useEffect(() => setOpen(null), [quality]); // An explanation of earlier scores would be wrong.
   if (quality.note) return <p class="quality note">{visible(quality.note)}</p>;
   if (!quality.metrics) return null;
+  const { gained, lost } = quality.metrics[0]!;
   const toggle = (id: number) =>
     open?.id === id
       ? setOpen(null)
       : void ask<{ sentences: string[] }>("moved", { question: id }).then(
           (answer) => answer && setOpen({ id, ...answer }),
         );
-  const [gained, lost] = quality.counts;
   return (
     <section class="quality" aria-label="Quality on labelled questions">
       <Metrics quality={quality} />

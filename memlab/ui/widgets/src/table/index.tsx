@@ -58,13 +58,13 @@ const HEADS: [string, "words" | "span"][] = [
 ];
 
 const WIDTHS: Record<string, string> = {
-  kind: "104px",
-  status: "98px",
-  speaker: "92px",
-  project: "92px",
-  session: "92px",
-  created: "112px",
-  access: "64px",
+  kind: "100px",
+  status: "92px",
+  speaker: "86px",
+  project: "86px",
+  session: "86px",
+  created: "116px",
+  access: "74px",
 };
 
 function MemoryTable() {

@@ -4,11 +4,13 @@ import test from "node:test";
 import { describeDifference, describeSample, judge, type Metric } from "../ranks/quality";
 
 const metric = (low: number | null, high: number | null): Metric => ({
-  name: "hit@5",
-  before: 0.7,
-  after: 0.74,
+  metric: "hit@5",
+  value: 0.74,
+  difference: 0.04,
   low,
   high,
+  gained: 2,
+  lost: 1,
 });
 
 test("an interval that excludes zero gives a verdict", () => {

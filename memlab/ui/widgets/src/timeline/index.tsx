@@ -145,10 +145,10 @@ function Timeline() {
       {picked.length === 2 && diff.rows && (
         <section class="two" aria-label={`Versions ${a} and ${b}`}>
           {diff.verdict && <p class="notice">{visible(diff.verdict)}</p>}
+          <QualityPanel quality={quality} />
           <Diff rows={diff.rows} heads={[`version ${a}`, `version ${b}`]} />
           {about.ranks ? (
             <>
-              <QualityPanel quality={quality} />
               <h3>
                 {sums.length
                   ? `${summarizeMoves(sums)}`
