@@ -138,6 +138,8 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "repl",
+    "try",
     "bench locomo",
     "bench beam",
     "bench longmemeval",

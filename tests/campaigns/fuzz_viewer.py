@@ -606,6 +606,7 @@ READERS: dict[str, Asked] = {
     "recall": _content,
     "context": lambda lab, names: _contexts(lab),
     "agents.metrics": lambda lab, names: [(m := lab.agents.metrics()).contexts, m.memories],
+    "agents.recalls": lambda lab, names: [lab.agents.recalls()],
     "recall where": lambda lab, names: (
         lab.recall("goat", where=pl.col("importance") > pl.col("importance").mean()).frame
     ),

@@ -1,11 +1,14 @@
 """``memlab notebook``: copies of the tutorials, and JupyterLab on them."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from memlab.kernel.policies import load_pack
 from memlab.ui.notebook.tutorials import tutorial_names
 
 ORIGINALS = Path(__file__).parents[2] / "notebooks"
@@ -67,6 +70,32 @@ def test_failures_to_copy_are_reported(run, tmp_path):
     refused = run("notebook", "--to", "file", "--no-open")
     assert refused.exit_code == 1
     assert "The notebooks cannot be copied to file" in refused.output
+
+
+def test_shipped_outputs_are_those_of_the_default_pack():
+    """If this fails after a change of the pack: python -m experiments.run_notebooks."""
+    printed = re.compile(r"pack memlab \[([0-9a-f]{12})\]")
+    hashes = {
+        (path.name, found)
+        for path in ORIGINALS.glob("*.ipynb")
+        for found in printed.findall(_first_cells(path))
+    }
+    assert {name[:2] for name, _ in hashes} >= {"01", "03"}
+    assert {found for _, found in hashes} == {load_pack("memlab").hash[:12]}
+
+
+def _first_cells(path):
+    """Return the outputs of a notebook before it installs a policy of its own, as text."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    changed = next(
+        (
+            at
+            for at, cell in enumerate(cells)
+            if cell["cell_type"] == "code" and "policies." in "".join(cell["source"])
+        ),
+        len(cells),
+    )
+    return json.dumps([cell.get("outputs") for cell in cells[:changed]])
 
 
 @pytest.mark.long

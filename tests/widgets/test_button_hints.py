@@ -23,12 +23,12 @@ def test_every_hint_of_the_browser_has_a_summary():
         for path in (SOURCES / folder).rglob("*.tsx")
         for verb in re.findall(r'hint\("(\w+)"\)', path.read_text(encoding="utf-8"))
     }
-    assert len(used) == 10
+    assert len(used) == 13
     for folder, verb in used:
         assert getattr(CLASSES[folder], f"answer_{verb}").__doc__, (folder, verb)
 
 
-@pytest.mark.parametrize("name", ["PolicyStudio", "MemoryTable", "VersionTimeline"])
+@pytest.mark.parametrize("name", ["PolicyStudio", "MemoryTable", "VersionTimeline", "QuestionList"])
 def test_hints_are_short_sentences_without_markup(name):
     widget = getattr(widgets, name)(memlab.open())
     assert widget.hints

@@ -179,7 +179,9 @@ def test_a_folder_is_read_from_a_disk_and_what_needs_python_is_disabled(viewed, 
 
 CELL = FILL.replace("{path}", "")
 ASKED = ["tabs or spaces?", "when do deploys go out?"]
-SEVEN = {
+ALL = {
+    "overview": "Overview(lab)",
+    "recalls": "RecallLog(lab)",
     "studio": f"PolicyStudio(lab, questions={ASKED!r})",
     "explorer": f"RecallExplorer(lab, question={ASKED[0]!r})",
     "timeline": f"VersionTimeline(lab, questions={ASKED!r})",
@@ -187,8 +189,11 @@ SEVEN = {
     "chart": "MemoryMap(lab)",
     "board": 'EvaluationBoard(lab, ["memlab", "companion"], missing="zero")',
     "player": "LifePlayer(lab)",
+    "labels": "QuestionList(lab)",
 }
 SHOWN = [
+    ".tiles",
+    ".entry",
     ".after .row",
     ".hit",
     ".axis",
@@ -196,22 +201,23 @@ SHOWN = [
     ".plane[data-drawn]",
     ".leaders .whisker",
     ".curve",
+    ".top",
 ]
 
 
-def wait_for_seven(page):
+def wait_for_all(page):
     for title, shown in zip(TABS, SHOWN, strict=True):
         page.locator(f".memlab[aria-label='{title}'] {shown}").first.wait_for(timeout=120_000)
 
 
-def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cell, axe):
+def test_all_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cell, axe):
     page = notebook(
-        CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in SEVEN.items())
+        CELL, *(f"{name} = memlab.widgets.{made}\n{name}" for name, made in ALL.items())
     )
-    wait_for_seven(page)
+    wait_for_all(page)
     page.get_by_role("button", name="Planner").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
-    page.get_by_label("rate").fill("0.5")
+    page.get_by_label("rate", exact=True).fill("0.5")
     assert "50% of recalls" in page.locator(".planner").inner_text()
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)
@@ -230,7 +236,7 @@ def test_all_seven_in_one_notebook_say_that_the_kernel_was_restarted(notebook, r
         page.locator(f".memlab[aria-label='{title}']").get_by_role("alert").get_by_text(
             "Run the cell again"
         ).wait_for()
-    wait_for_seven(page)  # what was shown stays to be read
+    wait_for_all(page)  # what was shown stays to be read
 
 
 MARIMO = os.environ.get("MEMLAB_MARIMO") or (
@@ -245,7 +251,7 @@ def test_each_widget_in_marimo(tab, tmp_path):
     cells = [("", CELL, "clock, day, hit, lab, memlab")]
     cells += [
         ("lab, memlab", f"{name} = memlab.widgets.{made}\n{name}", f"{name},")
-        for name, made in SEVEN.items()
+        for name, made in ALL.items()
     ]
     text = "import marimo\napp = marimo.App()\n"
     for takes, source, gives in cells:
@@ -275,7 +281,7 @@ def test_each_widget_in_marimo(tab, tmp_path):
             assert time.monotonic() < deadline, (tmp_path / "log").read_text()
             time.sleep(0.3)
         page = tab(found[0])
-        wait_for_seven(page)
+        wait_for_all(page)
         page.get_by_label("Query", exact=True).fill("when do deploys go out?")
         page.locator(".explorer").get_by_text("Deploys go out on Tuesdays").first.wait_for()
         page.locator("[data-memory='3'] .open").click()

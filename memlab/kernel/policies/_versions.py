@@ -39,11 +39,12 @@ from memlab.kernel.version import __version__
 # The version of the vocabulary of packs and policies, and its field in events.
 
 
-POLICY_FORMAT = 3
+POLICY_FORMAT = 4
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
 ``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
+Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``.
 """
 
 VOCABULARY = "vocabulary"

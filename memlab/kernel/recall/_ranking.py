@@ -464,7 +464,7 @@ def choose(
     rate = float(pack.settings["probe-rate"])
     if chance is None or not rate or not len(band):
         return certain
-    share = _probe_probabilities(pack, pool, band, limit)
+    share = _probe_probabilities(pack, pool, scores, band, limit)
     if share is None:
         return certain
     drawable = np.flatnonzero(share)
@@ -517,7 +517,7 @@ def _insert_probes(
 
 
 def _probe_probabilities(
-    pack: Pack, pool: Candidates | Features, band: Positions, limit: int
+    pack: Pack, pool: Candidates | Features, scores: Scores, band: Positions, limit: int
 ) -> Scores | None:
     """Return each candidate's probability of being the first exploration item drawn.
 
@@ -525,6 +525,7 @@ def _probe_probabilities(
     """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], NDArray[Any]]] = {
+        "score": lambda: scores[band],
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }

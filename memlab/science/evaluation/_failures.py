@@ -521,7 +521,8 @@ def _pick_examples(
         {stage: index for index, stage in enumerate(_ORDER)}, return_dtype=pl.Int64
     )
     lost = rows.filter(pl.col("place") != FOUND).sort(order, "rank", "_key", nulls_last=True)
-    chosen = lost.group_by("place", maintain_order=True).head(count)
+    # ``group_by(...).head(0)`` returns a row of nulls for each group.
+    chosen = lost.filter(pl.int_range(pl.len()).over("place") < count)
     ranking = (
         pools.join(chosen.select("recall").unique(), on="recall", how="semi")
         .sort("recall", "rank", nulls_last=True)

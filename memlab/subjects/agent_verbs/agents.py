@@ -28,6 +28,7 @@ from memlab.kernel.verbs.gate import (
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
+from memlab.subjects.agent_verbs.recalls import list_recalls
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -1456,3 +1457,33 @@ class LabAgents:
         1.0
         """
         return compute_metrics(self._core, since=None if since is None else to_micros(since))
+
+    @checked
+    def recalls(self, *, since: When | None = None) -> pl.DataFrame:
+        """List the logged recalls: who asked what, what was shown, and whether it helped.
+
+        Parameters
+        ----------
+        since
+            The instant from which recalls count. Default: all recalls.
+
+        Returns
+        -------
+        DataFrame
+            One row per recall, oldest first. ``decision``, ``at``, ``query``, ``agent`` (the
+            viewer), ``session``, ``project``, ``pack`` and ``known`` are those of the log.
+            ``shown``, ``helped``, ``failed`` and ``stale`` are lists of memories. Feedback, credits
+            and verifiers decide what helped; a stale memory is superseded by now. ``tokens`` counts
+            the context, otherwise the shown texts. ``outcome`` is helped, failed, nothing (no
+            result, or a verifier rejected all) or unrated.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+        >>> _ = lab.feedback(lab.recall("tabs or spaces?", limit=1)[0], "success")
+        >>> lab.agents.recalls().select("query", "shown", "outcome").row(0)
+        ('tabs or spaces?', [1], 'helped')
+        """
+        return list_recalls(self._core, since=since)

@@ -150,17 +150,9 @@ class Loaded(_Incoming, Report):
         """
         return sum(self.skipped.values()) if what == "skipped" else super().count(what)
 
-    def _display(self) -> Table:
-        edges = f" and {count_of(self.edges, 'edge')}" if self.guessed.is_empty() else ""
-        notes = (
-            (self.count("known"), "were already in the lab"),
-            (self.count("purged"), "were purged from the lab before and not added"),
-            (self.extracted, "facts and memories extracted from the messages"),
-            (len(self.redacted), "secrets redacted"),
-        )
-        title = [f"{count_of(self.count('added'), 'memory')}{edges} from {self.source}"]
-        title += [f"{count:,} {note}" for count, note in notes if count]
-        title += [f"with {', '.join(self.registers)}"] if self.registers else []
+    @property
+    def card(self) -> list[tuple[str, str]]:
+        """The rows of the card, a name and a text: speakers, sessions, time, guesses."""
         lines = [
             ("speakers", self._describe_speakers()),
             ("sessions", self._describe_sessions()),
@@ -175,8 +167,22 @@ class Loaded(_Incoming, Report):
             ("skipped", _join_counts(self.skipped)),
             ("left out", _join_counts(self.left_out)),
         ]
-        rows = [(name, printable(text)) for name, text in lines if text]
-        return Table(printable("; ".join(title)), ("", ""), rows, self._next_calls(), left=(0, 1))
+        return [(name, printable(text)) for name, text in lines if text]
+
+    def _display(self) -> Table:
+        edges = f" and {count_of(self.edges, 'edge')}" if self.guessed.is_empty() else ""
+        notes = (
+            (self.count("known"), "were already in the lab"),
+            (self.count("purged"), "were purged from the lab before and not added"),
+            (self.extracted, "facts and memories extracted from the messages"),
+            (len(self.redacted), "secrets redacted"),
+        )
+        title = [f"{count_of(self.count('added'), 'memory')}{edges} from {self.source}"]
+        title += [f"{count:,} {note}" for count, note in notes if count]
+        title += [f"with {', '.join(self.registers)}"] if self.registers else []
+        return Table(
+            printable("; ".join(title)), ("", ""), self.card, self._next_calls(), left=(0, 1)
+        )
 
     def _describe_speakers(self) -> str:
         """Return the number of speakers, and the names of those with most rows."""

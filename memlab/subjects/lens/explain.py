@@ -262,6 +262,8 @@ def _expand_operands(node: Node, value_of: Any) -> Iterator[tuple[Node, float]]:
 
 # The number of terms, of features and of characters of a term that a terminal shows, which fit on a screen of 96 columns.
 _TERMS, _FEATURES, _TEXT = 16, 12, 64
+_NAMED = 3
+"""The terms that a sentence names on each side: a reader compares a few."""
 
 
 @dataclass(frozen=True)
@@ -387,6 +389,23 @@ class Why(Displayed):
         if gap == 0.0:
             return f"{values}: a tie"
         return f"{values}: {a} is {'above' if gap > 0 else 'below'} by {abs(gap):.6g}"
+
+    @property
+    def sentence(self) -> str:
+        """The order of the items, and the terms that count most for and against it."""
+        gap = self.difference
+        if not gap or gap != gap:
+            return f"{self.verdict}."
+        sign, (above, below) = (1, self.names) if gap > 0 else (-1, self.names[::-1])
+        sides: tuple[list[str], list[str]] = [], []
+        for term in self.terms:
+            lead = sign * term.difference
+            sides[lead < 0].append(f"{term.label or term.text} ({lead:+.3f})")
+        parts = [f"{above} stands above {below} by {abs(gap):.3g}"]
+        for verb, side in zip(("because", "although"), sides, strict=True):
+            if side:
+                parts.append(f"{verb}: {', '.join(side[:_NAMED])}")
+        return "; ".join(parts) + "."
 
     def __repr__(self) -> str:
         # A terminal shows only what fits on a screen. Notebooks and ``frame`` have all terms.

@@ -7,10 +7,19 @@ import sys
 from pathlib import Path
 
 import click
+import polars as pl
 
 import memlab
 from memlab.errors import require_extra
-from memlab.ui.cli._base import LocalPath, Report, command, main, print_report, write_if
+from memlab.ui.cli._base import (
+    LocalPath,
+    Report,
+    command,
+    main,
+    open_existing,
+    print_report,
+    write_if,
+)
 
 
 @command(main)
@@ -38,6 +47,47 @@ def demo(output: Path, full: bool, as_json: bool) -> Report:
 
     result = run_demo(output=output, full=full, quiet=as_json, progress=True)
     return result.to_dict(), f"Open {result.output}"
+
+
+@command(main, name="try")
+@click.argument("file", required=False, type=LocalPath())
+@click.option(
+    "--lab", "path", type=LocalPath(), help="Directory of the lab for FILE. Default: in memory."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port of this machine. Default: a free one.",
+)
+@click.option("--open/--no-open", "open_browser", default=True, help="Open the page in a browser.")
+def try_(
+    file: Path | None, path: Path | None, port: int, open_browser: bool, as_json: bool
+) -> Report:
+    """Show a sample lab in a browser, or FILE, until Ctrl-C: the first ten minutes.
+
+    The page has an overview with the questions that the lab misses, and the policy studio. A form
+    reads your own data: a chat export, a folder, notes or a table. FILE is read at once. Your data
+    are in memory, unless --lab names a directory. Nothing leaves this machine.
+
+    Example: memlab try chat.zip --lab my.memlab
+    """
+    with require_extra("widgets", "memlab try"):
+        from memlab.ui.demo.first_minutes import Trial, serve_trial
+
+    trial = Trial(path, file)
+
+    def address(url: str) -> None:
+        """Print the address of the page."""
+        lab = None if path is None else str(path)
+        report = {"url": url, "lab": lab, "memories": len(trial.current)}
+        print_report((report, f"{url}\nPress Ctrl-C to stop."), as_json=as_json)
+
+    try:
+        serve_trial(trial, port=port, open_browser=open_browser, tell=address)
+    finally:
+        trial.current.close()
+    return None
 
 
 @command(main)
@@ -74,6 +124,35 @@ def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
     process = subprocess.run([sys.executable, "-m", "jupyterlab", str(target)], check=False)
     if process.returncode:
         raise click.exceptions.Exit(1)
+
+
+@command(main)
+@click.argument("lab", type=LocalPath(), required=False)
+@click.option("--read-only", is_flag=True, help="Open LAB without writing to it.")
+def repl(lab: Path | None, read_only: bool) -> Report:
+    """Open the REPL of Hy on LAB, or on a new lab in memory.
+
+    The names lab, memlab and pl (Polars) are bound. A quoted form is a policy, such as
+    '(fn [similarity] similarity), and lab.score, lab.policies.install and lab.challenge take it. What is typed runs as
+    your code. Ctrl-D ends.
+
+    Example: memlab repl my.memlab --read-only
+    """
+    import hy
+    from hy.repl import REPL
+
+    if read_only and lab is None:
+        raise click.UsageError("--read-only needs LAB: a new lab in memory would stay empty.")
+
+    def show(value: object) -> str:
+        """Return a Hy form as Hy prints it, and any other value as Python does."""
+        return hy.repr(value) if isinstance(value, hy.models.Object) else repr(value)
+
+    with memlab.open() if lab is None else open_existing(lab, read_only=read_only) as opened:
+        console = REPL(locals={"lab": opened, "memlab": memlab, "pl": pl}, output_fn=show)
+        console.banner = lambda: f"Hy {hy.__version__} on {opened!r}"
+        console.run()
+    return None
 
 
 @command(main, write_if("write"))

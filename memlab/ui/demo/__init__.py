@@ -8,5 +8,6 @@ the log alone, and the estimates are compared with the true values, which only t
 
 from memlab.ui.demo._run import CONVERSATION, QUESTION, SLOT, SOURCE, DemoResult, run_demo
 from memlab.ui.demo._run import draw_terms as draw_terms  # for tests
+from memlab.ui.demo._sample import sample_lab
 
-__all__ = ["CONVERSATION", "QUESTION", "SLOT", "SOURCE", "DemoResult", "run_demo"]
+__all__ = ["CONVERSATION", "QUESTION", "SLOT", "SOURCE", "DemoResult", "run_demo", "sample_lab"]

@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from memlab.ui.widgets._board import EvaluationBoard as EvaluationBoard
     from memlab.ui.widgets._explorer import RecallExplorer as RecallExplorer
     from memlab.ui.widgets._map import MemoryMap as MemoryMap
+    from memlab.ui.widgets._overview import Overview as Overview
     from memlab.ui.widgets._player import LifePlayer as LifePlayer
+    from memlab.ui.widgets._questions import QuestionList as QuestionList
+    from memlab.ui.widgets._recalls import RecallLog as RecallLog
     from memlab.ui.widgets._studio import PolicyStudio as PolicyStudio
     from memlab.ui.widgets._table import MemoryTable as MemoryTable
     from memlab.ui.widgets._timeline import VersionTimeline as VersionTimeline
     from memlab.ui.widgets._widget import Widget as Widget
 
 _MODULES = {
+    "Overview": "_overview",
+    "RecallLog": "_recalls",
     "PolicyStudio": "_studio",
     "RecallExplorer": "_explorer",
     "VersionTimeline": "_timeline",
@@ -32,6 +37,7 @@ _MODULES = {
     "MemoryMap": "_map",
     "EvaluationBoard": "_board",
     "LifePlayer": "_player",
+    "QuestionList": "_questions",
 }
 """The module of each widget, in the order of the tabs of ``memlab view``."""
 

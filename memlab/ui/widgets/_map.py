@@ -173,7 +173,7 @@ class MemoryMap(Widget, bundle="map"):
         points = read_points(self.lab, self._at)
         values, legend = shades(self.lab, points, self.colour)
         with self.hold_sync():
-            if points is not self._at:
+            if self._at is None or points.frame is not self._at.frame:
                 self._points = arrow(points.frame)
             self._at = points
             self._shades = arrow(values)
@@ -249,9 +249,12 @@ class Points:
 
 
 def read_points(lab: Lab, last: Points | None) -> Points:
-    """Compute the positions of a lab's memories, or return ``last`` if nothing was written since."""
+    """Compute the positions of a lab's memories, or return ``last`` if nothing was written since.
+
+    Positions of the same memories are kept. Labels are computed again: a purge adds no memory, and
+    its words must leave them.
+    """
     with lab.io.store.reading() as state:
-        # A purge adds no row, and its words must leave the labels.
         if last is not None and last.event == state.seq:
             return last
         visible = visible_rows(state)
@@ -259,16 +262,21 @@ def read_points(lab: Lab, last: Points | None) -> Points:
         event, count = state.seq, len(rows)
         if count > _MOST:
             rows = rows[np.linspace(0, count - 1, _MOST).astype(np.int64)]
-        vectors = state.vectors.take(rows)
+        ids = (rows + 1).astype(np.int32)
+        kept = last is not None and np.array_equal(last.frame["id"].to_numpy(), ids)
+        vectors = None if kept else state.vectors.take(rows)
         some = np.linspace(0, len(rows) - 1, min(_READ, len(rows))).astype(np.int64)
         texts = state.column("text").gather(rows[some]).str.slice(0, MOST_TEXT).to_list()
         stop_words = state.words.stop_words
-    places, share = principal_axes(vectors)
-    spanned = _spanned(places)
-    regions = label_regions(spanned[some], texts, stop_words)
-    x, y = spanned.T
-    ids = (rows + 1).astype(np.int32)
-    return Points(event, count, pl.DataFrame({"id": ids, "x": x, "y": y}), share, regions)
+    if vectors is None:
+        assert last is not None
+        frame, share = last.frame, last.kept
+    else:
+        places, share = principal_axes(vectors)
+        x, y = _spanned(places).T
+        frame = pl.DataFrame({"id": ids, "x": x, "y": y})
+    regions = label_regions(frame[some, ["x", "y"]].to_numpy(), texts, stop_words)
+    return Points(event, count, frame, share, regions)
 
 
 def label_regions(

@@ -45,7 +45,7 @@ from memlab.ui import widgets
 from memlab.ui.widgets._widget import WIDGETS, Widget
 from memlab.ui.widgets.bundles import bundle
 
-__all__ = ["Page", "page_html", "serve", "write_bundle"]
+__all__ = ["Page", "page_html", "serve", "serve_page", "write_bundle"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -326,14 +326,34 @@ def serve(
 
     The widgets follow changes by other processes. Raises InputError if the port is in use.
     """
-    asyncio.run(_serve(lab, port, open_browser, tell))
-
-
-async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], object]) -> None:
     note = "read only" if lab.io.store.journal.read_only else "writable"
-    page = Page(
-        _kinds(), make=lambda kind: kind(lab), port=port, title=lab.io.store.where, note=note
-    )
+    where = lab.io.store.where
+
+    def make_page() -> Page:
+        """Return the page, on the event loop that serves it."""
+        return Page(_kinds(), make=lambda kind: kind(lab), port=port, title=where, note=note)
+
+    serve_page(make_page, lambda: lab, open_browser=open_browser, tell=tell)
+
+
+def serve_page(
+    make_page: Callable[[], Page],
+    lab: Callable[[], Lab],
+    *,
+    open_browser: bool,
+    tell: Callable[[str], object],
+) -> None:
+    """Serve a page until interrupted; ``lab`` returns the lab whose changes the widgets follow."""
+    asyncio.run(_serve(make_page, lab, open_browser, tell))
+
+
+async def _serve(
+    make_page: Callable[[], Page],
+    lab: Callable[[], Lab],
+    open_browser: bool,
+    tell: Callable[[str], object],
+) -> None:
+    page = make_page()
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
@@ -349,12 +369,12 @@ async def _serve(lab: Lab, port: int, open_browser: bool, tell: Callable[[str], 
         await asyncio.sleep(0)  # The loop sends the closing messages.
 
 
-async def _follow(lab: Lab, page: Page) -> None:
+async def _follow(lab: Callable[[], Lab], page: Page) -> None:
     """Refresh the widgets after each write to the lab."""
-    seen_head, rest = lab.io.store.journal.head, _POLL
+    seen_head, rest = lab().io.store.journal.head, _POLL
     while True:
         await asyncio.sleep(rest)
-        began, head = monotonic(), lab.io.store.journal.head
+        began, head = monotonic(), lab().io.store.journal.head
         if head != seen_head:
             seen_head = head
             page.refresh()

@@ -58,6 +58,7 @@ from memlab.science.simulation import (
 from memlab.subjects.agent_verbs.agents import Agent
 from memlab.subjects.agents.turns import Surfaced
 from memlab.subjects.verifiers import Verdict, local, overlap
+from memlab.ui.demo import sample_lab
 
 __all__ = ["EXAMPLES", "Desk", "Example"]
 
@@ -403,6 +404,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- asking -------------------------------------------------------------------------------------------------------
     "Lab.recall": lambda d: (d.lab.recall, {"query": "tabs"}),
     "Lab.context": lambda d: (d.lab.context, {"task": "tabs in api.py", "files": ["api.py"]}),
+    "LabAgents.recalls": lambda d: (d.lab.agents.recalls, {"since": "2026-01-01"}),
     "LabAgents.metrics": lambda d: (d.lab.agents.metrics, {}),
     "Metrics.__getitem__": lambda d: (d.lab.agents.metrics().__getitem__, {"metric": "coverage"}),
     "Metrics.report": lambda d: (
@@ -825,6 +827,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"world": World("tiny", days=1, projects=1, messages_per_day=2), "embedder": EMBEDDER},
     ),
     "Life.earned": lambda d: (d.life.earned, {"of": "utility"}),
+    "sample_lab": lambda d: (sample_lab, {"path": None}),
     "trial": lambda d: (
         trial,
         {

@@ -11,21 +11,21 @@ import { Sequence } from "./sequence";
 import type { About, Challenge, Evaluation, Plan } from "./types";
 
 const MISSING_FEEDBACK: [string, string][] = [
-  ["", "not chosen"],
+  ["", "left open (default)"],
   ["zero", "reward 0"],
   ["censor", "unknown, ignored"],
   ["inverse", "unknown, reweighted"],
   ["bounds", "unknown, bounded"],
 ];
 const HORIZONS: [string, string][] = [
-  ["", "no limit"],
+  ["", "no limit (default)"],
   ["12h", "12 hours"],
   ["1d", "1 day"],
   ["7d", "7 days"],
   ["30d", "30 days"],
 ];
 const CLUSTERS: [string, string][] = [
-  ["", "as logged"],
+  ["", "as logged (default)"],
   ["session", "session"],
   ["day", "day"],
   ["decision", "no group"],
@@ -94,7 +94,7 @@ function Board() {
           about={
             missing
               ? "What a result without feedback earns."
-              : "Only needed if more than a tenth of the results have no feedback."
+              : "Only needed if more than a tenth of the feedback is missing."
           }
           value={missing}
           options={MISSING_FEEDBACK}

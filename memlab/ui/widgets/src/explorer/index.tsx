@@ -54,7 +54,7 @@ type About = {
   words: string[];
 };
 
-function Explorer() {
+export function Explorer() {
   const ask = useAsk();
   const offline = useOfflineReason();
   const [question] = useTrait<string>("question");
@@ -485,4 +485,7 @@ function toUtc(value: string): string {
   return value ? new Date(value).toISOString() : "";
 }
 
-export default widget("Recall explorer", Explorer, qualities + explained + css);
+/** The styles of the explorer, for widgets that contain one. */
+export const STYLES = qualities + explained + css;
+
+export default widget("Recall explorer", Explorer, STYLES);

@@ -1,0 +1,119 @@
+"""Question list: the labelled questions of a lab, proposed by rules and accepted one by one."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from memlab.kernel.base.arguments import Count, checked
+from memlab.kernel.base.display import clip, table
+from memlab.subjects.lab import Lab
+from memlab.ui.widgets._widget import Widget, arrow, synced
+
+__all__ = ["QuestionList"]
+
+_MOST = 200
+"""Questions that a browser receives, more than a person reads through."""
+_MOST_TEXT = 300
+"""Characters of a wanted text."""
+
+
+class QuestionList(Widget, bundle="questions"):
+    """The labelled questions of a lab, with the memories that answer them.
+
+    *Propose* adds questions whose answer is one stored memory. A proposed question counts in no
+    score until it is accepted.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+
+    Examples
+    --------
+    >>> memlab.widgets.QuestionList(lab)                                                   # doctest: +SKIP
+    """
+
+    _questions = synced(b"")
+    _about = synced({})
+    _note = synced("")
+
+    @checked
+    def __init__(self, lab: Lab) -> None:
+        super().__init__(lab)
+        self._show()
+
+    def refresh(self) -> None:
+        """Read the questions again."""
+        self._show()
+
+    def page(self) -> str:
+        """Return the accepted questions as a table."""
+        rows = self._frame().filter("accepted").select("query", "text").rows()
+        return table(
+            f"{len(rows):,} questions of {self.where}",
+            ("question", "wanted"),
+            [(clip(query), clip(text)) for query, text in rows],
+        )
+
+    # -- what a browser asks ------------------------------------------------------------------------------------
+
+    @checked
+    def answer_propose(self, limit: Count = 20) -> None:
+        """Propose questions whose answer is one stored memory, by rules."""
+        proposed = self.lab.questions.propose(limit)
+        self._note = (
+            f"{len(proposed)} questions proposed. Accept those whose memory is the right answer."
+            if len(proposed)
+            else "The rules find no further question. Add your own: lab.questions.add(...)."
+        )
+        self._show()
+
+    @checked
+    def answer_accept(self, ids: list[int]) -> None:
+        """Accept questions, so that scores use them."""
+        accepted = self.lab.questions.accept(ids)
+        self._note = (
+            f"{len(accepted)} accepted. {len(self.lab.questions)} questions count in scores."
+        )
+        self._show()
+
+    @checked
+    def answer_remove(self, ids: list[int]) -> None:
+        """Remove questions whose memory is not the right answer."""
+        self._note = f"{self.lab.questions.remove(ids)} removed."
+        self._show()
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def _frame(self) -> pl.DataFrame:
+        """Return the questions with the text of their first wanted memory, proposed ones first."""
+        texts = self.lab.memories.select(
+            pl.col("text").str.slice(0, _MOST_TEXT), "speaker", first="id"
+        )
+        return (
+            self.lab.questions.frame.with_columns(first=pl.col("wants").list.first())
+            .join(texts, on="first", how="left", maintain_order="left")
+            .sort("accepted", "id")
+        )
+
+    def _show(self) -> None:
+        frame = self._frame()
+        page = frame.head(_MOST).select(
+            pl.col("id").cast(pl.Int32),
+            "query",
+            "text",
+            "speaker",
+            "source",
+            "accepted",
+            pl.col("first").cast(pl.Int32),
+            pl.col("wants").list.len().cast(pl.Int32).alias("count"),
+        )
+        with self.hold_sync():
+            self._questions = arrow(page)
+            self._about = {
+                "all": len(frame),
+                "accepted": int(frame["accepted"].sum()),
+                "memories": len(self.lab),
+                "most": _MOST,
+            }
+            self.fault = ""
