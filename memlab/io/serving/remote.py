@@ -121,6 +121,11 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         return self.answer.known
 
     @property
+    def confidence(self) -> str:
+        """The probability of an answer as a phrase, or why there is none."""
+        return self.answer.confidence
+
+    @property
     def off(self) -> str | None:
         """Why memory is switched off, so that the recall is empty, or None if it is on."""
         return self.answer.off
@@ -134,6 +139,11 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
     def ids(self) -> tuple[int, ...]:
         """Ids of the memories, best first."""
         return tuple(hit.id for hit in self)
+
+    @property
+    def probes(self) -> tuple[int, ...]:
+        """Ids of the exploration items among the memories, which were drawn at random."""
+        return tuple(hit.id for hit in self if hit.probe)
 
     @cached_property
     def frame(self) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -44,7 +44,14 @@ POLICY_FORMAT = 4
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
 ``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
-Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``.
+Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``. It changed the
+meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so.
+"""
+
+_EXPLORES_UNTIL = 3
+"""Last version of the vocabulary in which every logged recall explored.
+
+A lab that began with it keeps exploring in plain recalls until its owner decides.
 """
 
 VOCABULARY = "vocabulary"
@@ -225,6 +232,10 @@ class VersionLog:
         self._challenged: list[Challenge] = []
         self._ended: dict[int, int] = {}
         self._seq = 0
+        self.explores = False
+        """Whether plain recalls explore."""
+        self.explores_by_habit = False
+        """Whether plain recalls explore because the lab is old, not because its owner decided so."""
 
     # -- current state ----------------------------------------------------------------------------------------------
 
@@ -282,8 +293,22 @@ class VersionLog:
         """
         for slot, policy in self._pins.items():
             if pack.policies[slot].hash != policy.hash:
-                pack = pack.with_policy(slot, policy)
+                pack = self._with_earlier(pack, slot, policy)
         return pack
+
+    def _with_earlier(self, pack: Pack, slot: str, policy: Policy) -> Pack:
+        """Return a pack with a policy that was active before.
+
+        The policy ``known`` stays calibrated for the ranking that it was last active with.
+        """
+        pack = pack.with_policy(slot, policy)
+        earlier = (live.loaded for live in reversed(self._lives) if live.loaded is not None)
+        known_for = (
+            other.known_for
+            for other in earlier
+            if slot == "known" and other.policies[slot].hash == policy.hash
+        )
+        return replace(pack, known_for=next(known_for, pack.known_for))
 
     # -- fold of events ---------------------------------------------------------------------------------------------
 
@@ -309,6 +334,9 @@ class VersionLog:
         """
         if event.seq <= self._seq:
             return
+        if not self._seq:
+            self.explores = event.body.get(VOCABULARY, 1) <= _EXPLORES_UNTIL
+            self.explores_by_habit = self.explores
         try:
             self._apply(event, source_of)
         except MissingExtension as error:
@@ -374,6 +402,8 @@ class VersionLog:
             ended = self._challenges.pop(body["pack"], None)
             if ended is not None:  # A challenger that needs a missing extension was left out.
                 self._ended[ended.seq] = event.at
+        elif event.kind == "explore":
+            self.explores, self.explores_by_habit = body["on"], False
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)
@@ -396,7 +426,8 @@ class VersionLog:
         If a pin keeps the active policy, no version is added.
         """
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
-        self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
+        put = Pack.with_policy if event.kind == "install" else self._with_earlier
+        self._live(event, self.pack if same else put(self.pack, slot, policy))
         if same:
             self._enter(event, self._versions[slot][-1])
         else:

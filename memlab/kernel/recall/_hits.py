@@ -16,7 +16,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.hooks import load_part
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
@@ -341,10 +341,18 @@ class Hits(Sequence[Hit], Displayed):
         """The probability that the results contain the answer, by the slot ``known``.
 
         The value is None if the pack has no estimate, or if ``known`` was calibrated for another
-        ``recall-score``. Below the setting ``known-floor`` at most ``unknown-limit`` memories are
-        shown.
+        ``recall-score``, ``seed-score``, ``spread`` or ``cut``. Below the setting ``known-floor``
+        at most ``unknown-limit`` memories are shown; without a value, none is hidden.
         """
         return self.slate.known
+
+    @property
+    def confidence(self) -> str:
+        """The probability of an answer as a phrase, or why there is none.
+
+        It is empty if the pack does not estimate it.
+        """
+        return self.pack.uncalibrated if self.known is None else likely(self.known)
 
     def _hit(self, index: int) -> Hit:
         """Return the hit at an index of the results.
@@ -397,6 +405,11 @@ class Hits(Sequence[Hit], Displayed):
     def ids(self) -> tuple[int, ...]:
         """The ids of the shown memories, best first."""
         return self.slate.shown
+
+    @property
+    def probes(self) -> tuple[int, ...]:
+        """The ids of the exploration items among the hits, which were drawn at random."""
+        return self.slate.probes
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -598,7 +611,7 @@ class Hits(Sequence[Hit], Displayed):
     @property
     def _answered(self) -> str:
         """A note on the probability that the results contain the answer."""
-        return "" if self.known is None else f"; {likely(self.known)}"
+        return f"; {self.confidence}" if self.confidence else ""
 
     @property
     def _unscored(self) -> str:
@@ -609,15 +622,21 @@ class Hits(Sequence[Hit], Displayed):
     @property
     def _notes(self) -> list[str]:
         """Notes on memory that is off, repeated memories and probes."""
-        drawn = sum(hit.probe for hit in self)
-        probes = f"probe (?): not in the top {len(self) - drawn}; drawn at random to explore"
+        drawn = count_of(len(self.probes), "exploration item")
+        packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
+        why = (
+            f"not a result of {self.pack.name}; drawn at random for the challenge of {packs}"
+            if packs
+            else f"not in the top {len(self) - len(self.probes)}; drawn at random to explore"
+        )
+        probes = f"{drawn} (?): {why}"
         before = (
             f"{len(self.repeated)} left out, shown before in this session; again=True shows them"
         )
         return (
             ([self.off] if self.off else [])
             + ([before] if self.repeated else [])
-            + ([probes] if drawn else [])
+            + ([probes] if self.probes else [])
         )
 
     def __repr__(self) -> str:
@@ -670,7 +689,7 @@ def likely(probability: float) -> str:
     """Return a phrase for the probability that a recall contains the answer.
 
     >>> likely(0.634), likely(0.999)
-    ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
+    ('63% likely that one of these answers the question', 'more than 99% likely that one of these answers the question')
     """
     share = (
         "more than 99%"
@@ -679,7 +698,7 @@ def likely(probability: float) -> str:
         if probability < 0.01
         else f"{probability:.0%}"
     )
-    return f"{share} likely that these memories contain the answer"
+    return f"{share} likely that one of these answers the question"
 
 
 def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | None:
