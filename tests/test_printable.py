@@ -138,6 +138,7 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "repl",
     "try",
     "bench locomo",
     "bench beam",

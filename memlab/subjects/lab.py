@@ -52,7 +52,7 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.state import ViewerState, add_extension_projections
 from memlab.kernel.storage.copies import list_outdated_mirrors
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, check_judgement
@@ -60,7 +60,7 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, render_overview
+from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.mending import make_repairer
@@ -671,11 +671,22 @@ class Lab(Displayed):
         decision: int | None = None,
     ) -> Feedback: ...
     @overload
-    def feedback(self, hit: pl.DataFrame | Iterable[Mapping[str, Any]]) -> tuple[Feedback, ...]: ...
+    def feedback(
+        self,
+        hit: pl.DataFrame | Sequence[MemoryLike] | Sequence[Mapping[str, Any]],
+        outcome: str | None = None,
+        *,
+        rating: int | None = None,
+        reward: float | None = None,
+        agent: str | None = None,
+        source: str = "user",
+        at: When | None = None,
+        decision: int | None = None,
+    ) -> tuple[Feedback, ...]: ...
     @checked
     def feedback(
         self,
-        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any]],
+        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any] | MemoryLike],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,
@@ -696,7 +707,8 @@ class Lab(Displayed):
         hit
             A hit, a memory or its id; or several judgements as dicts or a frame. Dicts and columns
             have ``memory`` (in a frame of hits, ``memory_id``) and any of the other arguments; null
-            means not given. Errors name the row.
+            means not given. Errors name the row. With other arguments, a list or frame of memories
+            is judged alike.
         outcome
             "success" or "fail".
         rating
@@ -745,11 +757,14 @@ class Lab(Displayed):
         2
         """
         if isinstance(hit, pl.DataFrame | list):
-            if (outcome, rating, reward, agent, at, decision, source) != (*[None] * 6, "user"):
-                raise InputError(
-                    "Several judgements take no other arguments: write them in dicts or columns."
-                )
-            return self._with_notice(self._judgements.feedback_many(hit))
+            alike: dict[str, Any] = {"outcome": outcome, "rating": rating, "reward": reward}
+            alike |= {"agent": agent, "at": at, "decision": decision}
+            alike["source"] = None if source == "user" else source
+            alike = {name: value for name, value in alike.items() if value is not None}
+            rows: Any = hit
+            if alike:
+                rows = [{"memory": memory, **alike} for memory in _list_unjudged(hit)]
+            return self._with_notice(self._judgements.feedback_many(rows))
         assert isinstance(hit, Memory | Hit | int)
         now = self._core.instant(at)
         judgement = check_judgement(hit, outcome, rating, reward, agent, source, now, decision)
@@ -766,11 +781,11 @@ class Lab(Displayed):
     @overload
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited: ...
     @overload
-    def edit(self, memory: pl.DataFrame) -> tuple[Edited, ...]: ...
+    def edit(self, memory: pl.DataFrame) -> Edits: ...
     @checked
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
-    ) -> Edited | tuple[Edited, ...]:
+    ) -> Edited | Edits:
         """Correct a memory, or store the changed values of a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
@@ -780,7 +795,8 @@ class Lab(Displayed):
         ----------
         memory
             A memory, a hit or an id; or a frame with the column ``id``. The values of a frame that
-            differ from the lab's are written together, or not at all.
+            differ from the lab's are written together, or not at all: changes in place as one
+            event. Rows and columns that are missing or equal change nothing.
         text
             The corrected text. Secrets in it are redacted.
         **fields
@@ -788,7 +804,7 @@ class Lab(Displayed):
 
         Returns
         -------
-        Edited or tuple of Edited
+        Edited or Edits
             The corrected memory; for a frame, the memories that changed. ``rebuilt``, ``dropped``
             and ``notes`` say which derived values changed.
 
@@ -1442,6 +1458,17 @@ class Lab(Displayed):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _list_unjudged(memories: Any) -> list[MemoryLike]:
+    """Return the memories of a list or frame, and raise InputError for judgements."""
+    judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
+    listed = listed_memories(memories)
+    if judged or any(isinstance(memory, Mapping) for memory in listed):
+        raise InputError(
+            "Several judgements take no other arguments: write them in dicts or columns."
+        )
+    return listed
 
 
 def _wake_linker(lab: weakref.ref[Lab]) -> None:

@@ -576,6 +576,12 @@ _KERNEL = (
         replay="values",
     ),
     EventType(
+        "edit-frame",
+        "Fields of several memories were changed in a frame.",
+        {"memories": MEMORY_ID, "derived": _DERIVED},
+        replay="values",
+    ),
+    EventType(
         "deprecate",
         "Memories were flagged as wrong.",
         {"reason": REASON, "was": list_field(Field("values"), required=True)},
