@@ -48,7 +48,14 @@ def test_a_block_is_read_as_a_notebook_runs_it(monkeypatch):
         ("b.md:7", "eligible", True),
         ("b.md:8", "recall-score", False),
     ]
-    assert [bool(policy.problem) for policy in policies] == [False, False, False, False, False, True]
+    assert [bool(policy.problem) for policy in policies] == [
+        False,
+        False,
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.long

@@ -488,12 +488,13 @@ class Lab(Displayed):
         pack: PolicyLike | None = None,
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         log: bool = True,
+        explore: bool | None = None,
         again: bool | None = True,
     ) -> Hits:
         """Retrieve the memories that the active pack ranks highest for ``query``.
 
         The slate is logged, and each result counts as an access of its memory, unless ``log=False``
-        or the lab is read-only.
+        or the lab is read-only. Nothing is left to chance unless the recall explores.
 
         Parameters
         ----------
@@ -531,6 +532,9 @@ class Lab(Displayed):
             ``{"eligible:near": 0.5}`` for one slot.
         log
             Whether to log the slate and count accesses. Without a log there is no exploration.
+        explore
+            Whether the recall may also show exploration items of the active pack. Default: no,
+            unless ``lab.policies.explore(True)`` decided so. ``hits.probes`` lists them.
         again
             Whether to show memories that the viewer has received before in this session. None: as
             the pack's setting ``recall-again`` says. ``hits.repeated`` lists what was left out.
@@ -543,16 +547,20 @@ class Lab(Displayed):
         Raises
         ------
         InputError
-            If an argument is invalid.
+            If an argument is invalid, or if ``explore`` is True with ``pack`` or ``log=False``.
         UnknownName
             If a parameter of ``params`` or a word of a filter does not exist.
 
         Notes
         -----
-        At the pack's ``probe-rate``, an exploration item (``hit.probe``) is drawn from the ranks
-        just below the results. It is added to the ``limit`` results at a random rank, so that
-        ``limit=10`` shows ten or eleven. Its logged probability lets ``memlab.evaluate`` estimate
-        other policies.
+        With ``explore=True``, an exploration item (``hit.probe``) is drawn at the pack's
+        ``probe-rate`` from the ranks just below the results. It is added to the ``limit`` results
+        at a random rank below the first, so that ``limit=10`` shows ten or eleven. Its logged
+        probability lets ``memlab.evaluate`` estimate other policies. While packs are challenged,
+        every logged recall shows items of challengers instead (``lab.challenge``).
+
+        Recalls of agents (``lab.agents``), contexts, servers, adapters and simulated runs explore as
+        the pack declares.
 
         Aggregates in ``where`` range over all memories that ``viewer`` sees. Memories that are left
         out count in no statistic of the recall.
@@ -579,6 +587,11 @@ class Lab(Displayed):
             "season": season,
         }
         filters = Filters.of(**words, viewer=viewer, where=where)
+        if explore and (pack is not None or not log):
+            raise InputError(
+                "explore=True needs a logged recall, because evidence that is not logged is lost. "
+                "Leave out pack= and log=False."
+            )
         return self._questions.ask(
             query,
             limit=limit,
@@ -589,6 +602,7 @@ class Lab(Displayed):
             pack=None if pack is None else as_pack(pack, lambda: self.policies.pack),
             params=params,
             log=log,
+            explore=explore,
             again=again,
         )
 
@@ -1265,7 +1279,7 @@ class Lab(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one from the next recall on.
+        """Compare a pack with the active one in every logged recall from the next on.
 
         See ``lab.policies.challenge`` for the designs, and ``lab.verdict`` for the result.
 
@@ -1275,8 +1289,8 @@ class Lab(Displayed):
             The challenger: a pack in any form, or a policy that replaces that of its slot in the
             active pack.
         design
-            How recalls are divided: "extra" adds items of the challenger, "lot" draws from the
-            results of all packs, "ab" shows the results of one pack.
+            How recalls are divided: "extra" adds items of the challenger at random ranks below the
+            first, "lot" draws from the results of all packs, "ab" shows the results of one pack.
         extra
             The number of added items per recall, 1 to 20, for ``design="extra"``.
         rate

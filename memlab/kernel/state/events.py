@@ -653,6 +653,7 @@ _KERNEL = (
         {**_PACK, "design": WORD, "extra": NUMBER, "rate": NUMBER},
     ),
     _policy_event("end-challenge", "A comparison with the active pack ended.", _PACK),
+    _policy_event("explore", "Exploration of plain recalls was switched on or off.", {"on": FLAG}),
 )
 
 

@@ -320,6 +320,7 @@ class LabFacts:
                 filters=Filters.of(),
                 at=at,
                 log=log,
+                explore=None,
             )
         query = about.slate.query if isinstance(about, Hits) else ""
         with self._core.reading() as state:

@@ -206,11 +206,10 @@ class Wanted:
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
         """Return the memories with an id, a ref or a text, within a project if one is given."""
         # refs of benchmarks are digits too, and the ids of a file are texts
-        for table in self._tables if isinstance(name, str) else ():
+        text = name.strip() if isinstance(name, str) else ""
+        for table in self._tables if text else ():
             ids = [
-                id
-                for id, own in table.get(name.strip(), ())
-                if project is None or own in (project, None)
+                id for id, own in table.get(text, ()) if project is None or own in (project, None)
             ]
             if ids:
                 return ids
