@@ -192,3 +192,12 @@ def test_what_people_wrote_is_escaped_on_a_page_without_python(lab):
         html = page_of(kind(lab))
         assert "<img" not in html
         assert "<b>" not in html
+
+
+def test_a_miss_outside_the_pool_is_explained_too(lab, ask):
+    lab.remember(["Ana keeps bees", *(f"Deploy number {n} went out" for n in range(150))])
+    lab.questions.add("which deploy went out?", wants=1)
+    overview = Overview(lab)
+    overview.fill()
+    text = ask(overview, "miss", question=1)["text"]
+    assert text.startswith("Memory 1 is none of 100 candidates: stored, but not among")
