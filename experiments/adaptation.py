@@ -172,7 +172,7 @@ def simulate_fall(seed: int, name: str = "1.0 to 0.0") -> dict[str, Any]:
             done = (
                 0.0 if began is None else min((day - began) / world.over, 1) if world.over else 1.0
             )
-            hits = lab.recall(topic, limit=3)
+            hits = lab.recall(topic, limit=3, explore=True)
             for hit in hits:
                 if began is None or not world.over:
                     rate = world.before if topic in hit.text else world.after
@@ -235,7 +235,7 @@ def simulate_still(seed: int, name: str) -> dict[str, Any]:
             clock.advance(days=1 / world.a_day)
             now = day + (number + 1) / world.a_day
             shared = math.log(rate / (1 - rate)) + mood + chance.gauss(0, world.clustered)
-            for hit in lab.recall(chance.choice(_TOPICS), limit=3):
+            for hit in lab.recall(chance.choice(_TOPICS), limit=3, explore=True):
                 good = chance.random() < 1 / (1 + math.exp(-shared))
                 wait = (
                     chance.expovariate(1 / world.delay) if world.delay else 0.0
@@ -267,7 +267,7 @@ def simulate_weights(seed: int) -> dict[str, Any]:
             lab.remember(text, importance=importance[-1], linking="off")
         for _ in range(4):
             clock.advance(hours=6)
-            for hit in lab.recall(chance.choice(_TOPICS), limit=5):
+            for hit in lab.recall(chance.choice(_TOPICS), limit=5, explore=True):
                 helped = chance.random() < 0.05 + 0.9 * importance[hit.id - 1]
                 lab.feedback(hit, "success" if helped else "fail")
     change = lab.upkeep.operations.adapt_policy(missing="zero")

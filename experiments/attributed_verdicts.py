@@ -78,7 +78,7 @@ def simulate_run(task: tuple[list[LabelledConversation], str, int, int]) -> Ran:
         decided, true = [], []
         for position in dice.integers(len(questions), size=recalls).tolist():
             talk, question = questions[position]
-            hits = lab.recall(question.text, project=talk.name, limit=10, at=talk.end)
+            hits = lab.recall(question.text, project=talk.name, limit=10, at=talk.end, explore=True)
             kind = KINDS[int(dice.integers(3))]
             answer = question.answer
             if kind == "paraphrased":

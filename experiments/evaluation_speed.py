@@ -148,7 +148,7 @@ def build_lab(recalls: int) -> memlab.Lab:
     lab.remember([" ".join(dice.choice(words, 8)) for _ in range(1500)])
     for _ in range(recalls):
         clock.advance(hours=1)
-        for hit in lab.recall(" ".join(dice.choice(words, 3)), limit=LIMIT):
+        for hit in lab.recall(" ".join(dice.choice(words, 3)), limit=LIMIT, explore=True):
             lab.feedback(hit, "success" if dice.random() < 0.3 else "fail")
     return lab
 

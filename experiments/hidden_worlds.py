@@ -71,6 +71,7 @@ class World:
 
 
 _BIASED = (1.0, 0.75, 0.55, 0.42, 0.34, 0.28, 0.24)
+_MILD = (1.0, 0.95, 0.9, 0.86, 0.83, 0.8, 0.78)
 
 WORLDS = (
     World("base", True),
@@ -91,7 +92,7 @@ WORLDS = (
     World("missing by outcome, bounds", False, no_answer="outcome", missing="bounds"),
     World("clicks only, as it comes", False, no_answer="clicks"),
     World("position bias", False, position=_BIASED),
-    World("position bias, mild", False, position=(1.0, 0.95, 0.9, 0.86, 0.83, 0.8, 0.78)),
+    World("position bias, mild", False, position=_MILD),
     World("redundant items", False, redundant=True),
     World("8.5% unsupported, worthless", False, unsupported="worthless", share=0.085),
     World("8.5% unsupported, gold", False, unsupported="gold", share=0.085),
@@ -122,6 +123,24 @@ WORLDS = (
     World("A/B, redundant items", True, challenge="ab", recalls=1200, redundant=True),
     World("lot, position bias", False, challenge="lot", recalls=1200, position=_BIASED),
     World("challenged, position bias", False, challenge="extra", recalls=1200, position=_BIASED),
+    World(
+        "challenged, position bias, n = 300",
+        False,
+        challenge="extra",
+        recalls=300,
+        position=_BIASED,
+    ),
+    World(
+        "challenged, position bias, a tie, n = 300",
+        False,
+        challenge="extra",
+        recalls=300,
+        position=_BIASED,
+        target="tie",
+    ),
+    World(
+        "challenged, position bias, mild", False, challenge="extra", recalls=1200, position=_MILD
+    ),
     World("challenged, redundant items", False, challenge="extra", recalls=1200, redundant=True),
 )
 

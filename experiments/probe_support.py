@@ -42,7 +42,11 @@ def measure_support(path: Path, rate: float, depth: int) -> dict[str, float]:
                 if question.category == 5 or not question.evidence:
                     continue
                 hits = lab.recall(
-                    question.text, project="p", limit=10, at=benchmark.conversation.end
+                    question.text,
+                    project="p",
+                    limit=10,
+                    at=benchmark.conversation.end,
+                    explore=True,
                 )
                 gold = {ids[ref] for ref in question.evidence}
                 collected["results"].append(

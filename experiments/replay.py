@@ -63,7 +63,7 @@ def run_events(lab: memlab.Lab, clock: memlab.ManualClock, events: int, seed: in
                         importance=round(chance.random(), 2),
                     )
             elif kind in (1, 3):
-                hits = lab.recall(f"what does {who} think of {what}?", limit=5)
+                hits = lab.recall(f"what does {who} think of {what}?", limit=5, explore=True)
             elif hits:
                 lab.feedback(chance.choice(hits), "success" if chance.random() < 0.6 else "fail")
             step(1)

@@ -57,4 +57,7 @@ def run_notebook(path: Path) -> float:
 if __name__ == "__main__":
     for notebook_path in sorted(FOLDER.glob("*.ipynb")):
         if not sys.argv[1:] or notebook_path.stem in sys.argv[1:]:
-            print(f"{notebook_path.name}: {run_notebook(notebook_path):.1f} s of processor time", flush=True)
+            print(
+                f"{notebook_path.name}: {run_notebook(notebook_path):.1f} s of processor time",
+                flush=True,
+            )

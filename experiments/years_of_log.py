@@ -56,7 +56,7 @@ def log_recalls(lab: memlab.Lab, dice: random.Random, count: int) -> None:
     """Log ``count`` recalls, and judge one memory of each."""
     for _ in range(count):
         clock.set(clock.now + APART)
-        hits = lab.recall(draw_sentence(dice, 8))
+        hits = lab.recall(draw_sentence(dice, 8), explore=True)
         lab.feedback(hits[dice.randrange(len(hits))], dice.choice(("success", "fail")))
 
 

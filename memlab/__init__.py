@@ -30,6 +30,7 @@ redirect_former_paths()
 
 if TYPE_CHECKING:
     from memlab.errors import DamageWarning as DamageWarning
+    from memlab.errors import ExplorationWarning as ExplorationWarning
     from memlab.errors import ExtensionError as ExtensionError
     from memlab.errors import ExtensionWarning as ExtensionWarning
     from memlab.errors import InputError as InputError
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "DamageWarning": "errors",
     "Extension": "kernel.extension",
+    "ExplorationWarning": "errors",
     "ExtensionError": "errors",
     "ExtensionWarning": "errors",
     "FEATURES": "kernel.policies",

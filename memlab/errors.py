@@ -375,6 +375,10 @@ class DamageWarning(UserWarning):
     """Damage that memlab works around, such as a file rebuilt from the journal."""
 
 
+class ExplorationWarning(UserWarning):
+    """Plain recalls of an old lab that still explore, until its owner decides."""
+
+
 class RankingWarning(UserWarning):
     """A new pack that ranks the memories of this lab differently than its predecessor."""
 

@@ -270,7 +270,7 @@ def test_a_limit_that_cannot_measure_recall_at_20_is_refused(limit):
 
 
 def test_unknown_packs_and_broken_policies_are_refused_before_anything_runs(tmp_path):
-    with pytest.raises(UnknownName, match='There is no pack "memlap"'):
+    with pytest.raises(UnknownName, match='There is no pack or feature "memlap"'):
         bench_conversations(BOTH, packs=["memlap"])
     broken = tmp_path / "broken.hy"
     broken.write_text("(pack broken")

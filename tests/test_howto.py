@@ -13,7 +13,7 @@ def test_there_are_pages():
 
 
 # Commands of a terminal, and code that needs its own bundle.
-WITHOUT_PYTHON = {"view-in-a-browser", "write-a-widget"}
+WITHOUT_PYTHON = {"view-in-a-browser", "write-a-widget", "policies-in-hy"}
 
 
 # Pages about an extra, and a package of it.

@@ -348,7 +348,7 @@ class TestAttribution:
         lab.policies.use(
             "(pack probing :inherits memlab) (setting probe-rate 1) (setting probe-depth 20)"
         )
-        hits = lab.recall("goat", limit=5)
+        hits = lab.recall("goat", limit=5, explore=True)
         (probe,) = (hit for hit in hits if hit.probe)
         lab.feedback(probe, "success")
         lab.feedback(next(hit for hit in hits if not hit.probe), "fail")

@@ -86,7 +86,7 @@ def test_probes_are_marked_and_last(trigrams):
     always = "(pack always) (setting probe-rate 1) (setting limit 2)"
     with memlab.open(embedder=trigrams, pack=always) as lab:
         lab.remember([f"goat number {number}" for number in range(9)])
-        hits = lab.recall("goat")
+        hits = lab.recall("goat", explore=True)
         assert [hit.probe for hit in hits] == [False, False, True]
         table = lab.slates().exposures.collect()
         assert table["probe"].to_list() == [False, False, True]

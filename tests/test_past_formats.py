@@ -77,6 +77,8 @@ def test_an_earlier_format_is_read_without_a_change(folder, report):
     assert format_of(folder) == (number, None)
 
 
+# The first plain recall says that the lab still explores; tests/recall/test_consent.py is about that.
+@pytest.mark.filterwarnings("ignore::memlab.errors.ExplorationWarning")
 def test_an_earlier_format_can_be_written_and_reopened(folder, report):
     with open_later(folder) as lab:
         check_same(lab, report)

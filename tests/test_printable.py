@@ -99,6 +99,7 @@ CALLS = {
     "upkeep check": [LAB],
     "purge": [LAB, 2, "--reason", EVIL, "--yes"],
     "agent run": [LAB, "evil.hy"],
+    "policy explore": [LAB, "off"],
     "policy history": [LAB],
     "policy attribution": [LAB],
     "policy install": [LAB, "recall-score", "evil.hy"],
@@ -138,6 +139,7 @@ AS_JSON = (
 BESIDE = {
     "demo",
     "notebook",
+    "repl",
     "try",
     "bench locomo",
     "bench beam",

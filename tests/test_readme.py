@@ -35,7 +35,9 @@ def test_an_example_gives_the_same_result_when_it_runs_again(number, folder):
 def test_the_first_example_ranks_as_its_comments_say(folder):
     names = _run(FIRST)
     assert names["hits"][0].text == "The user has moved to four spaces"
-    assert names["swapped"][0].text == "The user indents with tabs"
+    assert "recency" not in repr(names["hits"][0].explain())
+    assert "recency" in repr(names["swapped"][0].explain())
+    assert "recency" not in names["lab"].policies["recall-score"].source
 
 
 def test_the_example_with_own_data_loads_a_folder(folder):

@@ -47,7 +47,7 @@ def _register(build: Build) -> Build:
 def ask_labelled(lab: memlab.Lab, labelled: LabelledConversation, every: int) -> None:
     """Recall every ``every``-th question; evidence is a success, the best other result a failure."""
     for question in labelled.questions[::every]:
-        hits = lab.recall(question.text, project=labelled.conversation.name)
+        hits = lab.recall(question.text, project=labelled.conversation.name, explore=True)
         judged = [(hit, "success") for hit in hits if hit.ref in question.evidence]
         judged += [(hit, "fail") for hit in hits if hit.ref not in question.evidence][:1]
         lab.feedback([{"memory": hit, "outcome": outcome} for hit, outcome in judged])
@@ -159,7 +159,7 @@ _ASKED = (
 def _ask(lab: memlab.Lab, clock: memlab.ManualClock) -> None:
     for text, wanted in _ASKED:
         clock.advance(hours=5)
-        hits = lab.recall(text)
+        hits = lab.recall(text, explore=True)
         useful = {_TOLD[number - 1][1] for number in wanted}
         for hit in hits[:4]:
             lab.feedback(hit, "success" if hit.text in useful else "fail")

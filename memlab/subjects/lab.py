@@ -52,7 +52,7 @@ from memlab.kernel.slates import Slates
 from memlab.kernel.state import ViewerState, add_extension_projections
 from memlab.kernel.storage.copies import list_outdated_mirrors
 from memlab.kernel.storage.store import Store
-from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.verbs.core import Core, Memories, MemoryLike, listed_memories
 from memlab.kernel.verbs.corrections.corrections import Corrected, Corrections
 from memlab.kernel.verbs.features.features import LabFeatures
 from memlab.kernel.verbs.feedback import Judgements, check_judgement
@@ -60,7 +60,7 @@ from memlab.kernel.verbs.policies.policies import LabPolicies
 from memlab.kernel.verbs.projections import COMPONENTS, LASTING_COMPONENTS, PROJECTIONS
 from memlab.kernel.verbs.recalling.asking import Questions
 from memlab.kernel.verbs.remembering.remember import Remembering
-from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered, render_overview
+from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.mending import make_repairer
@@ -488,12 +488,13 @@ class Lab(Displayed):
         pack: PolicyLike | None = None,
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         log: bool = True,
+        explore: bool | None = None,
         again: bool | None = True,
     ) -> Hits:
         """Retrieve the memories that the active pack ranks highest for ``query``.
 
         The slate is logged, and each result counts as an access of its memory, unless ``log=False``
-        or the lab is read-only.
+        or the lab is read-only. Nothing is left to chance unless the recall explores.
 
         Parameters
         ----------
@@ -531,6 +532,9 @@ class Lab(Displayed):
             ``{"eligible:near": 0.5}`` for one slot.
         log
             Whether to log the slate and count accesses. Without a log there is no exploration.
+        explore
+            Whether the recall may also show exploration items of the active pack. Default: no,
+            unless ``lab.policies.explore(True)`` decided so. ``hits.probes`` lists them.
         again
             Whether to show memories that the viewer has received before in this session. None: as
             the pack's setting ``recall-again`` says. ``hits.repeated`` lists what was left out.
@@ -543,16 +547,20 @@ class Lab(Displayed):
         Raises
         ------
         InputError
-            If an argument is invalid.
+            If an argument is invalid, or if ``explore`` is True with ``pack`` or ``log=False``.
         UnknownName
             If a parameter of ``params`` or a word of a filter does not exist.
 
         Notes
         -----
-        At the pack's ``probe-rate``, an exploration item (``hit.probe``) is drawn from the ranks
-        just below the results. It is added to the ``limit`` results at a random rank, so that
-        ``limit=10`` shows ten or eleven. Its logged probability lets ``memlab.evaluate`` estimate
-        other policies.
+        With ``explore=True``, an exploration item (``hit.probe``) is drawn at the pack's
+        ``probe-rate`` from the ranks just below the results. It is added to the ``limit`` results
+        at a random rank below the first, so that ``limit=10`` shows ten or eleven. Its logged
+        probability lets ``memlab.evaluate`` estimate other policies. While packs are challenged,
+        every logged recall shows items of challengers instead (``lab.challenge``).
+
+        Recalls of agents (``lab.agents``), contexts, servers, adapters and simulated runs explore as
+        the pack declares.
 
         Aggregates in ``where`` range over all memories that ``viewer`` sees. Memories that are left
         out count in no statistic of the recall.
@@ -579,6 +587,11 @@ class Lab(Displayed):
             "season": season,
         }
         filters = Filters.of(**words, viewer=viewer, where=where)
+        if explore and (pack is not None or not log):
+            raise InputError(
+                "explore=True needs a logged recall, because evidence that is not logged is lost. "
+                "Leave out pack= and log=False."
+            )
         return self._questions.ask(
             query,
             limit=limit,
@@ -589,6 +602,7 @@ class Lab(Displayed):
             pack=None if pack is None else as_pack(pack, lambda: self.policies.pack),
             params=params,
             log=log,
+            explore=explore,
             again=again,
         )
 
@@ -671,11 +685,22 @@ class Lab(Displayed):
         decision: int | None = None,
     ) -> Feedback: ...
     @overload
-    def feedback(self, hit: pl.DataFrame | Iterable[Mapping[str, Any]]) -> tuple[Feedback, ...]: ...
+    def feedback(
+        self,
+        hit: pl.DataFrame | Sequence[MemoryLike] | Sequence[Mapping[str, Any]],
+        outcome: str | None = None,
+        *,
+        rating: int | None = None,
+        reward: float | None = None,
+        agent: str | None = None,
+        source: str = "user",
+        at: When | None = None,
+        decision: int | None = None,
+    ) -> tuple[Feedback, ...]: ...
     @checked
     def feedback(
         self,
-        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any]],
+        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any] | MemoryLike],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,
@@ -696,7 +721,8 @@ class Lab(Displayed):
         hit
             A hit, a memory or its id; or several judgements as dicts or a frame. Dicts and columns
             have ``memory`` (in a frame of hits, ``memory_id``) and any of the other arguments; null
-            means not given. Errors name the row.
+            means not given. Errors name the row. With other arguments, a list or frame of memories
+            is judged alike.
         outcome
             "success" or "fail".
         rating
@@ -745,11 +771,14 @@ class Lab(Displayed):
         2
         """
         if isinstance(hit, pl.DataFrame | list):
-            if (outcome, rating, reward, agent, at, decision, source) != (*[None] * 6, "user"):
-                raise InputError(
-                    "Several judgements take no other arguments: write them in dicts or columns."
-                )
-            return self._with_notice(self._judgements.feedback_many(hit))
+            alike: dict[str, Any] = {"outcome": outcome, "rating": rating, "reward": reward}
+            alike |= {"agent": agent, "at": at, "decision": decision}
+            alike["source"] = None if source == "user" else source
+            alike = {name: value for name, value in alike.items() if value is not None}
+            rows: Any = hit
+            if alike:
+                rows = [{"memory": memory, **alike} for memory in _list_unjudged(hit)]
+            return self._with_notice(self._judgements.feedback_many(rows))
         assert isinstance(hit, Memory | Hit | int)
         now = self._core.instant(at)
         judgement = check_judgement(hit, outcome, rating, reward, agent, source, now, decision)
@@ -766,11 +795,11 @@ class Lab(Displayed):
     @overload
     def edit(self, memory: MemoryLike, *, text: str | None = None, **fields: Any) -> Edited: ...
     @overload
-    def edit(self, memory: pl.DataFrame) -> tuple[Edited, ...]: ...
+    def edit(self, memory: pl.DataFrame) -> Edits: ...
     @checked
     def edit(
         self, memory: MemoryLike | pl.DataFrame, *, text: str | None = None, **fields: Any
-    ) -> Edited | tuple[Edited, ...]:
+    ) -> Edited | Edits:
         """Correct a memory, or store the changed values of a frame.
 
         Most fields are changed in place. Another ``text``, ``speaker``, ``session``, ``project`` or
@@ -780,7 +809,8 @@ class Lab(Displayed):
         ----------
         memory
             A memory, a hit or an id; or a frame with the column ``id``. The values of a frame that
-            differ from the lab's are written together, or not at all.
+            differ from the lab's are written together, or not at all: changes in place as one
+            event. Rows and columns that are missing or equal change nothing.
         text
             The corrected text. Secrets in it are redacted.
         **fields
@@ -788,7 +818,7 @@ class Lab(Displayed):
 
         Returns
         -------
-        Edited or tuple of Edited
+        Edited or Edits
             The corrected memory; for a frame, the memories that changed. ``rebuilt``, ``dropped``
             and ``notes`` say which derived values changed.
 
@@ -1249,7 +1279,7 @@ class Lab(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one from the next recall on.
+        """Compare a pack with the active one in every logged recall from the next on.
 
         See ``lab.policies.challenge`` for the designs, and ``lab.verdict`` for the result.
 
@@ -1259,8 +1289,8 @@ class Lab(Displayed):
             The challenger: a pack in any form, or a policy that replaces that of its slot in the
             active pack.
         design
-            How recalls are divided: "extra" adds items of the challenger, "lot" draws from the
-            results of all packs, "ab" shows the results of one pack.
+            How recalls are divided: "extra" adds items of the challenger at random ranks below the
+            first, "lot" draws from the results of all packs, "ab" shows the results of one pack.
         extra
             The number of added items per recall, 1 to 20, for ``design="extra"``.
         rate
@@ -1442,6 +1472,17 @@ class Lab(Displayed):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _list_unjudged(memories: Any) -> list[MemoryLike]:
+    """Return the memories of a list or frame, and raise InputError for judgements."""
+    judged = {"outcome", "rating", "reward"}.intersection(getattr(memories, "columns", ()))
+    listed = listed_memories(memories)
+    if judged or any(isinstance(memory, Mapping) for memory in listed):
+        raise InputError(
+            "Several judgements take no other arguments: write them in dicts or columns."
+        )
+    return listed
 
 
 def _wake_linker(lab: weakref.ref[Lab]) -> None:

@@ -363,7 +363,7 @@ def _recall(life: Lived, step: Step) -> Any:
     query, after = values.pop("query"), values.pop("after")
     if step.private:
         values["visibility"] = "private"
-    hits = life.lab.recall(query, **values)
+    hits = life.lab.recall(query, explore=True, **values)
     if after in ("success", "both") and len(hits):
         for hit in hits[:2]:
             life.lab.feedback(hit, "success", agent=values["viewer"])

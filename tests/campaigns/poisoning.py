@@ -280,7 +280,9 @@ class Month:
                     continue
                 self._remembered(lab, clock, life)
                 clock.set(max(event.at, clock()))
-                hits = lab.recall(event.text, project=event.project, limit=LIMIT, log=logged)
+                hits = lab.recall(
+                    event.text, project=event.project, limit=LIMIT, log=logged, explore=logged
+                )
                 head = [hit for hit in hits if not hit.probe]
                 newest = {
                     life.stands[ref] for ref, utility in event.useful.items() if utility == 1.0
@@ -335,7 +337,11 @@ class Month:
             for item in find_statements:
                 for _ in range(5):
                     for hit in lab.recall(
-                        f"Which {item.name}?", project=item.project, session=SESSION, limit=LIMIT
+                        f"Which {item.name}?",
+                        project=item.project,
+                        session=SESSION,
+                        limit=LIMIT,
+                        explore=True,
                     ):
                         if hit.id in planted:
                             lab.feedback(hit, "success")

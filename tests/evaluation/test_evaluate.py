@@ -431,7 +431,7 @@ def test_a_lab_repeats_its_logged_recalls(lab, clock):
     lab.remember([f"note {number} about the harbour and the boat" for number in range(30)])
     for _ in range(12):
         clock.advance(hours=1)
-        for hit in lab.recall("harbour boat 7", limit=3):
+        for hit in lab.recall("harbour boat 7", limit=3, explore=True):
             lab.feedback(hit, "success")
         lab.remember("a later note about the harbour boat 7")
     other = '(pack other "Other.") (setting damping 0.9) (defpolicy recall-score [activation] activation)'

@@ -120,7 +120,7 @@ def test_without_labels_a_success_is_what_was_wanted(trigrams, clock):
     pack = PACK + "(setting probe-rate 1) (setting probes 1)"
     with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
         lab.remember([{"text": text, "importance": 1 - n / 10} for n, text in enumerate(HELD)])
-        (hits,) = [lab.recall("tea")]
+        (hits,) = [lab.recall("tea", explore=True)]
         for hit in hits:
             lab.feedback(hit, "success" if hit.probe or hit.id == hits.ids[0] else "fail")
         failures = memlab.failures(lab.slates())

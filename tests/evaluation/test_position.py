@@ -44,9 +44,10 @@ def world(eta, *, recalls=800, seed=0, probes=1, places="random", worth=0.55):
     for number in range(recalls):
         shown = order[number, :HEAD].tolist()
         for probe in dice.choice(order[number, HEAD:], probes, replace=False):
-            shown.insert(
-                int(dice.integers(len(shown) + 1)) if places == "random" else len(shown), int(probe)
-            )
+            # "mixed" is a log that a later memlab continued
+            later = int(number > recalls / 2)
+            first = {"random": 0, "below": 1, "mixed": later, "last": len(shown)}[places]
+            shown.insert(int(dice.integers(first, len(shown) + 1)), int(probe))
         for index, item in enumerate(shown, start=1):
             reward = float(dice.random() < chance[number, item] * index**-eta)
             for name, value in zip(
@@ -92,17 +93,24 @@ def ranks_of(log):
 
 @pytest.mark.parametrize("probes", [1, 2])
 @pytest.mark.parametrize("eta", [0.0, 0.5, 1.0])
-def test_examination_is_found(eta, probes):
-    log = read_log(world(eta, recalls=3000, seed=int(10 * eta) + probes, probes=probes)[0])
-    found = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.99).eta
+@pytest.mark.parametrize(("places", "first"), [("random", 1), ("below", 2), ("mixed", 2)])
+def test_examination_is_found(eta, probes, places, first):
+    seed = int(10 * eta) + probes + 100 * (places == "mixed")
+    log = read_log(world(eta, recalls=3000, seed=seed, probes=probes, places=places)[0])
+    pairs = pair_probes(log, ranks_of(log))
+    assert pairs.first == first
+    found = estimate_examination(pairs, log, 0.99).eta
     assert found.low < eta < found.high
-    assert found.high - found.low < 0.5
+    # the first two positions differ most, and a log whose first item never moves says nothing of them
+    assert found.high - found.low < {1: 0.5, 2: 1.1}[first]
 
 
-def test_the_estimate_maximises_the_likelihood():
+@pytest.mark.parametrize("placed", ["random", "below"])
+def test_the_estimate_maximises_the_likelihood(placed):
     """Against a search over eta of the likelihood, written as loops."""
-    log = read_log(world(0.7, recalls=60, seed=5)[0])
+    log = read_log(world(0.7, recalls=60, seed=5, places=placed)[0])
     places = pair_probes(log, ranks_of(log))
+    first = places.first
     reward = np.nan_to_num(log.reward)
 
     def likelihood(eta):
@@ -110,10 +118,13 @@ def test_the_estimate_maximises_the_likelihood():
         for row, at, moved, size in zip(
             places.row, places.at, places.moved, places.size, strict=True
         ):
-            stays, moves = (size - at) / size * at**-eta, at / size * (at + 1) ** -eta
+            if at < first:
+                assert not moved or placed == "random"
+                continue
+            stays, moves = (size - at) * at**-eta, (at + 1 - first) * (at + 1) ** -eta
             total += reward[row] * np.log((moves if moved else stays) / (stays + moves))
         for row, size in zip(places.probe, places.probe_size, strict=True):
-            theta = np.arange(1, size + 1) ** -eta
+            theta = np.arange(float(first), size + 1) ** -eta
             total += reward[row] * np.log(log.position[row] ** -eta / theta.sum())
         return total
 
@@ -124,26 +135,34 @@ def test_the_estimate_maximises_the_likelihood():
     assert estimate_examination(places, log, 0.95).eta.value == pytest.approx(best, abs=1e-3)
 
 
-def test_examination_of_an_item_is_its_mean_over_the_possible_orders():
-    slates, _ = world(0.5, recalls=40, probes=2)
+@pytest.mark.parametrize("places", ["random", "below"])
+def test_examination_of_an_item_is_its_mean_over_the_possible_orders(places):
+    """All orders in which the first item is drawn, as in the log, or in which it is certain."""
+    slates, _ = world(0.5, recalls=40, probes=2, places=places)
     log = read_log(slates)
     result = estimate_examination(pair_probes(log, ranks_of(log)), log, 0.95)
     seen = result.average(0.8)
     theta = np.arange(1, HEAD + 3) ** -0.8
-    head = [
-        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] == 1
-    ]
-    head.sort(key=lambda row: log.position[row])
-    for rank, row in enumerate(head):
-        spots = [
-            [at for at in range(HEAD + 2) if at not in probes]
-            for probes in itertools.combinations(range(7), 2)
+    firsts = set()
+    for recall in range(40):
+        shown = np.flatnonzero(log.exposed & (log.recall == recall))
+        head = [row for row in shown if log.propensity[row] == 1]
+        head.sort(key=lambda row: log.position[row])
+        probes = [row for row in shown if log.propensity[row] < 1]
+        drawn_first = bool((log.position[probes] == 1).any())
+        firsts.add(drawn_first)
+        orders = [
+            taken
+            for taken in itertools.permutations(range(HEAD + 2), 2)
+            if (0 in taken) == drawn_first
         ]
-        assert seen[row] == pytest.approx(np.mean([theta[spot[rank]] for spot in spots]))
-    probe = next(
-        row for row in np.flatnonzero(log.exposed & (log.recall == 7)) if log.propensity[row] < 1
-    )
-    assert seen[probe] == pytest.approx(theta.mean())
+        for rank, row in enumerate(head):
+            spots = [[at for at in range(HEAD + 2) if at not in taken][rank] for taken in orders]
+            assert seen[row] == pytest.approx(theta[spots].mean(), abs=1e-12)
+        for number, row in enumerate(probes):
+            spots = [taken[number] for taken in orders]
+            assert seen[row] == pytest.approx(theta[spots].mean(), abs=1e-12)
+    assert firsts == ({True, False} if places == "random" else {False})
 
 
 def test_places_that_are_not_random_are_not_taken_for_such():

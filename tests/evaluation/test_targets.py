@@ -341,7 +341,7 @@ def test_the_pack_that_logged_is_what_others_are_compared_with(lab, clock):
     lab.remember([f"note {number} about the harbour" for number in range(8)])
     for _ in range(3):
         clock.advance(hours=1)
-        hits = lab.recall("harbour notes", limit=2)
+        hits = lab.recall("harbour notes", limit=2, explore=True)
         lab.feedback(hits[0], "success")
     ev = evaluate(lab.slates(), ["memlab"], missing="zero")
     assert "memlab" in kinds(ev)

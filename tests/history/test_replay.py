@@ -20,7 +20,8 @@ def month(lab, clock):
     )
     for _ in range(6):
         clock.advance(days=5)
-        first, second = (hit for hit in lab.recall("what do I like? tea", limit=2) if not hit.probe)
+        hits = lab.recall("what do I like? tea", limit=2, explore=True)
+        first, second = (hit for hit in hits if not hit.probe)
         lab.feedback(first, "success")
         lab.feedback(second, "fail")
     lab.forget(4)
@@ -41,6 +42,15 @@ def test_replayed_slates_equal_those_of_a_lab_under_the_pack(month):
     old, new = (lab.slates().candidates.collect().drop("decision") for lab in (month, again.lab))
     assert new.equals(old)
     assert again.lab.slates().decisions.collect()["query"].to_list() == ["what do I like? tea"] * 6
+
+
+def test_a_replay_explores_where_the_recalls_did(lab):
+    lab.policies.use("(pack always :inherits memlab) (setting probe-rate 1) (setting limit 2)")
+    lab.remember([f"goat number {number}" for number in range(9)])
+    for explore in (True, False, True):
+        lab.recall("goat", explore=explore)
+    again = memlab.replay(lab, "memlab").lab.slates().decisions.collect()
+    assert again["sampler"].to_list() == ["probe", "deterministic", "probe"]
 
 
 def test_time_is_simulated(month, clock):

@@ -55,6 +55,8 @@
 ; x 2, kind "fact", pinned false
 (if pinned 1 (* x 10))                                      ; => 20
 (when pinned x)                                             ; => null
+(unless pinned x)                                           ; => 2
+(do kind x)                                                 ; => 2
 (cond pinned 1
       (> x 1) 2
       else 3)                                               ; => 2
@@ -91,6 +93,17 @@
 (min-max similarity)                                        ; => [0 1 0.5 null]
 (reciprocal-rank (slate-rank similarity) 60)                ; => [0.0158730159 0.0163934426 0.0161290323 null]
 
+;;; Macros
+; x 2, y 8
+(-> x (* 10) (- y) sqrt)                                    ; => 3.464101615
+(->> x (- y) (/ 1))                                         ; => 0.1666666667
+(defmacro share-of [part #* others]
+  `(let [total (+ ~part ~@others)]
+     (if (= total 0) 0 (/ ~part total))))
+(fn [x y] (share-of x y 10))                                ; => 0.1
+(defmacro square-of [value] `(let [t ~value] (* t t)))
+(fn [x] (let [t (+ x 1)] (-> t square-of square-of)))       ; => 81
+
 ;;; Sets
 ; tags {"style" "python"}, query-tags {"python" "tabs" "style"}
 (has tags "style")                                          ; => true
@@ -115,6 +128,14 @@
       (update :stability (* stability (+ 1 (* (- 11 difficulty) (- 1 retention))))
               :difficulty (clamp (- difficulty 0.5) 1 10))
       (update :stability (* stability 0.5))))               ; => :difficulty 4.5 :stability 16
+
+;;; Thompson sampling (explore)
+; success [3 0 0], fail [1 0 9]
+(-> (beta-sample (+ 1 success) (+ 1 fail))
+    (* 1000)
+    (+ 0.5)
+    floor
+    (/ 1000))                                               ; => [0.666 0.333 0.001]
 
 ;;; explore (explore)
 ; activation [0.9 0.4 0.1], access [9 0 1]

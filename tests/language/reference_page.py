@@ -52,9 +52,18 @@ is complete. The two texts share features and parameters, but neither sees names
 ...)` on a number is an error.""",
     ),
     "Choice": (
-        "if when cond case in not-in one-of if-null",
+        "if when unless cond case do in not-in one-of if-null",
         """All branches have one type. `cond` and `case` end with `else` (or `True`), so a policy always has
 a value. `case`, `in`, `not-in` and `one-of` compare a string or a number with literals.""",
+    ),
+    "Macros": (
+        "defmacro -> ->>",
+        """A macro is expanded once, before checking and hashing, so the hash is that of the expanded text: comments
+and the names of macros do not count. A template inserts a parameter by `~name`, and the forms after `#*` by `~@name`.
+It computes nothing and must use each parameter. A name that a template binds is invisible to the forms of the call, and
+a template that uses a name which the caller has bound is refused: pass features as arguments. The order of macros,
+helpers and policies in a file is free. A macro or helper of a text hides one of the language. An error within an
+expansion points at the call. Constants of a template are tuned if the template says `(param ...)`.""",
     ),
     "Binding": ("let quote", "A bound value is computed once, however often the body uses it."),
     "Units": ("days weeks hours minutes", "Durations are numbers of days."),
@@ -68,6 +77,13 @@ ids, so the order of rows has no effect. `min-max` is 0 where all values are equ
         "has has-any has-all overlap jaccard size",
         """A set has no value of its own; six forms reduce it to a boolean or a number before the policy
 runs.""",
+    ),
+    "Thompson sampling": (
+        "beta-sample",
+        """`beta-sample` is allowed in the slot `explore`. The engine draws one candidate by the weights, so this draw
+is the same as a draw from each distribution of which the largest wins. The chance is integrated numerically, with
+an error below 0.0001 for 100 candidates; the probability in the log is the one of the draw. It is null if a parameter
+is null or not positive.""",
     ),
     "Records": (
         "update",
@@ -83,7 +99,7 @@ NULLS = """| where | null | NaN |
 | `min` `max` | skipped; null if all are null | skipped; NaN if all are NaN |
 | `clamp` | a null value stays null; a null bound does not apply | the same |
 | `and` `or` `not` | Kleene logic: `(and false null)` is false, `(and true null)` is null | |
-| `if` `cond` `when` | a null test takes the other branch | |
+| `if` `cond` `when` `unless` | a null test takes the other branch | |
 | `case` `in` | `case`: the else value; `in`: null | equals nothing |
 | `if-null` | the next value | stays NaN |
 | slate aggregates | skipped; null stays null in `slate-rank` and `min-max` | skipped; stays NaN |"""
@@ -237,7 +253,7 @@ def write_forms(examples: dict[str, list[str]]) -> Iterator[str]:
     yield table("form | reason", [(code(names), reason) for reason, names in reasons.items()])
     yield (
         "There are also no functions as values, no recursion, no integers, dates or string"
-        " operations, and no reader macros, f-strings or quasi-quotes. They differ between back"
+        " operations, and no reader macros or f-strings. They differ between back"
         " ends, cost unbounded time, or run code."
     )
 

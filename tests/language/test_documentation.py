@@ -15,12 +15,14 @@ import pytest
 
 from memlab.kernel.language import Input, Policy, Signature, compile_policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.macros import MACROS
 from memlab.kernel.language.reader import ABSENT, ALIASES, LITERALS, Form, Text, read_forms
 from memlab.kernel.language.texts import library
 from memlab.kernel.policies import FEATURES, SETTINGS, SLOTS, load_pack
 from tests.language import reference_page
 
 GUIDE = Path(__file__).parents[2] / "docs" / "policy-language.md"
+MARKS = ("quasiquote", "unquote", "unquote-splice")
 PAGES = {path: path.read_text(encoding="utf-8") for path in (GUIDE, reference_page.PATH)}
 
 
@@ -108,7 +110,7 @@ def signature_of(example: Example) -> Signature:
 
 def policy_of(example: Example) -> Policy:
     source = example.source
-    if not re.match(r"\((fn|lambda|defn|inherit|defpolicy) ", source):
+    if not re.match(r"\((fn|lambda|defn|defmacro|inherit|defpolicy) ", source):
         source = f"(fn [{' '.join(example.inputs)}] {source})"
     return compile_policy(source, signature_of(example))
 
@@ -207,7 +209,7 @@ def called(form: Form) -> set[str]:
     items = form.items
     if form.head in ("fn", "lambda", "λ"):
         items = items[2:]
-    elif form.head in ("defn", "defpolicy"):
+    elif form.head in ("defn", "defmacro", "defpolicy"):
         items = items[3:]
     elif form.head in ("let", "let*") and items[1].kind == "call":
         items = (*(pair.items[1] for pair in items[1].items), items[2])
@@ -241,8 +243,8 @@ def test_every_helper_has_an_example() -> None:
 
 
 def test_examples_call_nothing_that_is_not_there() -> None:
-    known = {*FORMS, *LIST_FORMS, *library(), *ALIASES}
-    own = set(re.findall(r"\(defn (\S+)", "".join(PAGES.values())))
+    known = {*FORMS, *LIST_FORMS, *MACROS, *library(), *ALIASES, *MARKS, "defmacro"}
+    own = set(re.findall(r"\((?:defn|defmacro) (\S+)", "".join(PAGES.values())))
     assert not used_in_examples() - known - own
 
 

@@ -114,7 +114,7 @@ def test_the_hash_covers_what_counts() -> None:
         ("(pack a) (defn f [] 1) (defn f [] 2)", "f is defined twice", PolicyNameError),
         (
             "(pack a) (fn [] 1)",
-            "A pack contains the forms pack, from-pack, setting, defpolicy and defn only",
+            "A pack contains the forms pack, from-pack, setting, defpolicy, defn and defmacro only",
             PolicySyntaxError,
         ),
     ],

@@ -34,7 +34,7 @@ def live(lab, clock, recalls, *, helps=None, seed=1):
     importance = lab.memories["importance"].to_list()
     for _ in range(recalls):
         clock.advance(hours=1)
-        for hit in lab.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}"):
+        for hit in lab.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}", explore=True):
             helped = (
                 chance.random() < 0.1 + 0.8 * importance[hit.id - 1]
                 if helps is None
@@ -70,7 +70,7 @@ def test_an_improvement_outside_the_searched_region_is_installed(agent, clock):
 
 
 def test_where_nothing_is_better_nothing_is_installed(agent, clock):
-    live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.5)
+    live(agent, clock, 40, helps=lambda hit, chance: chance.random() < 0.5, seed=4)
     before = agent.policies.pack.hash
     adapted = adapt(agent)
     assert adapted.action == "kept"
@@ -166,7 +166,7 @@ def test_the_meaning_of_missing_feedback_is_required(agent, clock):
     chance = random.Random(2)
     for _ in range(30):
         clock.advance(hours=1)
-        for hit in agent.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}"):
+        for hit in agent.recall(f"{chance.choice(WORDS)} {chance.choice(WORDS)}", explore=True):
             if chance.random() < 0.6:
                 agent.feedback(hit, "success" if chance.random() < 0.5 else "fail")
     assert "set what missing feedback counts as" in adapt(agent).reason

@@ -118,6 +118,7 @@ def test_fuel_bounds_operations_and_memories(agent):
     with pytest.raises(PolicyLimitError, match="There are 2 operations, and the fuel allows 1"):
         agent.upkeep.operations.run("(stats) (stats)", fuel=Fuel(operations=1))
     agent.remember([f"memory {n}" for n in range(20)])
+    agent.policies.explore(True)  # a probe counts as a memory
     with pytest.raises(
         PolicyLimitError, match="may touch 10 memories, and the fuel has 4 of"
     ) as raised:

@@ -288,13 +288,16 @@ class TestInALab:
             for day in range(14):
                 for hit in (
                     hits := lab.recall(
-                        f"how long does the build of module {day % 7} take?", limit=self.LIMIT
+                        f"how long does the build of module {day % 7} take?",
+                        limit=self.LIMIT,
+                        explore=True,
                     )
                 ):
                     uses[hit.id].append(clock())
                 lab.feedback(hits[0], "success" if day % 2 else "fail")
                 clock.advance(hours=19)
-            yield lab, uses, lab.recall("how many minutes for module 3?", limit=self.LIMIT).slate
+            last = lab.recall("how many minutes for module 3?", limit=self.LIMIT, explore=True)
+            yield lab, uses, last.slate
 
     def test_scores_are_the_activation_of_the_uses_that_the_lab_has_seen(self, lived, clock):
         _, uses, slate = lived

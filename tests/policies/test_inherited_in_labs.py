@@ -216,11 +216,11 @@ def test_an_older_memlab_names_the_vocabulary(monkeypatch, asked):
     helpers = asked.policies[SCORE].helpers
     body = {"slot": SCORE, "source": "line", "helpers": list(helpers), VOCABULARY: POLICY_FORMAT}
     # An older reader knows neither the form nor the number.
-    monkeypatch.setattr("memlab.kernel.language.texts._HELPERS", ("defn",))
+    monkeypatch.setattr("memlab.kernel.language.texts.DEFINING", ("defn",))
     monkeypatch.setattr("memlab.kernel.policies._versions.POLICY_FORMAT", POLICY_FORMAT - 1)
     from memlab.kernel.language import policy, texts
 
-    for cache in (texts.helpers_of, texts.parse, policy._compile):
+    for cache in (texts.definitions_of, texts.parse, policy._compile):
         cache.cache_clear()
     versions = VersionLog()
     shelf = {"default": pack_source("memlab"), "line": LINE}

@@ -222,7 +222,7 @@ class TestWhatMayBeNull:
             "(defpolicy recall-score [stability] (if-null stability 0))"
             "(defpolicy explore [stability] (if (null? stability) 1 0))"
         )
-        hits = learned.recall("goats", limit=1)
+        hits = learned.recall("goats", limit=1, explore=True)
         assert [(hit.id, hit.probe) for hit in hits] == [(1, False), (2, True)]
 
 

@@ -56,7 +56,7 @@ def test_probes_were_not_shown_for_their_score(lab):
     lab.policies.use(
         "(pack probing) (setting probe-rate 1) (setting probe-depth 10) (setting probes 1)"
     )
-    hits = lab.recall("kayak", limit=3)
+    hits = lab.recall("kayak", limit=3, explore=True)
     assert [hit.probe for hit in hits].count(True) == 1
     for said in (repr(hits), html_of(hits)):
         assert f"not in the top {len(hits) - 1}" in said

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -154,16 +155,25 @@ def test_greetings_questions_and_wishes_end_nothing() -> None:
     assert not outcomes["outcome"].is_in(["superseded", "merged", "skipped"]).any()
 
 
-def test_signs_are_found_in_time_proportional_to_the_words() -> None:
-    def seconds(size: int) -> float:
-        words = ["gave", "i", "not", "from", "went"] * size
-        began = time.perf_counter()
-        signs_of_change(words)
-        return time.perf_counter() - began
+def test_signs_are_found_in_steps_proportional_to_the_words() -> None:
+    def steps(size: int) -> int:
+        count = 0
 
-    assert min(seconds(8000) for _ in range(3)) < 40 * max(
-        min(seconds(800) for _ in range(3)), 1e-4
-    )
+        def on_line(frame: FrameType, event: str, _: Any) -> Any:
+            nonlocal count
+            count += event == "line"
+            return on_line
+
+        words = ["gave", "i", "not", "from", "went"] * size
+        before = sys.gettrace()
+        sys.settrace(on_line)
+        try:
+            signs_of_change(words)
+        finally:
+            sys.settrace(before)
+        return count
+
+    assert 100 < steps(1000) < 11 * steps(100)
 
 
 def test_signs_are_of_the_known_kinds_and_gaps_hold_words() -> None:

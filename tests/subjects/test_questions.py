@@ -338,3 +338,13 @@ def test_a_refusal_in_a_write_leaves_the_lab_as_it_was(lab):
         lab.questions.add("tabs?", wants=1, category="password='hunter2hunter'")
     assert len(lab.questions) == 0
     assert lab.questions.add("tabs?", wants=1)["id"].to_list() == [1]
+
+
+def test_a_text_of_digits_is_a_ref_before_it_is_an_id():
+    lab = memlab.open()
+    rows = [{"text": f"The box {n} is on shelf {n}.", "ref": str(n)} for n in range(4)]
+    lab.remember(rows)
+    lab.questions.add("box two?", wants=["2"])
+    lab.questions.add("box one?", wants=[2])
+    lab.questions.add("box three?", wants=["4"])
+    assert lab.questions.frame["wants"].to_list() == [[3], [2], [4]]

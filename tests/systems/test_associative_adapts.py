@@ -174,7 +174,7 @@ class TestExploration:
                 under = [
                     row["memory_id"] for row in tail.iter_rows(named=True) if row["access"] < 5
                 ]
-                hits = lab.recall("note number", limit=3)
+                hits = lab.recall("note number", limit=3, explore=True)
                 expected = under[:1] if len(tail) > 2 else []
                 assert [hit.id for hit in hits if hit.probe] == expected
 
@@ -182,7 +182,7 @@ class TestExploration:
         pack = '(pack own "x" :inherits associative) (setting linking "off") (setting probe-rate 1)'
         with memlab.open(embedder=trigrams, clock=clock, pack=pack) as lab:
             lab.remember(["note one", "note two", "note three", "note four"])
-            assert not any(hit.probe for hit in lab.recall("note", limit=2))
+            assert not any(hit.probe for hit in lab.recall("note", limit=2, explore=True))
 
 
 class TestTogether:
@@ -328,7 +328,8 @@ def test_an_adaptation_that_does_worse_is_reverted(trigrams, clock):
             success = fail = 0
             for _ in range(recalls):
                 clock.advance(hours=1)
-                for hit in lab.recall(f"{chance.choice(words)} {chance.choice(words)}"):
+                query = f"{chance.choice(words)} {chance.choice(words)}"
+                for hit in lab.recall(query, explore=True):
                     good = chance.random() < (0.9 if importance[hit.id - 1] > 0.5 else 0.1)
                     lab.feedback(hit, "success" if good else "fail")
                     success, fail = (

@@ -1,5 +1,9 @@
 """The quality that widgets show next to ranks: equal to ``lab.score``, incremental, explained, honest without labels."""
 
+import os
+import random
+from pathlib import Path
+
 import polars as pl
 import pytest
 
@@ -97,6 +101,44 @@ def test_a_pack_that_abstains_shows_fewer(labelled):
     assert ours.frame.equals(theirs.frame)
 
 
+def test_a_pack_that_hides_near_duplicates(labelled):
+    labelled.questions.add("an old note", wants=[2])
+    labelled.policies.use(
+        '(pack terse "T." :inherits memlab) (setting collapse-above 0.3)', compare=0
+    )
+    source = "(fn [similarity] similarity)"
+    plain = shown(labelled, SCORE, source)
+    assert plain == values(labelled, source)
+    labelled.policies.use("memlab", compare=0)
+    assert plain != shown(labelled, SCORE, source)
+
+
+DATA = Path(os.environ.get("MEMLAB_DATA", "nowhere")) / "locomo" / "locomo-dev5.json"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not DATA.is_file(), reason="MEMLAB_DATA has no locomo/locomo-dev5.json")
+def test_the_numbers_are_those_of_score_on_conversations():
+    draw = random.Random(5)
+    with memlab.open(clock=memlab.ManualClock("2024-06-01")) as lab:
+        for labelled in memlab.ingest.read_locomo(DATA)[:2]:
+            source = labelled.conversation
+            lab.remember(source.rows(project=source.name), chain=True)
+            lab.questions.add([labelled])
+        lab.questions.remove(lab.questions.frame[90:])
+        judge = Quality(lab)
+        for _ in range(12):
+            a, b = draw.sample(["recency", "similarity", "coverage", "late", "words"], 2)
+            weight = draw.uniform(-1, 1)
+            source = draw.choice(
+                [
+                    f"(fn [{a} {b}] (+ (inherited) (* {weight} (min-max {a})) (* 0.1 {b})))",
+                    f"(fn [{a} {b}] (if (> {a} {abs(weight)}) {b} (inherited)))",
+                ]
+            )
+            assert shown(lab, SCORE, source, judge) == values(lab, source)
+
+
 def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
     asked = []
 
@@ -162,7 +204,7 @@ class TestStudio:
         assert f'memory {wanted[lost["id"]]} ("' in first
         assert f"rank before is {lost['before']}, after " in first
         assert "that overtakes it" in second
-        assert "recency" in terms[0]
+        assert "recency) (Exponential decay of the time without recall): " in terms[0]
         assert "before, no difference" in terms[0]
         assert "There is no question" in ask(studio, "moved", question=99)
 

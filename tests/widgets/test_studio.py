@@ -5,6 +5,7 @@ import pytest
 
 import memlab
 from memlab.kernel.language.forms import FORMS
+from memlab.kernel.language.macros import MACROS
 from memlab.subjects.lens import FORM_SHAPES, vocabulary
 from memlab.ui.widgets import PolicyStudio
 from tests.displays import page_of
@@ -283,7 +284,7 @@ def test_the_words_of_the_slot_have_their_docs(studio, ask):
     assert words["half-life-decay"][1] == "(half-life-decay age half-life)"
     assert all(doc or shape != name for name, (_, shape, doc) in words.items())
     named = {word.name for word in vocabulary() if word.kind == "form"}
-    assert named == set(FORMS) - {"pack", "setting"} == set(FORM_SHAPES)
+    assert named == ({*FORMS, *MACROS, "defmacro"} - {"pack", "setting"}) == set(FORM_SHAPES)
 
 
 def test_unless_given_the_questions_are_the_latest_ten(asked):

@@ -563,14 +563,19 @@ class Records:
     def recall(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
-        At most ``limit`` records are returned. If the pack explores, the last ranks are reserved
-        for exploration items, so that the log says exactly what was returned. With a limit of one,
-        an exploration item is dropped.
+        At most ``limit`` records are returned. If the pack explores, that many ranks are reserved
+        for exploration items, so that the log says exactly what was returned. A limit that leaves
+        no rank for a result draws none.
         """
         pack = self.lab.policies.pack
         probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
+        explores = limit > probes
         hits = self.lab.recall(
-            query, limit=max(limit - probes, 1), project=self.project, where=where
+            query,
+            limit=limit - probes if explores else limit,
+            project=self.project,
+            where=where,
+            explore=explores,
         )
         self.hits = hits
         results = []

@@ -122,7 +122,9 @@ class LabContext(ContextProvider):
             if session is None
             else pl.col("session").is_null() | (pl.col("session") != session)
         )
-        return self.lab.recall(query, limit=self.limit, project=self.project, where=other_sessions)
+        return self.lab.recall(
+            query, limit=self.limit, project=self.project, where=other_sessions, explore=True
+        )
 
     def _store_run(
         self, queries: list[str], answers: list[str], decision: int | None, session: str | None

@@ -135,6 +135,11 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         """Ids of the memories, best first."""
         return tuple(hit.id for hit in self)
 
+    @property
+    def probes(self) -> tuple[int, ...]:
+        """Ids of the exploration items among the memories, which were drawn at random."""
+        return tuple(hit.id for hit in self if hit.probe)
+
     @cached_property
     def frame(self) -> pl.DataFrame:
         """One row per hit, best first: rank, memory_id, score and other attributes."""

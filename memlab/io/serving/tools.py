@@ -155,6 +155,7 @@ def _recall(connection: Connection, arguments: RecallForm) -> Reply:
         project=connection.identity.check_project(arguments.project),
         session=arguments.session or connection.session,
         viewer=connection.viewer,
+        explore=True,
         # None follows the pack's setting, which may repeat memories of a session
         again=True if arguments.again else None,
     )

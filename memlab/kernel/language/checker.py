@@ -94,9 +94,12 @@ class Checker:
         helpers: Mapping[str, Helper],
         params: Mapping[str, float],
         forms: Mapping[str, Handler],
+        macros: Iterable[str] = (),
     ) -> None:
         self.forms = forms
         """Handlers of the built-in forms, by name."""
+        self.macros = macros
+        """Names of macros, for suggestions."""
         self.text, self.signature, self.helpers, self.overrides = text, signature, helpers, params
         self.dag = Dag()
         self.params: dict[str, Param] = {}
@@ -309,7 +312,7 @@ class Checker:
             return self.error(ABSENT[name], head, PolicyNameError)
         if name in self.signature.inputs:
             return self.error(f"{name} is a feature, not a function.", head)
-        suggestion = did_you_mean(name, [*forms, *self.helpers])
+        suggestion = did_you_mean(name, [*forms, *self.helpers, *self.macros])
         return self.error(f'There is no function "{name}". {suggestion}', head, PolicyNameError)
 
     def arity(self, form: Form, minimum: int, maximum: int | None = None) -> tuple[Form, ...]:

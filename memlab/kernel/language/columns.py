@@ -25,7 +25,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value
-from memlab.kernel.language.arrays import Slates, aggregate
+from memlab.kernel.language.arrays import Slates, aggregate, beta_chances
 from memlab.kernel.language.checker import kind_of
 from memlab.kernel.language.graph import Node, Value, reachable
 from memlab.kernel.language.primitives import AGGREGATES, PRIMITIVES
@@ -470,17 +470,21 @@ def _sortable(frame: pl.DataFrame, name: str) -> npt.NDArray[Any]:
 
 def _aggregate(node: Node, done: pl.DataFrame, slates: Slates) -> pl.Series:
     """Compute an aggregate for each row and return it as a series."""
-    nulls: npt.NDArray[np.bool_] | None = None
-    (a,) = node.args
-    if a.constant:
-        values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)
-        nulls = np.ones(slates.size, np.bool_) if a.value is None else None
-    else:
-        series = done.get_column(f"n{a.index}")
-        values = series.to_numpy()
-        nulls = series.is_null().to_numpy() if series.null_count() else None
+    columns: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_] | None]] = []
+    for a in node.args:
+        if a.constant:
+            values = np.full(slates.size, np.nan if a.value is None else a.value, np.float64)
+            columns.append((values, np.ones(slates.size, np.bool_) if a.value is None else None))
+        else:
+            series = done.get_column(f"n{a.index}")
+            nulls = series.is_null().to_numpy() if series.null_count() else None
+            columns.append((series.to_numpy(), nulls))
     with np.errstate(all="ignore"):
-        result, missing = aggregate(node.op, values, nulls, slates)
+        result, missing = (
+            beta_chances(columns, slates)
+            if len(columns) > 1
+            else aggregate(node.op, *columns[0], slates)
+        )
     series = pl.Series(f"n{node.index}", result)
     return series if missing is None else series.set(pl.Series(missing), None)
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from memlab.errors import PolicyNameError, did_you_mean
 from memlab.kernel.language.checker import Checker, Env, Handler, kind_of
 from memlab.kernel.language.graph import Node
+from memlab.kernel.language.macros import is_case_clause
 from memlab.kernel.language.primitives import PRIMITIVES
 from memlab.kernel.language.reader import (
     AGGREGATE_FORMS,
@@ -256,9 +257,7 @@ def case_keys(
 ) -> tuple[Form, list[tuple[tuple[Form, ...], Form]], Form]:
     """Return the subject of a case, its keys with their values, and the value of else."""
     subject, *rest = checker.arity(form, 3)
-    clauses = all(
-        i.kind in ("call", "list") and len(i.items) == 2 and i.head != "quote" for i in rest
-    )
+    clauses = all(map(is_case_clause, rest))
     pairs, otherwise = paired(checker, form, tuple(rest), clauses)
     return (
         subject,
@@ -433,6 +432,20 @@ def _aggregate(name: str, checker: Checker, form: Form, env: Env, tail: bool) ->
         )
     (value,) = checker.arity(form, 1, 1)
     return checker.dag.aggregate(name, checker.want(value, env, "num", f"{name} takes"))
+
+
+def _beta_sample(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
+    """Check ``(beta-sample a b)``: the chance that the item's draw from Beta(a, b) is the largest."""
+    if not checker.signature.draws:
+        raise checker.error(
+            f"beta-sample belongs to explore, the slot by which items are drawn. In {checker.signature.slot}, write the "
+            "mean of the distribution, (/ a (+ a b)).",
+            form.items[0],
+        )
+    why = f"{form.head} takes"
+    return checker.dag.aggregate(
+        form.head, *(checker.want(a, env, "num", why) for a in checker.arity(form, 2, 2))
+    )
 
 
 def _update(checker: Checker, form: Form, env: Env, tail: bool) -> Node:
@@ -635,6 +648,7 @@ FORMS: dict[str, Handler] = {
     **{name: partial(_unit, name) for name in UNITS},
     **{name: partial(_set_test, name) for name in SET_TESTS},
     **{name: partial(_aggregate, name) for name in AGGREGATE_FORMS},
+    "beta-sample": _beta_sample,
 }
 
 LIST_FORMS: dict[str, Handler] = {

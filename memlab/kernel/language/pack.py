@@ -5,6 +5,7 @@
 - ``(from-pack companion retention forget :as is-forgotten)``
 - ``(setting damping (param :damping 0.7 :low 0 :high 1))``
 - ``(defn ratio [a b] (/ a (+ a b 1)))``
+- ``(defmacro square-of [x] `(let [t ~x] (* t t)))``
 - ``(defpolicy recall-score [activation recency] "..." (+ (* 0.4 activation) ...))``
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from memlab.errors import InputError, PolicyNameError, PolicySyntaxError, PolicyTypeError
@@ -28,11 +29,13 @@ from memlab.kernel.language.reader import (
 )
 from memlab.kernel.language.signature import Param, declared_param
 from memlab.kernel.language.texts import (
+    DEFINING,
+    Definitions,
     PolicyForm,
     calls_inherited,
+    define,
     digest,
-    helper,
-    index_helpers,
+    library,
     parse,
     source_hash,
 )
@@ -150,27 +153,33 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
                     PolicyNameError, f"The policy {policy.slot} is given twice.", form
                 )
             policies[policy.slot] = policy
-        elif form.head in ("defn", "inherit"):
-            helpers.append(helper(form, source))
+        elif form.head in DEFINING:
+            helpers.append(form)
         elif form.head == "from-pack":
             imports.append(read_import(form, source))
         else:
             raise source.error(
                 PolicySyntaxError,
-                "A pack contains the forms pack, from-pack, setting, defpolicy and defn only.",
+                "A pack contains the forms pack, from-pack, setting, defpolicy, defn and defmacro only.",
                 form,
             )
     twice = _imported_twice(imports)
     if twice:
         raise source.error(PolicyNameError, f"{twice[1]} is imported twice.", twice[0].form)
+    # Macros and helpers may follow the policies that call them.
+    definitions = define(((form, source) for form in helpers), Definitions(library(), {}))
+    expander = definitions.expander()
+    for slot, policy in policies.items():
+        body = definition(expander.definition(policy.form, source), source).body
+        policies[slot] = replace(policy, hash=source_hash(policy.inputs, body))
     # The order of the parts is fixed, because the hash of every pack depends on it.
-    by_name = index_helpers(helpers)
+    own = {item.name: item for item in definitions.helpers.values() if item.text is source}
     parts: list[str | float] = [DIALECT, name, inherits or ""]
     for key, setting in sorted(settings.items()):
         parts += ["setting", key, type(setting.value).__name__, setting.value]
     for slot, policy in sorted(policies.items()):
         parts += ["policy", slot, policy.hash]
-    for key, item in sorted(by_name.items()):
+    for key, item in sorted(own.items()):
         parts += ["helper", key, item.hash]
     for each in imports:
         parts += ["import", each.pack, *each.names]
@@ -183,7 +192,7 @@ def read_pack(text: str, *, file: str | None = None) -> PackSource:
         inherits,
         MappingProxyType(settings),
         MappingProxyType(policies),
-        tuple(text[h.form.start : h.form.stop] for h in helpers),
+        tuple(text[form.start : form.stop] for form in helpers),
         digest(*parts),
         file,
         tuple(imports),
@@ -351,7 +360,9 @@ def with_setting(source: str, name: str, value: float | str | bool) -> str:
 # The text is complete: it can be read, hashed, installed, edited and restored without the pack of the other policy.
 
 
-def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str, tuple[str, ...]]:
+def inline_imports(
+    form: PolicyForm, values: Mapping[str, Policy], helpers: tuple[str, ...] = ()
+) -> tuple[str, tuple[str, ...]]:
     """Return a policy's text with the policies that it reads inlined.
 
     The helpers of these policies are returned too.
@@ -362,6 +373,8 @@ def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str,
         A policy whose arguments may include names of ``values``.
     values
         The policy for each name that ``form`` may read.
+    helpers
+        Texts of the helpers and macros that ``form`` may call.
 
     Returns
     -------
@@ -376,21 +389,23 @@ def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str,
     read = [name for name in form.inputs if name in values]
     if not read:
         return form.source, ()
-    parts = definition(form.form, form.text)
+    whole = parse(form, None, helpers)
+    parts = whole.parts
     arguments: dict[str, None] = {}
-    bindings, helpers = [], dict[str, None]()
+    bindings, more = [], dict[str, None]()
     inherits = {"own" if calls_inherited(parts.body) else ""}
     for argument in parts.arguments:
         other = values.get(argument.text)
         if other is None:
             arguments[argument.text] = None
             continue
-        text, _, inner, _ = parse(other.source, None, other.helpers)
+        read_policy = parse(other.source, None, other.helpers)
         inherits.add("" if other.inherited is None else other.inherited.hash)
-        arguments |= dict.fromkeys(each.text for each in inner.arguments)
-        helpers |= dict.fromkeys(other.helpers)
+        arguments |= dict.fromkeys(each.text for each in read_policy.parts.arguments)
+        more |= dict.fromkeys(other.helpers)
+        value = read_policy.written
         bindings.append(
-            f"{argument.text}\n          {text.source[inner.body.start : inner.body.stop]}"
+            f"{argument.text}\n          {read_policy.text.source[value.start : value.stop]}"
         )
     if len(inherits - {""}) > 1:
         raise form.text.error(
@@ -399,7 +414,7 @@ def inline_imports(form: PolicyForm, values: Mapping[str, Policy]) -> tuple[str,
             "Import the policy from its parent instead.",
             form.form,
         )
-    body = form.text.source[parts.body.start : parts.body.stop]
+    body = whole.text.source[whole.written.start : whole.written.stop]
     doc = f"\n  {write_data(parts.doc)}" if parts.doc else ""
     listed, bound = " ".join(arguments), "\n         ".join(bindings)
-    return f"(defpolicy {form.slot} [{listed}]{doc}\n  (let [{bound}]\n    {body}))", tuple(helpers)
+    return f"(defpolicy {form.slot} [{listed}]{doc}\n  (let [{bound}]\n    {body}))", tuple(more)

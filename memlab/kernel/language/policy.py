@@ -24,6 +24,7 @@ from memlab.kernel.language.checker import Checker
 from memlab.kernel.language.columns import ColumnProgram, Evaluation, RowProgram
 from memlab.kernel.language.forms import forms_for
 from memlab.kernel.language.graph import Node, Value, reachable, with_known
+from memlab.kernel.language.macros import MACROS
 from memlab.kernel.language.reader import canonical
 from memlab.kernel.language.signature import Derived, Param, Signature
 from memlab.kernel.language.texts import (
@@ -607,10 +608,18 @@ def _compile(
     """Compile a policy from hashable arguments, with a result cache."""
     # The text, its arguments, then the values of parameters are checked, so that the first mistake is reported.
     params = [(key, float.fromhex(value)) for key, value in written]
-    text, _, parts, callable_helpers = parse(source, name, helpers, file)
+    whole = parse(source, name, helpers, file)
+    text, parts = whole.text, whole.parts
     names = tuple(a.text for a in parts.arguments)
     text = text._replace(name=name or parts.name or None, hash=source_hash(names, parts.body))
-    checker = Checker(text, signature, callable_helpers, dict(params), forms_for(signature, names))
+    checker = Checker(
+        text,
+        signature,
+        whole.helpers,
+        dict(params),
+        forms_for(signature, names),
+        (*MACROS, *whole.macros),
+    )
     root = checker.result(parts.body, checker.bind(parts.arguments))
     for parameter, value in params:
         declared = checker.params.get(parameter)

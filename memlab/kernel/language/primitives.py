@@ -344,5 +344,5 @@ PRIMITIVES: dict[str, Primitive] = {
 }
 
 
-AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max")
+AGGREGATES = ("slate-min", "slate-max", "slate-mean", "slate-rank", "min-max", "beta-sample")
 """Operations over all candidates of a slate."""

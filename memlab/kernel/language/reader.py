@@ -1,8 +1,9 @@
 """The reader: turns text in Hy's syntax into forms, in one pass over the tokens. Also the words and limits of the language.
 
 Hy's own reader returns the same forms, which a test compares. Syntax that would run or build code is refused by name:
-reader macros, f-strings, bytes, templates, sets, dicts, tuples, unpacking, quasi-quotes and dotted names. Nesting and the
-number of forms are counted while reading, so that a hostile text is refused before it fills the memory.
+reader macros, f-strings, bytes, sets, dicts, tuples and dotted names. Quasi-quotes and ``#*`` are read within a
+``defmacro`` only. Nesting and the number of forms are counted while reading, so that a hostile text is refused before it
+fills the memory.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ ABSENT: Final = {
     "for": "A policy has no loops: it is applied to every item of a slate.",
     "while": "A policy has no loops: it is applied to every item of a slate.",
     "import": "A policy cannot import.",
+    "defmacro": "A macro is defined in front of a policy or in a pack.",
     "require": "A policy cannot import.",
     "eval": "A policy cannot evaluate code.",
     **dict.fromkeys(
@@ -162,6 +164,9 @@ MAX_DEPTH = 100
 MAX_STEPS = 8_000
 """Maximum forms visited while helpers are inlined, which ends an exponential expansion."""
 
+MAX_EXPANSIONS = 1_000
+"""Maximum calls of macros in one policy. More than any policy needs; it ends a macro that is passed itself."""
+
 MAX_INTEGER = 2**53
 """Largest integer literal: float64 does not represent every integer above it."""
 
@@ -179,12 +184,12 @@ _TOKEN = re.compile(
     r"""(?P<space>[ \t\n\r\f\v]+|;[^\n]*)
     |(?P<open>[(\[])
     |(?P<close>[)\]}])
-    |(?P<quote>')
+    |(?P<quote>'|`|~@|~)
     |(?P<discard>\#_)
     |(?P<bracket>\#\[)
     |(?P<tag>\#)
     |(?P<string>")
-    |(?P<refused>[{`~])
+    |(?P<refused>[{])
     |(?P<atom>[^()\[\]{};"'`~ \t\n\r\f\v]+)""",
     re.VERBOSE,
 )
@@ -200,10 +205,14 @@ _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {"\\": "\\", '"': '"', "'": "'", "n": "\n", "t": "\t", "r": "\r", "\n": ""}
 _BRACKET = re.compile(r"([A-Za-z0-9-]*)\[")
 _LITERAL_TAGS = {"t": "True", "true": "True", "f": "False", "false": "False"}
+# Names of marks before a form, as Hy's reader gives them. All but the quote belong to templates of macros.
+_MARKS = {"'": "quote", "`": "quasiquote", "~": "unquote", "~@": "unquote-splice"}
+_UNQUOTING = "Unquoting builds code, which only the template of a defmacro can do: write the expression itself."
+_MARKED = re.compile(r"(?<=[^\s~])~\d+")
 _REFUSED = {
     "{": "The policy language has no dictionaries.",
-    "`": "Quasi-quotes build code, which a policy cannot do: write the expression itself.",
-    "~": "Unquoting builds code, which a policy cannot do: write the expression itself.",
+    "`": "Quasi-quotes build code, which only a defmacro can do: write the expression itself.",
+    **dict.fromkeys(("~", "~@"), _UNQUOTING),
 }
 _REFUSED_TAGS = {
     "{": "The policy language has no set literals; write a list such as [1 2].",
@@ -217,7 +226,8 @@ _REFUSED_TAGS = {
 class Form(NamedTuple):
     """One symbol, keyword, number, string, ``(...)`` or ``[...]``, and its position in the text.
 
-    `text` is the name of a symbol or keyword or the content of a string. The form is ``source[start:stop]``.
+    `text` is the name of a symbol or keyword or the content of a string. The form is ``source[start:stop]``. If a macro
+    wrote the form, `macro` is the name of that macro, and the position is that of the form that it stands for.
     """
 
     kind: FormKind
@@ -226,6 +236,7 @@ class Form(NamedTuple):
     items: tuple[Form, ...] = ()
     start: int = 0
     stop: int = 0
+    macro: str = ""
 
     @property
     def head(self) -> str:
@@ -306,6 +317,9 @@ class Text(NamedTuple):
             return kind(
                 message, source=self.source, policy=self.name, file=self.file, hash=self.hash
             )
+        if form.macro:
+            # Names that a template binds are shown as they are written there, without their marks.
+            message = f"{_MARKED.sub('', message)} This is in the expansion of {form.macro}."
         after = self.source.find("\n", form.start)
         line_end = len(self.source) if after < 0 else after
         return kind(
@@ -363,12 +377,13 @@ def read_forms(
 class _Reader:
     """A reader of one text.
 
-    `at` is the offset of the next token, and `open` has the starts of incomplete forms.
+    `at` is the offset of the next token, and `open` has the starts of incomplete forms. `macros` is the number of
+    enclosing ``defmacro`` forms.
     """
 
     def __init__(self, text: Text, limit: int) -> None:
         self.text, self.limit, self.source = text, limit, text.source
-        self.at = self.count = 0
+        self.at = self.count = self.macros = 0
         self.open: list[int] = []
 
     def error(
@@ -383,9 +398,13 @@ class _Reader:
 
         An empty `closer` means the end of the text.
         """
-        forms = []
+        forms: list[Form] = []
+        outside = self.macros
         while (form := self.read(closer)) is not None:
+            if not forms and closer == ")" and form.text == "defmacro":
+                self.macros += 1
             forms.append(form)
+        self.macros = outside
         return tuple(forms)
 
     def next_form(self) -> Form:
@@ -454,14 +473,20 @@ class _Reader:
         if token in _CLOSER:
             items = self.items(_CLOSER[token])
             return Form("call" if token == "(" else "list", "", 0.0, items, start, self.at)
-        if token == "'":
-            quoted = self.next_form()
-            quote = Form("symbol", "quote", start=start, stop=self.at)
-            return Form("call", "", 0.0, (quote, quoted), start, self.at)
+        if token in _MARKS:
+            if token != "'" and not self.macros:
+                raise self.error(_REFUSED[token], start, self.at)
+            return self.marked(_MARKS[token], start)
         if token == "#_":
             self.next_form()
             return None
         return self.bracket_string(start) if token == "#[" else self.tagged(start)
+
+    def marked(self, name: str, start: int) -> Form:
+        """Return the call that a mark before a form stands for."""
+        marked = self.next_form()
+        head = Form("symbol", name, start=start, stop=self.at)
+        return Form("call", "", 0.0, (head, marked), start, self.at)
 
     def atom(self, text: str, start: int) -> Form:
         """Return a keyword, a number or a name."""
@@ -529,6 +554,9 @@ class _Reader:
     def tagged(self, start: int) -> Form:
         """Return ``#t`` or ``#f`` as a literal; any other tag is refused."""
         rest = self.source[self.at : self.at + 2]
+        if self.macros and rest[:1] == "*" != rest[1:]:
+            self.at += 1
+            return self.marked("unpack-iterable", start)
         for tag in (rest, rest[:1]):
             if tag in _REFUSED_TAGS:
                 raise self.error(_REFUSED_TAGS[tag], start, self.at + len(tag))

@@ -79,6 +79,8 @@ class Signature:
         For policies over lists, the feature whose values each list argument contains.
     fields
         Fields that a record may update. Each field is an input as well, with its old value.
+    draws
+        True if the engine draws items by the values of a policy, which may then call ``beta-sample``.
     """
 
     slot: str
@@ -88,6 +90,7 @@ class Signature:
     aggregates: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
     fields: tuple[str, ...] = ()
+    draws: bool = False
     _key: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -134,6 +137,7 @@ class Signature:
             self.aggregates,
             tuple(lists.items()),
             fields,
+            self.draws,
         )
         object.__setattr__(
             self, "_key", (*identity, tuple((i.name, i.type, i.words) for i in inputs.values()))

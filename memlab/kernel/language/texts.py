@@ -14,6 +14,7 @@ from memlab.errors import PolicyError, PolicyNameError, PolicySyntaxError
 from memlab.kernel.language.checker import Helper
 from memlab.kernel.language.forms import FORMS
 from memlab.kernel.language.graph import constant_key
+from memlab.kernel.language.macros import Expander, Macro, flat_bindings, read_macro
 from memlab.kernel.language.reader import (
     ALIASES,
     FUNCTION_HEADS,
@@ -24,7 +25,6 @@ from memlab.kernel.language.reader import (
     Form,
     Text,
     definition,
-    flat_pairs,
     read_forms,
 )
 
@@ -106,7 +106,7 @@ def _emit(form: Form, scope: Scope, out: list[bytes]) -> None:
         out.append(_atom("k" + form.text))
     elif form.head == "quote" and len(form.items) == 2:
         _emit_quoted(form.items[1], out)
-    elif (bindings := _flat_bindings(form)) is not None:
+    elif (bindings := flat_bindings(form)) is not None:
         _emit_let(form, bindings, scope, out)
     elif (
         form.head in ("fn", "lambda")
@@ -150,24 +150,6 @@ def _next_number(scope: Scope) -> int:
     return 1 + max(scope.values(), default=-1)
 
 
-def _flat_bindings(form: Form) -> tuple[Form, ...] | None:
-    """Return the alternating names and values of a let, None if malformed.
-
-    Malformed bindings are reported by the checker.
-    """
-    if (
-        form.head not in ("let", "let*")
-        or len(form.items) < 2
-        or form.items[1].kind not in ("list", "call")
-    ):
-        return None
-    pairs = form.items[1].items
-    if pairs and pairs[0].kind in ("list", "call") and any(len(pair.items) != 2 for pair in pairs):
-        return None
-    items = flat_pairs(pairs)
-    return None if len(items) % 2 or any(name.kind != "symbol" for name in items[::2]) else items
-
-
 def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[bytes]) -> None:
     """Append the bytes by which a let form is hashed to ``out``; names are numbers."""
     inner = dict(scope)
@@ -185,37 +167,69 @@ def _emit_let(form: Form, bindings: tuple[Form, ...], scope: Scope, out: list[by
 
 
 # Helpers are ``defn`` forms from the library, from a pack or from the text of the policy. A policy that is inherited is
-# kept among them.
+# kept among them. Macros are defined in the same places, and expanded before a helper or a policy is hashed.
 
-_HELPERS = ("defn", "inherit")
+DEFINING = ("defn", "inherit", "defmacro")
 """Forms that may precede a policy."""
+
+
+class Definitions(NamedTuple):
+    """The helpers and macros that a text may call, by name."""
+
+    helpers: Mapping[str, Helper]
+    macros: Mapping[str, Macro]
+
+    def expander(self) -> Expander:
+        """Return an expander of these macros."""
+        return Expander(self.macros, self.helpers)
 
 
 INHERITED = "inherited"
 """Name of the policy of a form ``(inherit pack (fn [features] body))``, among helpers and in calls."""
 
 
-def helper(form: Form, text: Text) -> Helper:
-    """Parse one ``defn`` into a helper, or the policy of an ``inherit``."""
-    if form.head == "inherit":
-        return _inherited(form, text)
+def define(forms: Iterable[tuple[Form, Text]], outer: Definitions) -> Definitions:
+    """Return the helpers and macros that forms define, next to those of `outer`, which they may hide."""
+    # Names are collected first, because a macro may follow a helper that calls it.
+    listed = list(forms)
+    names: dict[str, Text] = {}
+    macros: dict[str, Macro] = {}
+    for form, text in listed:
+        if form.head == "inherit":
+            name = INHERITED
+        elif form.head == "defmacro":
+            macro = read_macro(form, text)
+            name = macro.name
+            macros[name] = macro
+        else:
+            name = definition(form, text).name
+        if form.head != "inherit" and ALIASES.get(name, name) in FORMS:
+            raise text.error(
+                PolicyNameError,
+                f"{name} is a form of the dialect and cannot be redefined.",
+                form.items[1],
+            )
+        if name in names:
+            raise text.error(PolicyNameError, f"{name} is defined twice.", form.items[1])
+        names[name] = text
+    hidden = {name: item for name, item in outer.helpers.items() if name not in macros}
+    scope = {name: item for name, item in outer.macros.items() if name not in names} | macros
+    expander = Expander(scope, {*hidden, *names} - macros.keys())
+    own = [
+        _inherited(form, text) if form.head == "inherit" else _helper(form, text, expander)
+        for form, text in listed
+        if form.head != "defmacro"
+    ]
+    return Definitions(hidden | {item.name: item for item in own}, scope)
+
+
+def _helper(form: Form, text: Text, expander: Expander) -> Helper:
+    """Parse one ``defn`` into a helper."""
+    form = expander.definition(form, text)
     parts = definition(form, text)
-    if ALIASES.get(parts.name, parts.name) in FORMS:
-        raise text.error(
-            PolicyNameError,
-            f"{parts.name} is a form of the dialect and cannot be redefined.",
-            form.items[1],
-        )
     names = tuple(a.text for a in parts.arguments)
-    return Helper(
-        parts.name,
-        names,
-        parts.doc,
-        parts.body,
-        form,
-        text,
-        helper_hash(parts.name, names, parts.body),
-    )
+    hash = helper_hash(parts.name, names, parts.body)
+    return Helper(parts.name, names, parts.doc, parts.body, form, text, hash)
 
 
 def _inherited(form: Form, text: Text) -> Helper:
@@ -229,10 +243,13 @@ def _inherited(form: Form, text: Text) -> Helper:
             PolicySyntaxError, "An inherited policy is written (inherit pack policy).", form
         )
     text = text._replace(name=pack.text)
-    policy, own = _policy_and_helpers(text, form.items[2:], form)
-    parts, scope = definition(policy, text), {**library(), **own}
+    policy, definitions = _policy_and_definitions(text, form.items[2:], _of_library(), form)
+    parts, scope = (
+        definition(definitions.expander().definition(policy, text), text),
+        definitions.helpers,
+    )
     names = tuple(a.text for a in parts.arguments)
-    used = [*used_helpers([parts.body], scope), *(own[name] for name in own if name == INHERITED)]
+    used = [*used_helpers([parts.body], scope), *(scope[n] for n in (INHERITED,) if n in scope)]
     return Helper(
         INHERITED,
         names,
@@ -286,7 +303,9 @@ def inherit_form(policy: Sourced, pack: str) -> str:
     texts = [_slice(item.form, item.text) for item in items if library().get(item.name) is not item]
     if calls_inherited(whole.parts.body):
         texts.append(_slice(whole.helpers[INHERITED].form, whole.helpers[INHERITED].text))
-    return "\n".join([f"(inherit {pack}", *texts, f"{_slice(whole.form, whole.text)})"])
+    source = _slice(whole.form, whole.text)
+    macros = [macro.source for macro in used_macros([*texts, source], whole.macros)]
+    return "\n".join([f"(inherit {pack}", *macros, *texts, f"{source})"])
 
 
 def _slice(form: Form, text: Text) -> str:
@@ -294,35 +313,28 @@ def _slice(form: Form, text: Text) -> str:
     return text.source[form.start : form.stop]
 
 
-def index_helpers(helpers: Iterable[Helper]) -> dict[str, Helper]:
-    """Return helpers by name, or raise an error for a repeated name."""
-    result: dict[str, Helper] = {}
-    for item in helpers:
-        if item.name in result:
-            raise item.text.error(
-                PolicyNameError, f"{item.name} is defined twice.", item.form.items[1]
-            )
-        result[item.name] = item
-    return result
-
-
 # Every policy of a pack is compiled with the same helpers, which are parsed once.
 @lru_cache(maxsize=64)
-def helpers_of(sources: tuple[str, ...], file: str | None = None) -> Mapping[str, Helper]:
-    """Return the helpers of the library and a pack by name.
+def definitions_of(sources: tuple[str, ...], file: str | None = None) -> Definitions:
+    """Return the helpers and macros of the library and a pack by name.
 
-    Helpers of the pack take precedence over those of the library.
+    Those of the pack take precedence over those of the library.
     """
-    parsed: list[Helper] = []
+    listed: list[tuple[Form, Text]] = []
     for source in sources:
         text = Text(source, "helper", file)
         for form in read_forms(text):
-            if form.head not in _HELPERS:
+            if form.head not in DEFINING:
                 raise text.error(
                     PolicySyntaxError, "A helper is written (defn name [arguments] body).", form
                 )
-            parsed.append(helper(form, text))
-    return {**library(), **index_helpers(parsed)}
+            listed.append((form, text))
+    return define(listed, _of_library())
+
+
+def _of_library() -> Definitions:
+    """Return the definitions of the library, which has no macros."""
+    return Definitions(library(), {})
 
 
 # The library is parsed once per process.
@@ -334,7 +346,7 @@ def library() -> Mapping[str, Helper]:
     )
     text = Text(source, None, "library.hy")
     forms = read_forms(text, characters=MAX_PACK_CHARACTERS, forms=MAX_PACK_FORMS)
-    return index_helpers(helper(form, text) for form in forms)
+    return define(((form, text) for form in forms), Definitions({}, {})).helpers
 
 
 Path = tuple[int, ...]
@@ -361,13 +373,17 @@ class Parsed(NamedTuple):
     """The parts of a policy's text.
 
     The policy is `form`, without the helpers in front of it. The policy may call `helpers`, which
-    come from the library, from the caller and from the text in front of the policy.
+    come from the library, from the caller and from the text in front of the policy. `form` and `parts` are without
+    macros. `written` is the body as its author wrote it, and `calls` are the calls of macros in it, by their spans.
     """
 
     text: Text
     form: Form
     parts: Definition
     helpers: Mapping[str, Helper]
+    macros: Mapping[str, Macro]
+    written: Form
+    calls: Mapping[tuple[int, int], Form]
 
 
 # One text is parsed for its hash, its checks and its display.
@@ -376,26 +392,32 @@ def parse(
     source: str | PolicyForm, name: str | None, helpers: tuple[str, ...], file: str | None = None
 ) -> Parsed:
     """Return the parts of a policy's text, or raise a PolicyError with its position."""
-    shared = helpers_of(helpers, file)
+    definitions = definitions_of(helpers, file)
     if isinstance(source, PolicyForm):
-        text = source.text._replace(name=name or source.slot)
-        return Parsed(text, source.form, definition(source.form, text), shared)
-    text = Text(source, name, file)
-    form, own = _policy_and_helpers(text, read_forms(text))
-    return Parsed(text, form, definition(form, text), {**shared, **own})
+        text, form = source.text._replace(name=name or source.slot), source.form
+    else:
+        text = Text(source, name, file)
+        form, definitions = _policy_and_definitions(text, read_forms(text), definitions)
+    expander = definitions.expander()
+    expanded = expander.definition(form, text)
+    parts = definition(expanded, text)
+    written = parts.body if expanded is form else definition(form, text).body
+    return Parsed(
+        text, expanded, parts, definitions.helpers, definitions.macros, written, expander.calls
+    )
 
 
-def _policy_and_helpers(
-    text: Text, forms: tuple[Form, ...], enclosing: Form | None = None
-) -> tuple[Form, dict[str, Helper]]:
-    """Split the forms of a text into its policy and the helpers before it."""
+def _policy_and_definitions(
+    text: Text, forms: tuple[Form, ...], outer: Definitions, enclosing: Form | None = None
+) -> tuple[Form, Definitions]:
+    """Split the forms of a text into its policy and the definitions that it may call."""
     # Each refusal says which text was probably meant: helpers alone, a pack, or two policies.
     if not forms:
         raise text.error(
             PolicySyntaxError, "The text is empty: a policy is (fn [features] body).", enclosing
         )
-    own = index_helpers(helper(form, text) for form in forms if form.head in _HELPERS)
-    policies = [form for form in forms if form.head not in _HELPERS]
+    definitions = define(((form, text) for form in forms if form.head in DEFINING), outer)
+    policies = [form for form in forms if form.head not in DEFINING]
     if not policies:
         raise text.error(
             PolicySyntaxError,
@@ -417,7 +439,7 @@ def _policy_and_helpers(
         raise text.error(
             PolicySyntaxError, "This is a second policy; a text contains one.", policies[1]
         )
-    return policies[0], own
+    return policies[0], definitions
 
 
 def slot_of(source: str, *, file: str | None = None) -> str:
@@ -477,4 +499,16 @@ def used_helpers(bodies: Iterable[Form], helpers: Mapping[str, Helper]) -> list[
             if name in helpers and name not in FORMS and name not in used:
                 used[name] = helpers[name]
                 waiting.append(helpers[name].body)
+    return list(used.values())
+
+
+def used_macros(sources: Iterable[str], macros: Mapping[str, Macro]) -> list[Macro]:
+    """Return the macros whose names occur in texts, or in the templates of other such macros."""
+    used: dict[str, Macro] = {}
+    waiting = list(sources)
+    while waiting:
+        for name in symbols_of(waiting.pop()):
+            if name in macros and name not in used:
+                used[name] = macros[name]
+                waiting.append(macros[name].source)
     return list(used.values())

@@ -673,7 +673,7 @@ def _compile(
     ``:inherits`` names, which has the value of ``(inherited)``.
     """
     form = source.policies[slot]
-    text, more = inline_imports(form, aliases)
+    text, more = inline_imports(form, aliases, source.helpers)
     signature, name = get_slot(slot).signature, f"{source.name}/{slot}"
     whole = form if text == form.source else text
     helpers = tuple(dict.fromkeys((*source.helpers, *more)))

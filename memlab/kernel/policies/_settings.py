@@ -184,7 +184,7 @@ SETTINGS: Registry[Setting] = Registry(
         Setting(
             "probe-rate",
             "num",
-            "Share of logged recalls that also show exploration items (probes).",
+            "Share of logged recalls that also show exploration items (probes), among recalls that explore.",
             0,
             1,
         ),

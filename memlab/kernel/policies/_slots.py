@@ -73,6 +73,8 @@ class Slot(Displayed):
         True if a policy may aggregate over all candidates.
     lists
         Feature by the name of the list of its values over the candidates.
+    draws
+        True if the engine draws candidates by the values of a policy.
     adapters
         Conversions for policies that return an older unit.
     default
@@ -103,6 +105,7 @@ class Slot(Displayed):
     fields: tuple[str, ...] = ()
     aggregates: bool = False
     lists: Mapping[str, str] = field(default_factory=dict)
+    draws: bool = False
     adapters: tuple[Adapter, ...] = ()
     default: bool = False
     source: str = ""
@@ -127,6 +130,7 @@ class Slot(Displayed):
                 fields=self.fields,
                 aggregates=self.aggregates,
                 lists=self.lists,
+                draws=self.draws,
             )
             self._signatures.clear()
             self._signatures[FEATURES.changes] = signature
@@ -455,6 +459,7 @@ SLOTS: Registry[Slot] = Registry(
             "explore",
             "Weight for drawing a candidate below the top results as an exploration item (probe).",
             inputs=(
+                Input("score", "num", "Recall-score of the candidate."),
                 Input("limit", "num", "Number of results that the caller requested."),
                 Input("tail-n", "num", "Number of candidates below the top results."),
             ),
@@ -468,6 +473,7 @@ SLOTS: Registry[Slot] = Registry(
                 "succ": "success",
                 "fails": "fail",
             },
+            draws=True,
         ),
         Slot(
             "half-life",

@@ -39,11 +39,19 @@ from memlab.kernel.version import __version__
 # The version of the vocabulary of packs and policies, and its field in events.
 
 
-POLICY_FORMAT = 3
+POLICY_FORMAT = 4
 """Version of the vocabulary. It is raised when a slot, input, setting, feature or form is added or changes its meaning.
 
 Events without a number have version 1. Version 2 added the slot ``select`` with its inputs
 ``tokens`` and ``budget``. Version 3 added ``(inherited)`` and the helpers ``boost``, ``penalise`` and ``blend``.
+Version 4 added macros, ``beta-sample``, and the input ``score`` of ``explore``. It changed the
+meaning of ``probe-rate``: plain recalls explore only if the call or the lab says so.
+"""
+
+_EXPLORES_UNTIL = 3
+"""Last version of the vocabulary in which every logged recall explored.
+
+A lab that began with it keeps exploring in plain recalls until its owner decides.
 """
 
 VOCABULARY = "vocabulary"
@@ -224,6 +232,10 @@ class VersionLog:
         self._challenged: list[Challenge] = []
         self._ended: dict[int, int] = {}
         self._seq = 0
+        self.explores = False
+        """Whether plain recalls explore."""
+        self.explores_by_habit = False
+        """Whether plain recalls explore because the lab is old, not because its owner decided so."""
 
     # -- current state ----------------------------------------------------------------------------------------------
 
@@ -308,6 +320,9 @@ class VersionLog:
         """
         if event.seq <= self._seq:
             return
+        if not self._seq:
+            self.explores = event.body.get(VOCABULARY, 1) <= _EXPLORES_UNTIL
+            self.explores_by_habit = self.explores
         try:
             self._apply(event, source_of)
         except MissingExtension as error:
@@ -373,6 +388,8 @@ class VersionLog:
             ended = self._challenges.pop(body["pack"], None)
             if ended is not None:  # A challenger that needs a missing extension was left out.
                 self._ended[ended.seq] = event.at
+        elif event.kind == "explore":
+            self.explores, self.explores_by_habit = body["on"], False
         elif event.kind == "unpin":
             del self._pins[body["slot"]]
             self._live(event, self.pack)

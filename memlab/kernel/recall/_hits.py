@@ -16,7 +16,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked, get_item
 from memlab.kernel.base.display import Displayed, Markup, bar, clip, details, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.hooks import load_part
 from memlab.kernel.index import Words, bm25, passages_of
 from memlab.kernel.policies import Pack
@@ -398,6 +398,11 @@ class Hits(Sequence[Hit], Displayed):
         """The ids of the shown memories, best first."""
         return self.slate.shown
 
+    @property
+    def probes(self) -> tuple[int, ...]:
+        """The ids of the exploration items among the hits, which were drawn at random."""
+        return self.slate.probes
+
     @cached_property
     def frame(self) -> pl.DataFrame:
         """The hits with their logged features as a frame, best first.
@@ -609,15 +614,21 @@ class Hits(Sequence[Hit], Displayed):
     @property
     def _notes(self) -> list[str]:
         """Notes on memory that is off, repeated memories and probes."""
-        drawn = sum(hit.probe for hit in self)
-        probes = f"probe (?): not in the top {len(self) - drawn}; drawn at random to explore"
+        drawn = count_of(len(self.probes), "exploration item")
+        packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
+        why = (
+            f"not a result of {self.pack.name}; drawn at random for the challenge of {packs}"
+            if packs
+            else f"not in the top {len(self) - len(self.probes)}; drawn at random to explore"
+        )
+        probes = f"{drawn} (?): {why}"
         before = (
             f"{len(self.repeated)} left out, shown before in this session; again=True shows them"
         )
         return (
             ([self.off] if self.off else [])
             + ([before] if self.repeated else [])
-            + ([probes] if drawn else [])
+            + ([probes] if self.probes else [])
         )
 
     def __repr__(self) -> str:

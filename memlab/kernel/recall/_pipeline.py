@@ -505,7 +505,7 @@ def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
             if challenges[0].design == "extra"
             else 0
         )
-    return run.plan.show.probes if run.plan.show.probe_rate else 0
+    return run.plan.show.probes if run.explores and run.plan.show.probe_rate else 0
 
 
 # -- challengers ------------------------------------------------------------------------------------------------------
@@ -600,7 +600,7 @@ def explore(run: Run) -> None:
         run.pool,
         run.scores,
         limit=selected.certain,
-        chance=chance,
+        chance=chance if run.explores else None,
         ranking=selected.ranking,
     )
 
@@ -702,16 +702,18 @@ class Recaller:
         *,
         limit: int,
         seed: int | None = None,
+        explores: bool = True,
         challenges: Sequence[Challenge] = (),
         selection: Selection | None = None,
     ) -> Slate:
         """Return the slate of a query without writing to the lab.
 
-        With ``seed``, exploration items are drawn: those of ``challenges``, or else the pack's own probes. A ``selection``
-        decides which candidates may be shown and how many.
+        With ``seed``, exploration items are drawn: those of ``challenges``, or else the pack's own probes if the recall
+        ``explores``. A ``selection`` decides which candidates may be shown and how many.
         """
         run = self._begin_run(state, pack, question)
-        run.limit, run.seed, run.challenges, run.selection = limit, seed, challenges, selection
+        run.limit, run.challenges, run.selection = limit, challenges, selection
+        run.seed, run.explores = seed, explores
         if challenges:
             run.rival = lambda other: self._begin_run(state, other, question)
         # The error state is set once for all policies, because each setting costs about a

@@ -349,7 +349,7 @@ class _Selection:
 # The shown items: the top-k, and at a given rate a probe from the ranks below, with its exact probability.
 #
 # The top-k is certain. At the rate ``probe-rate`` one probe is drawn from the band, the ``probe-depth`` ranks below the
-# top-k, and inserted at a random position. An item of the band is drawn with probability
+# top-k, and inserted at a random position below the first result. An item of the band is drawn with probability
 # ``(1 - floor) * w / sum(w) + floor / n``, where the ``explore`` policy gives the weights ``w``. Its inclusion
 # probability is the rate times that. Several probes are drawn by Gumbel top-k (Kool et al. 2019): given the threshold
 # kappa, the inclusion probability ``1 - exp(-exp(phi - kappa))`` makes inverse weighting unbiased.
@@ -451,7 +451,7 @@ def choose(
 
     Without ``ranking``, candidates are ranked by score. Without ``chance``, no probe is drawn.
     Probes are drawn from the ranks below the top-k, so a probe is an item that would be shown next.
-    A candidate that the ranking excludes has probability 0.
+    A candidate that the ranking excludes has probability 0. Without a first result, nothing is drawn.
     """
     ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
@@ -462,9 +462,9 @@ def choose(
     propensity[head] = 1.0
     certain = Shown(head, ranks, propensity, (1.0,) * len(head), band[:0], "deterministic")
     rate = float(pack.settings["probe-rate"])
-    if chance is None or not rate or not len(band):
+    if chance is None or not rate or not len(band) or not len(head):
         return certain
-    share = _probe_probabilities(pack, pool, band, limit)
+    share = _probe_probabilities(pack, pool, scores, band, limit)
     if share is None:
         return certain
     drawable = np.flatnonzero(share)
@@ -489,13 +489,13 @@ def choose(
 
 
 def put_among(head: Positions, drawn: Positions, chance: np.random.Generator) -> Positions:
-    """Insert the drawn items at random positions of the results.
+    """Insert the drawn items at random positions below the first result, which must exist.
 
     The position must be random, because items near the top are seen more often.
     """
     positions = head.tolist()
     for position in drawn.tolist():
-        positions.insert(int(chance.integers(len(positions) + 1)), position)
+        positions.insert(1 + int(chance.integers(len(positions))), position)
     return np.array(positions, dtype=np.int64)
 
 
@@ -517,7 +517,7 @@ def _insert_probes(
 
 
 def _probe_probabilities(
-    pack: Pack, pool: Candidates | Features, band: Positions, limit: int
+    pack: Pack, pool: Candidates | Features, scores: Scores, band: Positions, limit: int
 ) -> Scores | None:
     """Return each candidate's probability of being the first exploration item drawn.
 
@@ -525,6 +525,7 @@ def _probe_probabilities(
     """
     policy = pack.policies["explore"]
     inputs: dict[str, Callable[[], NDArray[Any]]] = {
+        "score": lambda: scores[band],
         "limit": lambda: np.full(len(band), float(limit)),
         "tail-n": lambda: np.full(len(band), float(len(band))),
     }
@@ -586,7 +587,8 @@ def _conditional_probabilities(share: Scores, drawn: Positions) -> list[float]:
 # - *extra*: all results of the active pack, and up to ``extra`` items of challengers, drawn without replacement. The
 #   probabilities are fixed in advance: equal under one challenger; under several, proportional to the square root of
 #   the number of challengers that would show the item, which minimises the sum of the variances of their differences.
-#   Each item is inserted at a random position, because items near the top are seen more often.
+#   Each item is inserted at a random position below the first result, because items near the top are seen more often.
+#   Only lot and ab may leave the first result to chance.
 # - *lot*: no more items than usual. Items that all packs would show are certain. The remaining positions are drawn from
 #   the other items with equal probability (Radlinski & Craswell 2013). The order is by the best rank that any pack gave
 #   an item; ties are random.
@@ -664,7 +666,10 @@ def _draw_extra(
     challenges: Sequence[Challenge],
     chance: np.random.Generator,
 ) -> tuple[Positions, Positions, Scores, int]:
-    """Add challengers' items to the active pack's results (challenge design "extra")."""
+    """Add challengers' items to the active pack's results (challenge design "extra").
+
+    Without a result of the active pack nothing is added, because the first result is never drawn.
+    """
     propensity = np.zeros(count)
     propensity[active] = 1.0
     wanted = np.zeros(count)
@@ -672,9 +677,9 @@ def _draw_extra(
         wanted[positions] += 1.0
     wanted[active] = 0.0
     free = np.flatnonzero(wanted)
-    draws = min(max(challenge.extra for challenge in challenges), len(free))
+    draws = min(max(challenge.extra for challenge in challenges), len(free)) if len(active) else 0
     if not draws:
-        return active, free, propensity, 0
+        return active, free[:0], propensity, 0
     rate = max(challenge.rate for challenge in challenges)
     share = inclusion(np.sqrt(wanted[free]), draws)
     propensity[free] = rate * share

@@ -576,6 +576,12 @@ _KERNEL = (
         replay="values",
     ),
     EventType(
+        "edit-frame",
+        "Fields of several memories were changed in a frame.",
+        {"memories": MEMORY_ID, "derived": _DERIVED},
+        replay="values",
+    ),
+    EventType(
         "deprecate",
         "Memories were flagged as wrong.",
         {"reason": REASON, "was": list_field(Field("values"), required=True)},
@@ -647,6 +653,7 @@ _KERNEL = (
         {**_PACK, "design": WORD, "extra": NUMBER, "rate": NUMBER},
     ),
     _policy_event("end-challenge", "A comparison with the active pack ended.", _PACK),
+    _policy_event("explore", "Exploration of plain recalls was switched on or off.", {"on": FLAG}),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
@@ -16,7 +16,7 @@ from memlab.errors import RedactionWarning
 from memlab.kernel.base.arguments import checked, get_item, warn_caller
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Displayed, Markup, clip, render_html, table
-from memlab.kernel.base.printable import printable
+from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.state import Change, read_row_words
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OUTCOME",
     "Edited",
+    "Edits",
     "Feedback",
     "Linked",
     "Memory",
@@ -253,6 +254,40 @@ class Edited(Memory):
     def sexp(self) -> str:
         """The memory as an S-expression."""
         return self.memory.sexp
+
+
+class Edits(tuple[Edited, ...], Displayed):
+    """The memories that ``lab.edit`` changed by a frame, in the order of its rows.
+
+    Attributes
+    ----------
+    rows
+        The number of rows of the frame.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> _ = lab.remember(["The user prefers tabs", "Deploys go out on Tuesdays"])
+    >>> lab.edit(lab.memories.with_columns(importance=pl.Series([0.5, 0.9])))
+    <1 of 2 memories changed>
+    """
+
+    rows: int
+
+    @classmethod
+    def of(cls, memories: Iterable[Edited], rows: int) -> Edits:
+        """Return the result for a frame of ``rows`` rows."""
+        edits = cls(memories)
+        edits.rows = rows
+        return edits
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} of {count_of(self.rows, 'memory')} changed>"
+
+    def _display(self) -> object:
+        notes = [f"Memory {memory.id}: {note}" for memory in self for note in memory.notes]
+        return [repr(self), *notes]
 
 
 def note_redactions(memory: M, findings: Sequence[Finding]) -> M:

@@ -18,14 +18,14 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from memlab.errors import NotALab
 from memlab.kernel.base.arguments import AsGiven, Taken, Within, checked
-from memlab.kernel.base.clock import ManualClock, When
+from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, KeySource, copy_journal
@@ -264,13 +264,9 @@ class _UnderPack:
     def __exit__(self, *error: object) -> None:
         """Leave the lab open, because it belongs to the caller."""
 
-    def recall(
-        self, query: str, *, limit: int, project: str | None, at: When | None, log: bool
-    ) -> Hits:
+    def recall(self, query: str, *, log: bool, **options: Any) -> Hits:
         """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
-        return self._lab.recall(
-            query, limit=limit, project=project, at=at, pack=self._pack, log=False
-        )
+        return self._lab.recall(query, pack=self._pack, log=False, **options)
 
 
 def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
@@ -354,7 +350,14 @@ def _recall_questions(
     lab: Lab | _UnderPack, question: PlannedQuestion, limit: int, step: Step, *, log: bool
 ) -> Hits:
     """Recall for one question, and advance the progress bar."""
-    hits = lab.recall(question.text, limit=limit, project=question.project, at=question.at, log=log)
+    hits = lab.recall(
+        question.text,
+        limit=limit,
+        project=question.project,
+        at=question.at,
+        log=log,
+        explore=False,
+    )
     step(1)
     return hits
 

@@ -21,7 +21,7 @@ from memlab.kernel.language import Form, Policy
 from memlab.kernel.language.checker import Env
 from memlab.kernel.language.graph import Node, reachable
 from memlab.kernel.language.reader import ALIASES, flat_pairs
-from memlab.kernel.language.texts import Path, fragment, symbols_of, used_helpers
+from memlab.kernel.language.texts import Path, fragment, symbols_of, used_helpers, used_macros
 from memlab.kernel.language.writer import number
 from memlab.science.breeding._grow import Scope, constant, grow, leaf
 from memlab.subjects.lens import NumericLiteral, Subtree, literals, subtrees
@@ -418,12 +418,20 @@ def _transplant(parent: _Parent, donor: _Parent) -> _Edit:
         if name in parent.policy.signature.inputs
     ):
         raise _NoSiteError
-    here = parsed(parent.policy).helpers
+    here, there = parsed(parent.policy), parsed(donor.policy)
     added = []
-    for item in used_helpers(fragment(text), parsed(donor.policy).helpers):
-        if item.name not in here:
+    macros = used_macros([text], there.macros)
+    for macro in macros:
+        other = here.macros.get(macro.name)
+        if macro.name in here.helpers or (other and other.source != macro.source):
+            raise _NoSiteError
+        if other is None:
+            added.append(macro.source)
+    templates = [macro.template for macro in macros]
+    for item in used_helpers([*fragment(text), *templates], there.helpers):
+        if item.name not in here.helpers:
             added.append(item.text.source[item.form.start : item.form.stop])
-        elif here[item.name].hash != item.hash:
+        elif here.helpers[item.name].hash != item.hash:
             raise _NoSiteError
     own = parent.policy.params
     values = {name: p.value for name, p in donor.policy.params.items() if name not in own}

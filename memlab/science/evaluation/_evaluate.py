@@ -307,8 +307,8 @@ def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
     is_random = (log.propensity > 0) & (log.propensity < 1)
     if not is_random.any() and not np.isnan(log.propensity).all():
         notes.append(
-            "No exploration: this log is deterministic, so rewards of items that were not shown are known only within "
-            "their range. Challenge a pack (lab.challenge), or log with probes ((setting probe-rate 0.1))."
+            "No exploration: nothing in this log was left to chance, so rewards of items that were not shown are known "
+            "only within their range. Run lab.challenge(pack), or recall with explore=True."
         )
     if np.isnan(log.propensity[~log.exposed]).any():
         notes.append(

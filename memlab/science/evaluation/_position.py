@@ -1,10 +1,14 @@
 """Estimate how often users examine each position, from randomly placed items.
 
-A probe is at a random position among the results, so it moves the items below it down by one. An
-item of rank k is at position k or k + 1 at random. It is then the same item, seen at two positions.
-Of S items shown, it moves with probability k/S. A lower reward after the move is an effect of the
-position alone. This is intervention harvesting (Agarwal, Zaitsev, Wang, Li, Najork & Joachims
-2019). The probe itself is at each of the S positions equally often.
+A probe is at a random position from F to S, where S items are shown: below the first result (F = 2)
+in a lab, anywhere (F = 1) in logs of other systems and of earlier memlabs. It moves the items below
+it down by one. An item of rank k >= F is at position k or k + 1 at random. It is then the same
+item, seen at two positions. It moves with probability (k - F + 1)/(S - F + 1). A lower reward after
+the move is an effect of the position alone. This is intervention harvesting (Agarwal, Zaitsev, Wang,
+Li, Najork & Joachims 2019). The probe itself is at each of the positions F to S equally often.
+
+A log with a probe at position 1 is tested for F = 1 first. If its positions do not fit, because a
+later memlab continued the log, all is computed given that a probe is below position 1 (F = 2).
 
 Under the position-based model, the reward of an item is its value times the examination rate theta
 of its position, here theta_k = k^-eta. Given that an item has a reward at one of its positions, the
@@ -56,8 +60,9 @@ More probes add work and little information.
 class PairedItems:
     """The items that each probe was shown with.
 
-    ``probe`` is the row of each probe, and ``probe_size`` the number of items that its recall
-    showed. The other attributes have a value for each pair of a probe and another item:
+    Probes are at random positions from ``first`` on, which is 1 or 2. ``probe`` is the row of each
+    probe, and ``probe_size`` the number of items that its recall showed. The other attributes have
+    a value for each pair of a probe and another item:
 
     - - ``row``: the row of the other item
       - ``at``: the position of the other item without the probe, from 1
@@ -65,6 +70,7 @@ class PairedItems:
       - ``size``: the number of items that the recall showed
     """
 
+    first: int
     probe: Ints
     probe_size: Ints
     row: Ints
@@ -89,16 +95,17 @@ def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
         or len(np.unique(seat)) < len(seat)
     ):
         return None
-    chance = log.propensity[exposed]
-    probes = np.flatnonzero(is_randomised(chance) & (size[recall] > 1))
-    if not len(probes):
+    randomised = is_randomised(log.propensity[exposed])
+    for first in (1, 2) if (randomised & (position == 1)).any() else (2,):
+        probes = np.flatnonzero(randomised & (position >= first) & (size[recall] > first))
+        offset = position[probes] - (size[recall[probes]] + first) / 2
+        weighed = offset[:, None] * np.column_stack([np.ones(len(probes)), ranks[exposed[probes]]])
+        if len(probes) and hotelling_p(by_recall(weighed, recall[probes])) >= _MIN_P:
+            break
+    else:
         return None
-    offset = position[probes] - (size[recall[probes]] + 1) / 2
-    weighed = offset[:, None] * np.column_stack([np.ones(len(probes)), ranks[exposed[probes]]])
-    if not hotelling_p(by_recall(weighed, recall[probes])) >= _MIN_P:
-        return None
-    first = np.concatenate([[True], recall[probes][1:] != recall[probes][:-1]])
-    number = np.arange(len(probes)) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    begins = np.concatenate([[True], recall[probes][1:] != recall[probes][:-1]])
+    number = np.arange(len(probes)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
     parts = []
     for order in range(min(_MAX_PROBES, int(number.max()) + 1)):
         chosen = probes[number == order]
@@ -114,7 +121,7 @@ def pair_probes(log: Log, ranks: Floats) -> PairedItems | None:
         np.concatenate([part[column] for part in parts]) for column in range(4)
     )
     return PairedItems(
-        exposed[probe], size[recall[probe]], exposed[others], at, moved, size[recall[others]]
+        first, exposed[probe], size[recall[probe]], exposed[others], at, moved, size[recall[others]]
     )
 
 
@@ -125,10 +132,10 @@ def random_position_p(places: PairedItems, log: Log) -> float:
     Returns a p-value.
     """
     reward = np.nan_to_num(log.reward)
-    stays = (places.size - places.at) / places.size
+    stays = (places.size - places.at) / (places.size + 1 - places.first)
     here, next_ = np.log(places.at), np.log(places.at + 1.0)
     excess = np.where(places.moved, next_, here) - stays * here - (1 - stays) * next_
-    own = np.log(log.position[places.probe]) - _mean_log_position(places.probe_size)
+    own = np.log(log.position[places.probe]) - _mean_log_position(places.probe_size, places.first)
     parts = np.concatenate([reward[places.row] * excess, reward[places.probe] * own])
     return hotelling_p(
         by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])])
@@ -192,11 +199,13 @@ def lot_position_p(log: Log) -> float | None:
     return hotelling_p(by_recall(((reward - reward.mean()) * off)[:, None], recall[counted]))
 
 
-def _mean_log_position(size: Ints) -> Floats:
-    """Return the mean of log(position) over positions 1 to ``size``, for each size."""
-    return np.array(
-        [np.log(np.arange(1, last + 1)).mean() if last else 0.0 for last in range(size.max() + 1)]
-    )[size]
+def _mean_log_position(size: Ints, first: int) -> Floats:
+    """Return the mean of log(position) over positions ``first`` to ``size``, for each size."""
+    means = [
+        np.log(np.arange(first, last + 1)).mean() if last >= first else 0.0
+        for last in range(size.max() + 1)
+    ]
+    return np.array(means)[size]
 
 
 @dataclass(frozen=True)
@@ -216,6 +225,8 @@ class Examination:
     """For each candidate: the number of items that its recall was certain to show."""
     _at: Ints = field(repr=False)
     """For each candidate: its position among the certain items, 0 for other candidates."""
+    _drawn_first: Ints = field(repr=False)
+    """For each candidate: 1 if the first item of its recall was drawn, otherwise 0."""
 
     def solve(self, counts: Floats) -> Floats:
         """Return eta, f64[...], from sums of counts f64[..., c]."""
@@ -228,30 +239,37 @@ class Examination:
     def average(self, eta: float) -> Floats:
         """Return each candidate's mean examination over its possible positions, f64[n].
 
-        The value is 1 for candidates that were not shown.
+        The mean is over the orders that have a drawn item first if the log has, and otherwise a certain one. The value
+        is 1 for candidates that were not shown.
         """
-        examination = np.ones(len(self._at))
         keys, inverse = np.unique(
-            np.stack([self._extras, self._others, self._at]), axis=1, return_inverse=True
+            np.stack([self._extras, self._others, self._at, self._drawn_first]),
+            axis=1,
+            return_inverse=True,
         )
         values = np.ones(keys.shape[1])
-        for column, (extras, others, at) in enumerate(keys.T.tolist()):
+        for column, (extras, others, at, drawn) in enumerate(keys.T.tolist()):
+            below = self.theta(np.arange(2, extras + others + 1), eta)
             if at == 0:
-                values[column] = (
-                    self.theta(np.arange(1, extras + others + 1), eta).mean() if extras else 1.0
-                )
+                if extras:
+                    # One of the drawn items is first, or none. The others are anywhere below.
+                    rest = below.sum() * (extras - drawn) / max(len(below), 1)
+                    values[column] = (drawn + rest) / extras
                 continue
-            # The number of extra items above the item follows a hypergeometric distribution.
+            # Leave out the first position and its item. The number of extra items above an item then follows a
+            # hypergeometric distribution.
+            extras, others, at = extras - drawn, others - 1 + drawn, at - 1 + drawn
+            if at == 0:
+                continue
             before = np.arange(extras + 1)
             ways = [
                 math.comb(at - 1 + j, j) * math.comb(others - at + extras - j, extras - j)
                 for j in before.tolist()
             ]
-            values[column] = float(np.array(ways) @ self.theta(at + before, eta)) / math.comb(
+            values[column] = float(np.array(ways) @ below[at - 1 + before]) / math.comb(
                 others + extras, extras
             )
-        examination[:] = values[inverse.ravel()]
-        return examination
+        return np.asarray(values[inverse.ravel()])
 
 
 def estimate_examination(places: PairedItems, log: Log, level: float) -> Examination | None:
@@ -260,7 +278,7 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
     Returns None if no item at a random position has a reward.
     """
     reward = np.nan_to_num(log.reward)
-    cells = _Cells(np.unique(places.probe_size))
+    cells = _Cells(np.unique(places.probe_size), places.first)
     counts = np.zeros((len(log), cells.width))
     column = cells.first[places.size] + 2 * (places.at - 1) + places.moved
     np.add.at(counts, (log.recall[places.row], column), reward[places.row])
@@ -276,11 +294,12 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
     return Examination(eta, counts, cells, *_arrange_items(log))
 
 
-def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
+def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Count extra and certain items shown with each candidate, and find its position.
 
     The arrays are int64[n]: the number of items with a propensity below 1 that its recall showed,
-    the number of certain items, and its position among the certain items.
+    the number of certain items, its position among the certain items, and whether an item with a
+    propensity below 1 was first.
     """
     exposed = np.flatnonzero(log.exposed)
     exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]
@@ -290,11 +309,13 @@ def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints]:
     before = np.cumsum(others) - others
     at = np.zeros(len(log.recall), dtype=np.int64)
     at[exposed] = np.where(extra, 0, np.cumsum(~extra) - before[recall])
-    by_row = (
-        np.where(log.exposed, extras[log.recall], 0),
-        np.where(log.exposed, others[log.recall], 0),
+    drawn_first = np.bincount(
+        recall, weights=extra & (log.position[exposed] == 1), minlength=len(log)
+    ).astype(np.int64)
+    extras, others, drawn_first = (
+        np.where(log.exposed, counts[log.recall], 0) for counts in (extras, others, drawn_first)
     )
-    return by_row[0], by_row[1], at
+    return extras, others, at, drawn_first
 
 
 class _Cells:
@@ -302,12 +323,12 @@ class _Cells:
 
     Counts are kept for each number S of items that a recall showed. For each position k below S
     there are two columns: the rewards at k, and at k + 1, of items that may be at both positions.
-    Two more columns hold the sum of the rewards of probes, and the sum of these
-    rewards times the logarithm of the position.
+    They count from the position ``start`` on. Two more columns hold the sum of the rewards of
+    probes, and the sum of these rewards times the logarithm of the position.
     """
 
-    def __init__(self, sizes: Ints) -> None:
-        self.sizes = sizes.tolist()
+    def __init__(self, sizes: Ints, start: int) -> None:
+        self.sizes, self.start = sizes.tolist(), start
         self.first = np.zeros(max(self.sizes) + 1, dtype=np.int64)
         self.width = 0
         for size in self.sizes:
@@ -334,13 +355,14 @@ class _Cells:
         score, slope = np.zeros(eta.shape), np.zeros(eta.shape)
         for size in self.sizes:
             part = counts[..., self.first[size] : self.first[size] + 2 * size]
-            at = np.arange(1.0, size)
-            here, next_ = part[..., 0 : 2 * size - 2 : 2], part[..., 1 : 2 * size - 2 : 2]
+            at, begin = np.arange(float(self.start), size), 2 * self.start - 2
+            here, next_ = part[..., begin:-2:2], part[..., begin + 1 : -2 : 2]
             length = np.log((at + 1) / at)
-            stays = 1 / (1 + np.exp(-(np.log((size - at) / at) + eta[..., None] * length)))
+            odds = np.log((size - at) / (at + 1 - self.start))
+            stays = 1 / (1 + np.exp(-(odds + eta[..., None] * length)))
             score += (length * (here - (here + next_) * stays)).sum(axis=-1)
             slope += (length**2 * (here + next_) * stays * (1 - stays)).sum(axis=-1)
-            logs = np.log(np.arange(1.0, size + 1))
+            logs = np.log(np.arange(float(self.start), size + 1))
             theta = np.exp(-eta[..., None] * logs)
             theta /= theta.sum(axis=-1, keepdims=True)
             mean = theta @ logs

@@ -327,6 +327,7 @@ class _Player:
             project=slate.project,
             session=slate.session,
             at=event.at,
+            explore=slate.sampler != "deterministic",
             **filters.arguments(),
         )
         return None

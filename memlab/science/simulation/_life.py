@@ -441,7 +441,7 @@ def _run_events(
                 stored.waiting.append(event)
             else:
                 stored.remember()
-                hits = lab.recall(event.text, project=event.project)
+                hits = lab.recall(event.text, project=event.project, explore=True)
                 utility = utilities(event, index, len(index))
                 reactions = world.user.react(
                     utility, generator(world.seed, f"feedback {event.number}")

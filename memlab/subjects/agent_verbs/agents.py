@@ -28,7 +28,7 @@ from memlab.kernel.verbs.gate import (
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
-from memlab.subjects.agent_verbs.recalls import list_recalls
+from memlab.subjects.agent_verbs.recalls import read_recalls
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -1486,4 +1486,6 @@ class LabAgents:
         >>> lab.agents.recalls().select("query", "shown", "outcome").row(0)
         ('tabs or spaces?', [1], 'helped')
         """
-        return list_recalls(self._core, since=since)
+        store = self._core.store
+        recalls, _ = read_recalls(store.journal, self._core.memories(), store.slates(), since=since)
+        return recalls

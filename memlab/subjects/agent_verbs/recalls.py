@@ -8,10 +8,9 @@ import polars as pl
 
 from memlab.kernel.base.clock import When, to_micros
 from memlab.kernel.slates import Slates
-from memlab.kernel.verbs.core import Core
 from memlab.subjects.reading.sentences import BYTES_A_TOKEN
 
-__all__ = ["list_recalls", "list_shown"]
+__all__ = ["read_recalls"]
 
 # The columns of a shown memory in a log, as in its tables.
 _IDS = ("decision", "memory_id")
@@ -19,14 +18,23 @@ _SUCCESS = 0.5
 """The minimum mean reward of a memory that helped, as in ``memlab.failures``."""
 
 
-def list_shown(journal: Any, memories: pl.DataFrame, slates: Slates) -> pl.LazyFrame:
-    """Return a row for each shown memory of a log, in the order of recalls and positions.
+def read_recalls(
+    journal: Any,
+    memories: pl.DataFrame,
+    slates: Slates,
+    *,
+    since: When | None = None,
+    scores: bool = False,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the recalls of a log, oldest first, and the memories that they showed.
 
-    ``reward`` is the mean of its feedback and of verdicts of verifiers, null without any.
+    See ``LabAgents.recalls``. A shown memory has the mean of its feedback and of verdicts of
+    verifiers in ``reward``, null without any, and if wanted its score.
     """
+    verified = list(journal.events(kinds=("verify",)))
     verdicts = [
         (event.body["decision"], id, reward)
-        for event in journal.events(kinds=("verify",))
+        for event in verified
         for name, reward in (("verified", 1.0), ("rejected", 0.0))
         for id in event.body[name]
     ]
@@ -34,22 +42,19 @@ def list_shown(journal: Any, memories: pl.DataFrame, slates: Slates) -> pl.LazyF
     rewards = pl.concat(
         [feedback, pl.LazyFrame(verdicts, schema=feedback.collect_schema(), orient="row")]
     )
-    own = memories.select(
+    own = memories.lazy().select(
         "text", "status", memory_id="id", superseded_by=pl.col("superseded_by").cast(pl.Int64)
     )
+    shown = slates.exposures.select(*_IDS, "position", "probe")
+    if scores:
+        shown = shown.join(slates.candidates.select(*_IDS, "score"), on=_IDS, how="left")
     # A join without ``maintain_order`` may return rows in any order.
-    means = rewards.group_by(_IDS).agg(pl.col("reward").mean())
-    return (
-        slates.exposures.select(*_IDS, "position", "probe")
-        .join(means, on=_IDS, how="left")
-        .join(own.lazy(), on="memory_id", how="left")
+    items = (
+        shown.join(rewards.group_by(_IDS).agg(pl.col("reward").mean()), on=_IDS, how="left")
+        .join(own, on="memory_id", how="left")
         .sort("decision", "position")
+        .collect()
     )
-
-
-def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
-    """Return a row for each logged recall, oldest first; see ``LabAgents.recalls``."""
-    slates, journal = core.store.slates(), core.store.journal
     decisions = slates.decisions.select(
         "decision",
         "at",
@@ -62,7 +67,7 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
     memory, helped = pl.col("memory_id"), pl.col("reward") >= _SUCCESS
     size = pl.col("text").str.len_bytes()
     by_recall = (
-        list_shown(journal, core.memories(), slates)
+        items.lazy()
         .group_by("decision")
         .agg(
             shown=memory,
@@ -72,7 +77,7 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
             tokens=((size + BYTES_A_TOKEN - 1) // BYTES_A_TOKEN).sum().cast(pl.Int64),
         )
     )
-    gaps = [e.body["decision"] for e in journal.events(kinds=("verify",)) if "gap" in e.body]
+    gaps = [event.body["decision"] for event in verified if "gap" in event.body]
     contexts = [
         (event.body["decision"], event.body["tokens"])
         for event in journal.events(kinds=("inject",))
@@ -82,7 +87,7 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
         contexts, schema={"decision": pl.Int64, "written": pl.Int64}, orient="row"
     ).unique("decision")
     lists = ("shown", "helped", "failed", "stale")
-    return (
+    recalls = (
         decisions.join(by_recall, on="decision", how="left")
         .join(written, on="decision", how="left")
         .with_columns(pl.col(name).fill_null([]) for name in lists)
@@ -100,3 +105,4 @@ def list_recalls(core: Core, *, since: When | None = None) -> pl.DataFrame:
         .sort("decision")
         .collect()
     )
+    return recalls, items

@@ -14,8 +14,8 @@ from memlab.kernel.base.clock import When, check_instant, from_micros, to_micros
 from memlab.kernel.privacy import refuse
 from memlab.kernel.recall import Filters, Hits, Question
 from memlab.kernel.schema import STATUSES, normalise_word
-from memlab.kernel.state import State, entity_key, validate_text
-from memlab.kernel.verbs.core import Core, Memories, MemoryLike
+from memlab.kernel.state import Change, State, entity_key, validate_text
+from memlab.kernel.verbs.core import Core, Memories
 from memlab.kernel.verbs.fact_rows import get_entities, normalize_predicate
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.recalling.asking import Questions
@@ -230,7 +230,7 @@ class LabFacts:
             return build_facts_frame(state, self._core.pack, rows, self._core.store.clock())
 
     @checked
-    def retract(self, fact: MemoryLike, *, reason: str | None = None) -> None:
+    def retract(self, fact: Memories, *, reason: str | None = None) -> None:
         """Mark a fact as never true; only ``lab.facts.frame`` still shows it.
 
         Facts that it superseded stay superseded. If the same fact is stored later, it is a new one.
@@ -240,7 +240,7 @@ class LabFacts:
         Parameters
         ----------
         fact
-            The fact, as a memory or an id.
+            The fact, as a memory or an id; or several, as a list or frame. All are retracted or none.
         reason
             The reason, which must not contain secrets.
 
@@ -262,8 +262,11 @@ class LabFacts:
             refuse(validate_text(reason, where="reason"), "the reason")
         with self._core.store.writing() as tx:
             now = self._core.store.clock()
-            change = retract(self._core.store.state, self._core.row(fact), now, reason)
-            tx.event("retract", change.body(), at=now)
+            change = Change()
+            for row in self._core.rows(fact):
+                change += retract(self._core.store.state, row, now, reason)
+            if change:
+                tx.event("retract", change.body(), at=now)
 
     @checked
     def narrative(
@@ -317,6 +320,7 @@ class LabFacts:
                 filters=Filters.of(),
                 at=at,
                 log=log,
+                explore=None,
             )
         query = about.slate.query if isinstance(about, Hits) else ""
         with self._core.reading() as state:

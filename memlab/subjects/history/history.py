@@ -144,12 +144,10 @@ def _describe(event: Event, hidden: NDArray[np.bool_] | None) -> str:
     parts = [
         str(body[name]) for name in ("outcome", "name", "slot", "agent", "reason") if body.get(name)
     ]
+    if "on" in body:
+        parts.insert(0, "on" if body["on"] else "off")
     if event.kind == "switch":
-        parts = [
-            "on" if body["on"] else "off",
-            f"project {body['project']}" if body["project"] else "for all",
-            *parts,
-        ]
+        parts.insert(1, f"project {body['project']}" if body["project"] else "for all")
         if "consent" in body:
             parts += [
                 f"consent of {body['creator']}",

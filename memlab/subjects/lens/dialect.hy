@@ -4,11 +4,12 @@
 ;; The name is bound to the result, such as a policy, which can be called. All other code in the file is Hy, and runs
 ;; when the module is imported.
 ;;
-;; (pack name "description" :inherits other)  __pack__, __settings__; defn now belongs to the policy language
+;; (pack name "description" :inherits other)  __pack__, __settings__; defn and defmacro now belong to the policy language
 ;; (from-pack memlab spread cut)              the slots and settings of another pack
 ;; (setting damping 0.7)                      __settings__["damping"]
 ;; (defpolicy recall-score [a b] "doc" body)  recall_score, a policy of that slot
 ;; (defn helper [a b] "doc" body)             a helper for the policies below; Hy's own defn without a pack
+;; (defmacro name [a] `(template ~a))          a macro for the policies below; Hy's own defmacro without a pack
 ;; (lambda (a b) body)                        a policy as a value
 
 (import memlab.subjects.lens [expand-form])

@@ -19,6 +19,7 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.language.forms import ELSE, unquoted
+from memlab.kernel.language.macros import MARK
 from memlab.kernel.language.policy import Policy
 from memlab.kernel.language.reader import ALIASES, RESPELLED, Form, Text, definition, flat_pairs
 from memlab.kernel.language.texts import used_helpers
@@ -64,7 +65,9 @@ def _plain(form: Form) -> Form:
     # The spellings of Scheme and Hy differ in the pairs of let, the clauses of cond and case, and the brackets of fn.
     form = unquoted(form)
     if form.kind == "symbol":
-        return form._replace(text=RESPELLED.get(form.text, form.text))
+        # A name that a macro binds is shown without its mark, whose number depends on other calls.
+        name = form.text.partition(MARK)[0]
+        return form._replace(text=RESPELLED.get(name, name))
     if form.kind != "call" or not form.items:
         return form._replace(items=tuple(map(_plain, form.items)))
     head = ALIASES.get(form.head, form.head)

@@ -19,6 +19,7 @@ from memlab.errors import InputError, PolicyError, PolicySyntaxError, UnknownNam
 from memlab.kernel.language.checker import Checker, Env
 from memlab.kernel.language.forms import forms_for
 from memlab.kernel.language.graph import Node
+from memlab.kernel.language.macros import MARK
 from memlab.kernel.language.policy import Policy, compile_policy
 from memlab.kernel.language.reader import ALIASES, Form, Text, canonical, read_forms
 from memlab.kernel.language.signature import Signature
@@ -139,7 +140,7 @@ def subtrees(policy: Policy) -> tuple[Subtree, ...]:
     text = parsed(policy).text
     visited = sites(policy)
     result = []
-    for path, form, _ in walk(parsed(policy).parts.body):
+    for path, form, _ in walk(parsed(policy).written):
         site = visited.get((form.start, form.stop))
         if site is not None:
             span = Span(form.start, form.stop)
@@ -205,8 +206,7 @@ def replace(
         form = form_at(policy, where)
         span = Span(form.start, form.stop)
     if not any(
-        (form.start, form.stop) == span
-        for _, form, _ in walk(parsed(policy).parts.body, quoted=True)
+        (form.start, form.stop) == span for _, form, _ in walk(parsed(policy).written, quoted=True)
     ):
         raise InputError(
             f"No form of {policy.name} starts at character {span.start} and ends at {span.stop} of its source. "
@@ -237,12 +237,18 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
     >>> [(n.value, n.enclosing, n.structural) for n in literals(policy)][:2]
     [(0.4, '(* 0.4 x)', ''), (0.0, '(clamp (* 0.4 x) 0 1)', 'a bound of clamp')]
     """
-    text, visited = parsed(policy).text, sites(policy)
+    whole, visited = parsed(policy), sites(policy)
+    text = whole.text
+    # The role of a number is that in the expansion: (-> x (clamp 0 1)) has two bounds.
+    roles = {
+        (form.start, form.stop): (path, _enclosing_call(parents))
+        for path, form, parents in walk(whole.parts.body, quoted=True)
+    }
     result = []
-    for path, form, parents in walk(parsed(policy).parts.body, quoted=True):
+    for path, form, parents in walk(whole.written, quoted=True):
         if form.kind not in ("int", "float"):
             continue
-        call = next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
+        call = _enclosing_call(parents)
         replaceable = (form.start, form.stop) in visited and not any(
             p.head == "quote" for p in parents
         )
@@ -254,12 +260,17 @@ def literals(policy: Policy) -> tuple[NumericLiteral, ...]:
                 text.line(form.start),
                 text.column(form.start),
                 "" if call is None else text.source[call.start : call.stop],
-                _structural(form, path, call, replaceable),
+                _structural(form, *roles.get((form.start, form.stop), (path, call)), replaceable),
                 replaceable,
                 Span(form.start, form.stop),
             )
         )
     return tuple(result)
+
+
+def _enclosing_call(parents: tuple[Form, ...]) -> Form | None:
+    """Return the innermost call among the parents of a form, or None."""
+    return next((p for p in reversed(parents) if p.kind == "call" and p.head), None)
 
 
 def with_param(
@@ -446,7 +457,7 @@ def parsed(policy: Policy) -> Parsed:
 
 def form_at(policy: Policy, path: Path) -> Form:
     """Return the form at a path of the body, or raise UnknownName."""
-    form = parsed(policy).parts.body
+    form = parsed(policy).written
     for depth, i in enumerate(path):
         if not 0 <= i < len(form.items):
             paths = [str((*path[:depth], n)) for n in range(len(form.items))]
@@ -473,9 +484,13 @@ def _sites(
     values: tuple[tuple[str, float], ...],
 ) -> Mapping[tuple[int, int], Site]:
     """Type-check a policy, and return its expressions by their spans in the source."""
-    text, _, parts, known_helpers = parse(source, name, helpers)
+    whole = parse(source, name, helpers)
+    parts = whole.parts
     names = [argument.text for argument in parts.arguments]
-    checker = _Recording(text, signature, known_helpers, dict(values), forms_for(signature, names))
+    checker = _Recording(
+        whole.text, signature, whole.helpers, dict(values), forms_for(signature, names)
+    )
+    checker.written_calls = whole.calls
     checker.result(parts.body, checker.bind(parts.arguments))
     return checker.sites
 
@@ -489,14 +504,18 @@ class _Recording(Checker):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.sites: dict[tuple[int, int], Site] = {}
+        self.written_calls: Mapping[tuple[int, int], Form] = {}
 
     def check(self, form: Form, env: Env, *, tail: bool = False) -> Node:
         """Type-check an expression, and record its type and scope."""
-        # The environment is copied, because let adds names to it afterwards.
-        bound = dict(env)
+        # The environment is copied, because let adds names to it afterwards. Names that a macro binds cannot be written.
+        bound = {name: value for name, value in env.items() if MARK not in name}
         node = super().check(form, env, tail=tail)
-        if not self.calls:
-            self.sites[form.start, form.stop] = Site(form, node.type, bound, tail, node)
+        # The forms that a macro writes have no text of their own, but the last one stands for the call of the macro.
+        span = form.start, form.stop
+        if not self.calls and (not form.macro or span in self.written_calls):
+            form = self.written_calls.get(span, form)
+            self.sites[span] = Site(form, node.type, bound, tail, node)
         return node
 
     def want(self, form: Form, env: Env, type: Any, why: str, *, tail: bool = False) -> Node:

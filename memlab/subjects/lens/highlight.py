@@ -13,6 +13,7 @@ from memlab.kernel.base.display import Markup, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.language import Policy
 from memlab.kernel.language.forms import FORMS, LIST_FORMS
+from memlab.kernel.language.macros import MACROS
 from memlab.kernel.language.reader import ALIASES, FUNCTION_HEADS, LITERALS, canonical
 from memlab.kernel.language.texts import library
 
@@ -34,7 +35,16 @@ _LISTED = re.compile(
 )
 """The pattern of a policy's arguments, also in an incomplete text."""
 # Words that are keywords only after an opening bracket, and words that are always keywords.
-_DEFINING = (*FUNCTION_HEADS, "defn", "inherit", "defpolicy", "pack", "setting", "require")
+_DEFINING = (
+    *FUNCTION_HEADS,
+    "defn",
+    "defmacro",
+    "inherit",
+    "defpolicy",
+    "pack",
+    "setting",
+    "require",
+)
 _BINDING = ("let", "let*", "if", "when", "cond", "case", "else", "update", "param", "quote")
 
 _COLOURS = {
@@ -133,7 +143,7 @@ def _kind(name: str, called: bool) -> str:
 @lru_cache(maxsize=1)
 def _builtins() -> frozenset[str]:
     """Return the names of all forms of the language and of the library's helpers."""
-    return frozenset({*FORMS, *LIST_FORMS, *ALIASES, *library()})
+    return frozenset({*FORMS, *MACROS, *LIST_FORMS, *ALIASES, *library()})
 
 
 def _style(kind: str) -> str:
@@ -154,11 +164,16 @@ def _arguments(source: str) -> frozenset[str]:
 FORM_SHAPES = {
     "if": "(if test then else): one of two values; a null test takes the second",
     "when": "(when test value): the value if the test is true, else null",
+    "unless": "(unless test value): the value if the test is not true, else null",
+    "do": "(do value ... last): the last value; the others are checked only",
+    "->": "(-> x (f a) g): the steps in sequence, each with the value before as its first argument, (g (f x a))",
+    "->>": "(->> x (f a) g): the same with the value before as the last argument, (g (f a x))",
     "cond": "(cond test value ... else value): the value of the first true test",
     "case": '(case kind ["event" "goal"] value ... else value): the value of the first equal literal',
     "let": "(let [name value ...] body): the body, with names for values, bound in sequence",
     "fn": "(fn [features] body): a policy of these features",
     "defn": '(defn name [arguments] "description" body): a helper, in front of a policy or in a pack',
+    "defmacro": "(defmacro name [a #* rest] template): a call of name stands for the template, a form after a backquote",
     "defpolicy": '(defpolicy slot [features] "what it does" body): the policy of a slot in a pack',
     "inherited": "(inherited): the value of the parent's policy, in a lab or in a pack with :inherits",
     "inherit": "(inherit pack policy): in front of a policy, the policy that (inherited) stands for",
@@ -211,6 +226,7 @@ FORM_SHAPES = {
     "slate-mean": "(slate-mean x): mean over all candidates",
     "slate-rank": "(slate-rank x): rank among all candidates, 1 for the maximum; ties by memory id",
     "min-max": "(min-max x): scaled to 0 for the minimum of all candidates and 1 for the maximum",
+    "beta-sample": "(beta-sample a b): chance that the draw from Beta(a, b) is the largest of all candidates",
 }
 """Each form of the language, with its syntax and its meaning."""
 

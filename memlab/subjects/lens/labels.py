@@ -65,7 +65,7 @@ def _read_labels(source: str, whole: Policy) -> Mapping[str, Label]:
     parts = parsed(whole)
     nodes = sites(whole)
     labels: dict[str, Label] = {}
-    for span, label in _label_forms(source, parts.parts.body).items():
+    for span, label in _label_forms(source, parts.written).items():
         site = nodes.get(span)
         if site is not None:
             labels.setdefault(site.node.digest, label)

@@ -25,6 +25,7 @@ from memlab.kernel.language import (
     read_policy_form,
     read_setting,
 )
+from memlab.kernel.language.macros import read_macro
 from memlab.kernel.policies import (
     FEATURES,
     SETTINGS,
@@ -84,7 +85,7 @@ def expand_form(compiler: Any) -> Any:
     form = compiler.this
     if str(form[0]) == "pack":
         macros = compiler.module.__dict__.setdefault("_hy_macros", {})
-        macros["defn"] = _dialect_macros()["define_helper"]
+        macros["defn"] = macros["defmacro"] = _dialect_macros()["define_helper"]
     lines = (compiler.source or "").splitlines(keepends=True)
     if lines:
         within = lines[form.start_line - 1 : form.end_line]
@@ -154,12 +155,16 @@ def bind_form(module: dict[str, Any], text: str, file: str, line: int) -> Policy
         module.setdefault("__settings__", {})[name] = check_setting(name, setting.value)
         return None
     helpers: tuple[str, ...] = module.get("__helpers__", ())
+    if form.head == "defmacro":
+        read_macro(form, source)
+        module["__helpers__"] = (*helpers, text)
+        return None
     parts = read_policy_form(form, source)
     if form.head == "defn":
         module["__helpers__"] = helpers = (*helpers, text)
         bound: Any = HelperFunction(parts.slot, parts.inputs, parts.doc, helpers)
     elif parts.slot in SLOTS:
-        inlined_text, more = inline_imports(parts, module.get("__aliases__", {}))
+        inlined_text, more = inline_imports(parts, module.get("__aliases__", {}), helpers)
         whole = parts if inlined_text == parts.source else inlined_text
         every = tuple(dict.fromkeys((*helpers, *more)))
         if parent := module.get("__pack__", PackHeader("", "", None)).inherits:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from memlab.errors import InputError
 from memlab.kernel.language import Form, Policy, Text, read_forms
+from memlab.kernel.language.texts import DEFINING
 from memlab.kernel.policies import SLOTS, Pack, inherited_helpers, pack_from_sources
 
 __all__ = ["draft_pack", "param_places", "rebased_text", "text_of"]
@@ -63,11 +64,16 @@ def rebased_text(policy: Policy, pack: Pack) -> str | None:
     return text_of(replace(policy, _origin=policy._origin._replace(helpers=rest)))
 
 
+_WRITTEN = [["keyword", "int"], ["keyword", "float"]]
+"""Kinds of a parameter's name and default, as they are written."""
+
+
 def param_places(source: str) -> dict[str, list[tuple[int, int]]]:
     """Return the source spans of the numbers in ``param`` forms."""
     places: dict[str, list[tuple[int, int]]] = {}
     for form in _walk(source):
-        if form.head == "param" and len(form.items) > 2:
+        # In a template of a macro, the name or the number may be a parameter of the macro.
+        if form.head == "param" and [i.kind for i in form.items[1:3]] in _WRITTEN:
             places.setdefault(form.items[1].text, []).append(
                 (form.items[2].start, form.items[2].stop)
             )
@@ -109,7 +115,7 @@ def draft_pack(pack: Pack, slot: str, policy: Policy, name: str) -> Pack:
 
 def _layer(name: str, doc: str, slot: str, policy: Policy) -> str:
     text = text_of(policy)
-    form = next(form for form in read_forms(Text(text)) if form.head not in ("defn", "inherit"))
+    form = next(form for form in read_forms(Text(text)) if form.head not in DEFINING)
     if form.head != "defpolicy":
         text = f"{text[: form.start]}(defpolicy {slot} {text[form.start : form.stop]}){text[form.stop :]}"
     return f'(pack {name} "{doc}")\n{text}\n'

@@ -20,6 +20,7 @@ from memlab.io.formats.labelled import read_json_lines
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.state import State, hidden_rows
+from memlab.kernel.verbs.core import listed_memories
 
 __all__ = ["Row", "Wanted", "question_key", "read_rows", "read_wants"]
 
@@ -160,6 +161,8 @@ def read_wants(where: str, wants: object) -> tuple[int | str, ...]:
     if isinstance(wants, str) and wants.lstrip().startswith("["):
         with suppress(json.JSONDecodeError):  # a text may begin with a bracket
             wants = json.loads(wants)
+    if isinstance(wants, pl.DataFrame):
+        wants = listed_memories(wants)
     listed = wants if isinstance(wants, list | tuple | set | range) else [wants]
     names: list[int | str] = []
     for item in listed:
@@ -202,18 +205,16 @@ class Wanted:
 
     def _by_name(self, name: int | str, project: str | None) -> list[int]:
         """Return the memories with an id, a ref or a text, within a project if one is given."""
-        id = int(name) if isinstance(name, int) or (name.isdecimal() and len(name) < 19) else 0
-        if 1 <= id <= self._state.rows:
-            return [id]
-        for table in self._tables:
+        # refs of benchmarks are digits too, and the ids of a file are texts
+        text = name.strip() if isinstance(name, str) else ""
+        for table in self._tables if text else ():
             ids = [
-                id
-                for id, own in table.get(str(name).strip(), ())
-                if project is None or own in (project, None)
+                id for id, own in table.get(text, ()) if project is None or own in (project, None)
             ]
             if ids:
                 return ids
-        return []
+        id = int(name) if isinstance(name, int) or (name.isdecimal() and len(name) < 19) else 0
+        return [id] if 1 <= id <= self._state.rows else []
 
     @cached_property
     def _tables(self) -> tuple[dict[str, list[tuple[int, str | None]]], ...]:

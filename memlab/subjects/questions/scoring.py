@@ -18,7 +18,7 @@ from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import Columns, Report, Table, clip, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy
-from memlab.kernel.policies import Pack, list_policies, read_policy
+from memlab.kernel.policies import FEATURES, Pack, list_policies, read_policy
 from memlab.kernel.recall import Hits
 from memlab.kernel.slates import Slate
 from memlab.kernel.verbs.core import Core
@@ -497,6 +497,14 @@ def _best_ranks(
     ]
 
 
+def _name_term(term: Any) -> str:
+    """Return the label of a term, or its expression with the descriptions of its features."""
+    if term.label:
+        return str(term.label)
+    docs = [FEATURES[name].doc.split(": ")[0].split(". ")[0] for name in term.features]
+    return f"{term.text} ({'; '.join(docs).rstrip('.')})" if docs else str(term.text)
+
+
 _TERMS = 3
 """Terms that an explanation names: the most changed ones, as many as a reader compares."""
 _QUOTED = 100
@@ -552,7 +560,7 @@ def explain_change(
         f"The best memory that {'overtakes it' if falls else 'it overtakes'}: {quote(rival)}."
     )
     leads = [
-        {term.label or term.text: term.difference for term in hits.why(wanted, rival).terms}
+        {_name_term(term): term.difference for term in hits.why(wanted, rival).terms}
         for hits in both
         if {wanted, rival} <= set(hits.slate.ids.tolist())
     ]

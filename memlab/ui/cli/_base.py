@@ -139,6 +139,8 @@ SECTIONS = {
     "Start": {
         "demo": "see the main steps on a bundled conversation, offline",
         "notebook": "open copies of the tutorials in JupyterLab",
+        "repl": "open Hy on a lab, to build policies as data",
+        "try": "open a sample or your own data in a browser",
         "view": "show a lab in a browser, with all widgets",
     },
     "Remember and recall": {

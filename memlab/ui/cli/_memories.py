@@ -158,14 +158,17 @@ def _open_with_pack(path: Path, options: Mapping[str, Any]) -> memlab.Lab:
     help="Use this pack (a name or a .hy file) for this recall only; nothing is logged.",
 )
 @click.option("--explain", is_flag=True, help="Show the terms of each score.")
-def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **options: Any) -> Report:
+@click.option("--explore", is_flag=True, help="May also show an exploration item of the pack.")
+def recall(
+    lab: memlab.Lab, query: str, pack: str | None, explain: bool, explore: bool, **options: Any
+) -> Report:
     """Show the memories of LAB that rank highest for QUERY.
 
     - reads standard input. The recall is logged, unless --pack is given.
 
     Example: memlab recall my.memlab "Where does Ada live?" --limit 5
     """
-    hits = lab.recall(query, log=pack is None, **options)
+    hits = lab.recall(query, log=pack is None, explore=explore or None, **options)
     explanations = [hit.explain() for hit in hits] if explain else []
     rows = [get_fields(hit, "rank", "id", "score", "text", "ref") for hit in hits]
     for row, explanation in zip(rows, explanations, strict=False):
@@ -175,6 +178,7 @@ def recall(lab: memlab.Lab, query: str, pack: str | None, explain: bool, **optio
         "pack": hits.pack.name,
         "hash": hits.pack.hash,
         "known": hits.known,
+        "probes": hits.probes,
     }
     prefix = "" if hits.decision is None else f"recall {hits.decision}: "
     return {**summary, "hits": rows}, [f"{prefix}{hits!r}", *map(repr, explanations)]

@@ -134,6 +134,20 @@ def unpin(lab: memlab.Lab, slot: str, reason: str) -> Report:
     return {"slot": slot, "pack": lab.policies.pack.name}, f"{slot} follows the pack again"
 
 
+@command(policy, write)
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@_REASON
+def explore(lab: memlab.Lab, switch: str, reason: str) -> Report:
+    """Decide whether plain recalls of LAB show exploration items.
+
+    Agents, servers and simulated runs explore as the active pack declares.
+
+    Example: memlab policy explore my.memlab off --reason "labels suffice"
+    """
+    lab.policies.explore(switch == "on", reason=reason)
+    return {"explores": switch == "on"}, f"exploration of plain recalls is {switch}"
+
+
 @command(policy, read)
 @click.argument("slot", default="recall-score")
 def attribution(lab: memlab.Lab, slot: str) -> Report:

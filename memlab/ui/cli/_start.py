@@ -7,10 +7,19 @@ import sys
 from pathlib import Path
 
 import click
+import polars as pl
 
 import memlab
 from memlab.errors import require_extra
-from memlab.ui.cli._base import LocalPath, Report, command, main, print_report, write_if
+from memlab.ui.cli._base import (
+    LocalPath,
+    Report,
+    command,
+    main,
+    open_existing,
+    print_report,
+    write_if,
+)
 
 
 @command(main)
@@ -115,6 +124,35 @@ def notebook(name: str | None, to: Path, no_open: bool, as_json: bool) -> None:
     process = subprocess.run([sys.executable, "-m", "jupyterlab", str(target)], check=False)
     if process.returncode:
         raise click.exceptions.Exit(1)
+
+
+@command(main)
+@click.argument("lab", type=LocalPath(), required=False)
+@click.option("--read-only", is_flag=True, help="Open LAB without writing to it.")
+def repl(lab: Path | None, read_only: bool) -> Report:
+    """Open the REPL of Hy on LAB, or on a new lab in memory.
+
+    The names lab, memlab and pl (Polars) are bound. A quoted form is a policy, such as
+    '(fn [similarity] similarity), and lab.score, lab.policies.install and lab.challenge take it. What is typed runs as
+    your code. Ctrl-D ends.
+
+    Example: memlab repl my.memlab --read-only
+    """
+    import hy
+    from hy.repl import REPL
+
+    if read_only and lab is None:
+        raise click.UsageError("--read-only needs LAB: a new lab in memory would stay empty.")
+
+    def show(value: object) -> str:
+        """Return a Hy form as Hy prints it, and any other value as Python does."""
+        return hy.repr(value) if isinstance(value, hy.models.Object) else repr(value)
+
+    with memlab.open() if lab is None else open_existing(lab, read_only=read_only) as opened:
+        console = REPL(locals={"lab": opened, "memlab": memlab, "pl": pl}, output_fn=show)
+        console.banner = lambda: f"Hy {hy.__version__} on {opened!r}"
+        console.run()
+    return None
 
 
 @command(main, write_if("write"))

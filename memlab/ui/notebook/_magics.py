@@ -162,7 +162,10 @@ class LabMagics(Magics):
                 raise InputError(f"--limit must be an integer, not {limit!r}.")
             lab = self._lab(options.get("lab"))
             return lab.recall(
-                question, limit=None if limit is None else int(limit), pack=options.get("pack")
+                question,
+                limit=None if limit is None else int(limit),
+                pack=options.get("pack"),
+                explore=False,
             )
 
     @line_magic

@@ -191,7 +191,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
         hits = None
         if self.question.strip():
             pack = self._packs.get(self.pack, self.pack) if self.pack else None
-            hits = lab.recall(self.question, limit=self.limit, pack=pack, log=log)
+            hits = lab.recall(self.question, limit=self.limit, pack=pack, log=log, explore=False)
         why = [] if hits is None else [hits.explain(hit) for hit in hits]
         with self.hold_sync():
             self.hits, self.judged = hits, {}

@@ -139,7 +139,10 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     def _show(self) -> None:
         super()._show()
-        recalls, days, lab = self.recalls, self.days, self.lab
+        lab, head = self.lab, self.lab.io.store.journal.head
+        if self._sums.get("head") == head:
+            return  # Another page of the same log.
+        recalls, days = self.recalls, self.days
         outcomes = dict(recalls["outcome"].value_counts().iter_rows())
         with self.hold_sync():
             self._days = arrow(
@@ -155,7 +158,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
                 "tokens": int(recalls["tokens"].sum()),
                 "questions": len(lab.questions),
                 "where": self.where,
-                "head": lab.io.store.journal.head,
+                "head": head,
             }
 
     def _measure(self) -> dict[str, Any]:

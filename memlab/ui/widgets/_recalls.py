@@ -9,7 +9,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import clip, table
-from memlab.subjects.agent_verbs.recalls import list_shown
+from memlab.subjects.agent_verbs.recalls import read_recalls
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._explorer import RecallExplorer
 from memlab.ui.widgets._rows import encodable
@@ -68,7 +68,8 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     @checked
     def __init__(self, lab: Lab, *, viewer: str | None = None) -> None:
-        self._read: tuple[int, pl.DataFrame] | None = None
+        self._read: tuple[int, pl.DataFrame, pl.DataFrame] | None = None
+        self._listed: tuple[str, str, int] | None = None
         super().__init__(lab if viewer is None else lab.at(viewer=viewer))
         self.observe(lambda _: self._follow_page(), names=["search", "outcome", "start"])
         self._show()
@@ -76,10 +77,7 @@ class RecallLog(RecallExplorer, bundle="recalls"):
     @property
     def recalls(self) -> pl.DataFrame:
         """All recalls, as ``lab.agents.recalls`` lists them, cached until a write."""
-        head = self.lab.io.store.journal.head
-        if self._read is None or self._read[0] != head:
-            self._read = head, self.lab.agents.recalls()
-        return self._read[1]
+        return self._read_log()[0]
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -125,8 +123,9 @@ class RecallLog(RecallExplorer, bundle="recalls"):
     @checked
     def answer_list(self, search: str, outcome: str, start: Annotated[int, Within(0)]) -> None:
         """Show a page of the recalls that match."""
+        self._listed = search, outcome, start  # The observer need not show this page again.
         with self.hold_trait_notifications():
-            self.search, self.outcome, self.start = search, outcome, start
+            self.search, self.outcome, self.start = self._listed
         self._show()
 
     @checked
@@ -145,13 +144,24 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     # -- reading the log ----------------------------------------------------------------------------------------
 
+    def _read_log(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return all recalls and what they showed, cached until something is written."""
+        lab = self.lab
+        head = lab.io.store.journal.head
+        if self._read is None or self._read[0] != head:
+            frames = read_recalls(lab.io.store.journal, lab.memories, lab.slates(), scores=True)
+            self._read = head, *frames
+        return self._read[1:]
+
     def _follow_page(self) -> None:
         """Show the page again after a change from Python."""
-        with self.faults_shown():
-            self._show()
+        if (self.search, self.outcome, self.start) != self._listed:
+            with self.faults_shown():
+                self._show()
 
     def _show(self) -> None:
         """Send the page of recalls, with what each of them showed."""
+        self._listed = self.search, self.outcome, self.start
         matching = self.frame
         part = matching.reverse().slice(self.start, _PAGE)
         with self.hold_sync():
@@ -168,21 +178,12 @@ class RecallLog(RecallExplorer, bundle="recalls"):
 
     def _items_of(self, part: pl.DataFrame) -> pl.DataFrame:
         """Return the memories that the recalls of a page showed, with scores and rewards."""
-        lab = self.lab
-        slates = lab.slates()
-        scores = slates.candidates.select("decision", "memory_id", "score")
         own = pl.col("decision").is_in(part["decision"].to_list())
-        return (
-            list_shown(lab.io.store.journal, lab.memories, slates)
-            .filter(own, pl.col("position") <= _MOST_ITEMS)
-            .join(scores.filter(own), on=["decision", "memory_id"], how="left")
-            .sort("decision", "position")
-            .select(
-                pl.col("decision", "position", "memory_id", "superseded_by").cast(pl.Int32),
-                *("status", "probe", "reward", "score"),
-                pl.col("text").str.slice(0, _MOST_TEXT),
-            )
-            .collect()
+        items = self._read_log()[1].filter(own, pl.col("position") <= _MOST_ITEMS)
+        return items.select(
+            pl.col("decision", "position", "memory_id", "superseded_by").cast(pl.Int32),
+            *("status", "probe", "reward", "score"),
+            pl.col("text").str.slice(0, _MOST_TEXT),
         )
 
 

@@ -573,6 +573,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.lab.policies.pin("link") and d.lab.policies.unpin,
         {"slot": "link"},
     ),
+    "LabPolicies.explore": lambda d: (d.lab.policies.explore, {"on": True}),
     "LabPolicies.history": lambda d: (d.lab.policies.history, {}),
     "LabPolicies.diff": lambda d: (d.rule and d.lab.policies.diff, {"slot": "recall-score"}),
     "LabPolicies.deciders": lambda d: (d.lab.policies.deciders, {"pack": d.lab.policies.pack.hash}),

@@ -347,6 +347,11 @@ def pin(lab, dice, words, folder):
     )
 
 
+@verb(0.5)
+def decide_exploration(lab, dice, words, folder):
+    return lab.policies.explore(dice.random() < 0.5, reason=words.text(dice))
+
+
 # -- moving, looking back ---------------------------------------------------------------------------------------------
 
 

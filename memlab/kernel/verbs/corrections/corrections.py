@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.display import Displayed, Markup
 from memlab.kernel.hooks import list_hooks, load_part
 from memlab.kernel.privacy import Finding, Screened, refuse, screen
@@ -35,7 +36,7 @@ from memlab.kernel.verbs.corrections.replacing import (
 )
 from memlab.kernel.verbs.reinforcement import Outcome, reinforce
 from memlab.kernel.verbs.remembering.rows import check_files
-from memlab.kernel.verbs.results import Edited, Memory, note_redactions
+from memlab.kernel.verbs.results import Edited, Edits, Memory, note_redactions
 
 __all__ = ["Corrected", "Corrections"]
 
@@ -135,21 +136,31 @@ class Corrections:
             outcome = Editor(self._core, tx, self._core.store.clock(), permit).edit(row, *checked)
         return self._build_result(outcome, checked[2])
 
-    def edit_frame(self, frame: pl.DataFrame) -> tuple[Edited, ...]:
+    def edit_frame(self, frame: pl.DataFrame) -> Edits:
         """Edit the memories that a frame changes, all or none; see ``Lab.edit``."""
         with self._core.store.writing() as tx:
             changes = _find_changed_fields(self._core.store.state.memories(), frame)
+
+            def name_row(at: int) -> str:
+                row, id, _ = changes[at]
+                return f"Row {row} of the frame, memory {id}"
+
             # All edits are checked first, because the store must not be read once an edit is
             # applied.
-            edits = [
-                (id, self._check_edit(fields.pop("text", None), fields)) for id, fields in changes
-            ]
+            edits = []
+            for at, (_, id, fields) in enumerate(changes):
+                try:
+                    edits.append((id - 1, *self._check_edit(fields.pop("text", None), fields)))
+                except InputError as error:
+                    raise InputError(f"{name_row(at)}: {error}") from None
             editor = Editor(self._core, tx, self._core.store.clock())
-            outcomes = [editor.edit(id - 1, *checked_edit) for id, checked_edit in edits]
-        return tuple(
-            self._build_result(outcome, checked_edit[2])
-            for outcome, (_, checked_edit) in zip(outcomes, edits, strict=True)
-        )
+            outcomes = editor.edit_together(edits, name_row)
+        results = [
+            self._build_result(outcome, findings)
+            for outcome, (*_, findings) in zip(outcomes, edits, strict=True)
+            if outcome.changed
+        ]
+        return Edits.of(results, frame.height)
 
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]
@@ -447,8 +458,8 @@ _EDITABLE = frozenset(FIELDS) - {"status"}
 
 def _find_changed_fields(
     memories: pl.DataFrame, edited: pl.DataFrame
-) -> list[tuple[int, dict[str, Any]]]:
-    """Return the id and the changed fields of each memory that a frame changes.
+) -> list[tuple[int, int, dict[str, Any]]]:
+    """Return the row, the id and the changed fields of each memory that a frame changes.
 
     Parameters
     ----------
@@ -466,21 +477,23 @@ def _find_changed_fields(
     UnknownName
         If an id does not exist.
     """
-    # Empty lists and NaN equal null, because frames have no other way to write a missing value.
+    # Empty lists equal null, and so does NaN where nothing is stored.
     if "id" not in edited.columns:
         raise InputError("A frame of edits needs the column id: lab.memories has it.")
     ids = edited["id"].to_list()
-    if any(isinstance(id, bool) or not isinstance(id, int) for id in ids):
-        raise InputError("The column id of a frame of edits needs the id of a memory in each row.")
     unique: set[int] = set()
     row_of = {id: row for row, id in enumerate(memories["id"].to_list())}
-    for id in ids:
+    for row, id in enumerate(ids):
+        if isinstance(id, bool) or not isinstance(id, int):
+            raise InputError(
+                f"Row {row}, column id: {describe_value(id)} is not the id of a memory. Write an integer."
+            )
         if id in unique:
             raise InputError(
-                f"Memory {id} is twice in the frame of edits: give each memory one row."
+                f"Row {row}: memory {id} is twice in the frame of edits. Give each memory one row."
             )
         if id not in row_of:
-            raise UnknownName("memory", id)
+            raise InputError(f"Row {row}: {UnknownName('memory', id)}")
         unique.add(id)
     rows = [row_of[id] for id in ids]
     changes: list[dict[str, Any]] = [{} for _ in ids]
@@ -493,14 +506,19 @@ def _find_changed_fields(
             )
         before = memories[name].gather(rows).to_list()
         for row, (old, value) in enumerate(zip(before, edited[name].to_list(), strict=True)):
-            if value != value:  # NaN is null
-                value = None
+            if value != value:  # NaN
+                if old is not None:
+                    raise InputError(
+                        f"Row {row}, column {name}: NaN is not a value. Write null to remove the value of "
+                        f"memory {ids[row]}."
+                    )
+                continue
             if old == value or (not old and value == []):
                 continue
             if name not in _EDITABLE:
                 raise InputError(
-                    f"Row {row}: {name} of memory {ids[row]} cannot be edited. "
-                    "See lab.forget, lab.forget(how='delete'), lab.restore and lab.facts.retract for statuses."
+                    f"Row {row}: {name} of memory {ids[row]} cannot be edited, and differs from the lab's. Select id and "
+                    "the columns to edit. Statuses: lab.forget, lab.restore and lab.facts.retract."
                 )
             changes[row][name] = value
-    return [(id, fields) for id, fields in zip(ids, changes, strict=True) if fields]
+    return [(row, ids[row], fields) for row, fields in enumerate(changes) if fields]

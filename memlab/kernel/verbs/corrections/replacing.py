@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from memlab.kernel.state import (
     State,
     add_prefix,
     build_edges,
+    build_values,
     check_interval,
     describe_redactions,
     get_prefix,
@@ -99,6 +100,7 @@ class EditOutcome:
     rebuilt: list[str] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    changed: bool = True
 
     def add(self, derived: Rederived) -> None:
         """Add a report of derived fields to this report."""
@@ -184,6 +186,8 @@ class Editor:
     def __init__(self, core: Core, tx: Transaction, now: int, permit: Permit | None = None) -> None:
         self._core, self._tx, self.now, self._permit = core, tx, now, permit
         self._store = core.store
+        # Edits in place that `flush` writes as one event, by row; None writes each edit at once.
+        self._together: dict[int, tuple[set[str], Rederived, Change]] | None = None
         self.personal = personal_kinds(core.pack.settings)
 
     def edit(
@@ -201,6 +205,8 @@ class Editor:
         # new memory. Other fields change in place.
         state = self._store.state
         latest = find_latest_version(state, row)
+        if self._together and latest in self._together:  # two versions of one memory
+            self.flush()
         outcome = EditOutcome(latest + 1)
         if latest != row:
             outcome.notes.append(
@@ -242,6 +248,58 @@ class Editor:
             self._replace(latest, new, before, columns, derived, outcome, findings)
         return outcome
 
+    def edit_together(
+        self,
+        edits: Iterable[tuple[int, Screened | None, Mapping[str, Any], Sequence[Finding]]],
+        name_row: Callable[[int], str],
+    ) -> list[EditOutcome]:
+        """Edit several memories, and write all edits in place as one event.
+
+        Edits that make a new memory follow, because they read the fields of other memories.
+        ``name_row`` names the memory of an edit in messages.
+        """
+        self._together, outcomes = {}, dict[int, EditOutcome]()
+        listed = list(edits)
+        for at in sorted(
+            range(len(listed)),
+            key=lambda at: listed[at][1] is not None or not listed[at][2].keys().isdisjoint(FIXED),
+        ):
+            try:
+                outcomes[at] = self.edit(*listed[at])
+            except InputError as error:
+                raise InputError(f"{name_row(at)}: {error}") from None
+        self.flush()
+        return [outcomes[at] for at in range(len(listed))]
+
+    def flush(self) -> None:
+        """Write the collected edits in place as one event."""
+        if not self._together:
+            return
+        rows, self._together = self._together, {}
+        change = Change()
+        parts: dict[tuple[str, ...], list[tuple[int, dict[str, Any]]]] = {}
+        for row, (_, _, own) in rows.items():
+            (values,) = own.set
+            parts.setdefault(tuple(values["columns"]), []).append((row + 1, values["columns"]))
+            change += replace(own, set=())
+        # Memories with values in the same columns share a part of the event.
+        for names, members in parts.items():
+            columns = {
+                name: _share_value([values[name] for _, values in members]) for name in names
+            }
+            change += Change(set=[build_values([id for id, _ in members], **columns)])
+        again = [row + 1 for row, (names, _, _) in rows.items() if not SHOWN.isdisjoint(names)]
+        derived = Rederived()
+        for _, own_derived, _ in rows.values():
+            derived += own_derived
+        body: dict[str, Any] = {"memories": [row + 1 for row in rows], **change.body()}
+        if again:
+            body["again"] = again
+        if derived.columns:
+            given = {name for names, _, _ in rows.values() for name in names} - {*derived.columns}
+            body["derived"] = _report_fields(derived, given)
+        self.write("edit-frame", body)
+
     # -- the memory -------------------------------------------------------------------------------------------
 
     def _change_in_place(
@@ -261,10 +319,14 @@ class Editor:
             if not fields_equal(value, read_field(state, row, name))
         }
         if not changed:
+            outcome.changed = False
             outcome.notes.append(f"Memory {row + 1} is unchanged: it has these values already.")
             return
         outcome.add(derived)
         change = change_fields(state, row, {**changed, **derived.columns}, self.now)
+        if self._together is not None:
+            self._together[row] = {*changed, *derived.columns}, derived, change
+            return
         body: dict[str, Any] = {"memory": row + 1, **change.body()}
         if not SHOWN.isdisjoint({*changed, *derived.columns}):
             body["again"] = [row + 1]
@@ -285,6 +347,7 @@ class Editor:
         """Store a new version of a memory whose text or fixed fields change."""
         # Dependent memories are withdrawn before and revised after the new text is stored, because
         # they are compared with it.
+        self.flush()
         core, store, tx, now = self._core, self._store, self._tx, self.now
         _check_not_superseded(store.state, row)
         screened = screen(text, personal=self.personal).text
@@ -347,6 +410,16 @@ class Editor:
     def again(self, row: int, text: Screened, fields: Mapping[str, Any]) -> EditOutcome:
         """Edit a memory derived from an edited one, without a check of permission."""
         return Editor(self._core, self._tx, self.now).edit(row, text, fields)
+
+
+def _share_value(values: list[Any]) -> Any:
+    """Return the values of several memories in one column; one value if all are equal.
+
+    A column of lists has a list of one list for each memory.
+    """
+    if isinstance(values[0], list):
+        return [value for own in values for value in own]
+    return values[0] if all(value == values[0] for value in values) else values
 
 
 def _check_not_superseded(state: State, row: int) -> None:

@@ -358,7 +358,7 @@ class LabPolicies(Displayed):
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
-        """Compare a pack with the active one from the next recall on.
+        """Compare a pack with the active one in every logged recall from the next on.
 
         ``lab.verdict`` reports which is better. There may be several challengers, under one design.
 
@@ -368,8 +368,8 @@ class LabPolicies(Displayed):
             The challenger, in any form that ``use`` takes. A single policy challenges as the
             active pack with this policy in its slot.
         design
-            "extra" shows all results of the active pack, and in addition, at a random rank,
-            ``extra`` items that only a challenger would show. "lot" shows the results that all
+            "extra" shows all results of the active pack, and in addition, at random ranks below the
+            first, ``extra`` items that only a challenger would show. "lot" shows the results that all
             packs share, and draws the other positions, so that no recall is longer. "ab" shows all
             results of one pack.
         extra
@@ -643,6 +643,42 @@ class LabPolicies(Displayed):
             return [_Change("unpin", body, {})]
 
         return self._write_slot(slot, make, reason)
+
+    @checked
+    def explore(self, on: bool, *, reason: str = "") -> None:
+        """Decide whether plain recalls (``lab.recall``) explore as the active pack declares.
+
+        Agents, servers, adapters and simulations always explore as the pack declares. Challenges
+        show their items in every logged recall. Plain recalls of a new lab explore only if the call
+        says ``explore=True``.
+
+        Parameters
+        ----------
+        on
+            Whether plain recalls explore unless the call says ``explore=False``.
+        reason
+            The reason for the change, which the history stores.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> lab.policies.explore(True, reason="collect evidence")
+        >>> lab.policies.explores
+        True
+        """
+
+        def make(versions: VersionLog) -> list[_Change]:
+            is_decided = versions.explores == on and not versions.explores_by_habit
+            return [] if is_decided else [_Change("explore", {"on": on, "reason": reason}, {})]
+
+        self._write(make, reason)
+
+    @property
+    def explores(self) -> bool:
+        """Whether plain recalls explore as the active pack declares."""
+        with self.reading() as versions:
+            return versions.explores
 
     # -- reading ----------------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError, UnknownName
-from memlab.kernel.base.arguments import describe_value
+from memlab.errors import ExplorationWarning, InputError, UnknownName
+from memlab.kernel.base.arguments import describe_value, warn_caller
 from memlab.kernel.base.clock import When, check_instant, to_micros
 from memlab.kernel.journal import Event, Journal, JournalView
 from memlab.kernel.language import changed_fields
@@ -242,6 +242,9 @@ class Past:
         self._state = state
 
 
+_TOLD = "told-of-exploration"
+"""The key in ``meta`` of the journal that says that the owner of an old lab was told of its exploration."""
+
 _RECALLED = {"outcome": "recalled", "rating": None}
 """The inputs of a ``reinforce`` policy for a memory that a recall showed."""
 
@@ -268,6 +271,7 @@ class Questions:
     def __init__(self, core: Core) -> None:
         self._core, self._store = core, core.store
         self._past: Past | None = None
+        self._told = False
         self._viewer = self._store.viewer if isinstance(self._store, ViewerStore) else None
 
     def ask(
@@ -280,6 +284,7 @@ class Questions:
         filters: Filters,
         at: When | None,
         log: bool,
+        explore: bool | None = True,
         pack: Pack | None = None,
         params: Mapping[str, float] | None = None,
         use: Use | None = None,
@@ -289,7 +294,8 @@ class Questions:
 
         The recall is logged unless ``pack`` is given, ``log`` is False or the lab is read-only.
         With ``params``, the event names the parameters, and no challenger takes part. ``use`` is
-        the purpose of the recall, such as a prompt context.
+        the purpose of the recall, such as a prompt context. ``explore`` says whether the pack's own
+        probes may be shown: agents explore, and None, for a plain recall, is as the lab decided.
         """
         # The order matters: the viewer and switched-off projects restrict the filters before the
         # query is embedded.
@@ -335,6 +341,7 @@ class Questions:
                 limit=int(deciding_pack.settings["limit"]) if limit is None else limit,
                 # An unlogged recall gives no evidence, so it does not explore.
                 seed=self._core.seed if logs else None,
+                explores=store.versions.explores if explore is None else explore,
                 challenges=() if pack or params else store.versions.challenges,
                 selection=None if use is None else use.selection(state, deciding_pack, question),
             )
@@ -353,6 +360,8 @@ class Questions:
                 decision = self._log(
                     slate, deciding_pack, details, screening, viewer=filters.viewer, use=use
                 )
+                if explore is None and slate.sampler in ("probe", "gumbel"):
+                    self._tell_of_exploration()
             repeated = () if once is None else once.left_out
             return Hits(
                 slate,
@@ -362,6 +371,23 @@ class Questions:
                 redacted=screening.findings,
                 off=off,
                 repeated=repeated,
+            )
+
+    def _tell_of_exploration(self) -> None:
+        """Warn that plain recalls of an old lab still explore, once in the life of the lab."""
+        if self._told or not self._store.versions.explores_by_habit:
+            return
+        with self._store.writing() as tx:
+            is_told = self._store.journal.meta(_TOLD) is not None
+            if not is_told:
+                tx.meta(_TOLD, "yes")
+        self._told = True
+        if not is_told:
+            warn_caller(
+                "Recalls of this lab may show an exploration item, because an earlier memlab began it; those of a "
+                "new lab do not. Decide with lab.policies.explore(False) or lab.policies.explore(True), or with "
+                "`memlab policy explore LAB off`. Until then recalls explore as before, without this message.",
+                ExplorationWarning,
             )
 
     def _log(

@@ -38,7 +38,7 @@ class Injected(Projection):
     """
 
     name: ClassVar[str] = "injected"
-    kinds: ClassVar[tuple[str, ...]] = ("inject", "edit")
+    kinds: ClassVar[tuple[str, ...]] = ("inject", "edit", "edit-frame")
     events: ClassVar[tuple[EventType, ...]] = (
         EventType(
             "inject",
@@ -55,7 +55,10 @@ class Injected(Projection):
             },
         ),
     )
-    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {"edit": {"again": MEMORY_ID}}
+    adds: ClassVar[Mapping[str, Mapping[str, Field]]] = {
+        "edit": {"again": MEMORY_ID},
+        "edit-frame": {"again": MEMORY_ID},
+    }
     dumped: ClassVar[Field] = list_field(AGENT, PROJECT, SESSION, MEMORY_ID)
     exported: ClassVar[bool] = False
 
@@ -73,9 +76,9 @@ class Injected(Projection):
         )
 
     def fold(self, event: Event) -> None:
-        """Record injected memories ("inject" event) or forget edited ones ("edit" event)."""
+        """Record injected memories ("inject" event) or forget edited ones."""
         body = event.body
-        if event.kind == "edit":
+        if event.kind != "inject":
             edited = frozenset(body.get("again", ()))
             if edited:
                 self._ids = {

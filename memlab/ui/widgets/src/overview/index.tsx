@@ -195,7 +195,7 @@ function Days({ days }: { days: Day[] }) {
   return (
     <section class="card" aria-label="Recalls by day">
       <h3>Recalls by day</h3>
-      <ol class="days">
+      <ol class={days.length ? "days" : "days hidden"}>
         {days.map((day) => (
           <li
             key={day.day}
@@ -298,7 +298,7 @@ function Questions({ sums, quality }: { sums: Sums; quality: Quality }) {
         <p class="note">
           {sums.questions
             ? "The questions are being scored."
-            : "No question is labelled yet. lab.questions.propose() proposes some; accept those that are right."}
+            : "No question is labelled yet. The question list, or lab.questions.propose(), proposes some; accept those that are right."}
         </p>
       )}
     </section>

@@ -33,7 +33,7 @@ function QuestionList() {
         </p>
         <button
           type="button"
-          class={about.accepted ? "" : "primary"}
+          class={questions.length ? "" : "primary"}
           disabled={!!blocked || !about.memories}
           title={blocked || hint("propose")}
           onClick={() => ask("propose")}
