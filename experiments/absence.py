@@ -1,6 +1,6 @@
 """Measure how well scores separate answerable queries from unanswerable ones.
 
-    python experiments/absence.py locomo-dev5.json [--beam beam100k] [--pack memlab] [--fit] [--json]
+    python experiments/absence.py locomo-dev5.json [--beam beam100k] [--pack memlab] [--json]
 
 Unanswerable are LoCoMo's questions of category 5 and BEAM's questions of abstention. The AUC of a score is the
 probability that an answerable question has the higher value. The raw scores come from the candidate pool of a recall:
@@ -10,13 +10,7 @@ lower for answerable questions.
 The best raw score is chosen on the questions that it is judged on, so its AUC is optimistic. Intervals are bootstraps
 by conversation with 2,000 draws, paired where two scores are compared.
 
-With ``--fit`` the row ``hits.known`` is a logistic regression on the terms of the default pack's slot ``known``. Each
-conversation is judged by a fit on all others, with added questions of the wrong conversation. The weights of
-recall-score are those of the pack, which saw the conversation. Weights fitted without it gave the same AUC on LoCoMo
-within .001.
-
-``--fit`` also prints the coefficients on all data, the calibration by tenths of the held-out probability, and the cost
-of a floor. The cost is the share of the evidence in the top ten that is no longer shown below that probability.
+``known.py`` fits and judges ``hits.known``.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,10 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from results import Results, plot_dots
 from scipy.stats import rankdata
-from sklearn.linear_model import LogisticRegression
 
 import memlab
-from memlab.io.ingest import LabelledConversation, Question, conversation, read_beam, read_locomo
+from memlab.io.ingest import LabelledConversation, conversation, read_beam, read_locomo
 from memlab.kernel.base.progress import bar
 from memlab.kernel.recall import Hits
 
@@ -44,11 +37,6 @@ Floats = NDArray[np.float64]
 DRAWS = 2_000
 TEN = 10
 KNOWN = "hits.known"
-STRANGE = 0.3
-"""The weight of a question of another conversation; chosen, since their real share is unknown."""
-
-PENALTY = -0.149
-"""The default pack's penalty for a memory of a speaker whom the query does not name."""
 FEATURES = ("similarity", "lexical", "coverage", "session-lexical", "received")
 
 
@@ -59,10 +47,6 @@ class Asked:
     scores: Mapping[str, float]
     answerable: bool
     cluster: str
-    compute_terms: tuple[float, ...] = ()
-    recalls: tuple[float, float] = (0.0, 0.0)
-    """Recall of the top ten, and of the short list for unknown answers."""
-    weight: float = 1.0
 
 
 def compute_scores(hits: Hits) -> dict[str, float]:
@@ -91,150 +75,12 @@ def compute_scores(hits: Hits) -> dict[str, float]:
     return scores
 
 
-TERMS = (
-    "someone is named",
-    *(f"{name}, named" for name in ("lead", "others speak", "mean score", "best late")),
-    *(f"{name}, nobody named" for name in ("mean score", "best late")),
-)
-
-
-def compute_terms(hits: Hits) -> tuple[float, ...]:
-    """Return the inputs of the default pack's slot ``known`` in the order of ``TERMS``.
-
-    The lead is the best score of the named person minus the best score of all others, without the penalty for names.
-    """
-    slate = hits.slate
-    other, is_named = (
-        slate.numbers["names-other"] > 0,
-        bool((slate.numbers["names-speaker"] > 0).any()),
-    )
-    free = slate.scores - PENALTY * other
-    both = bool(other.any() and not other.all())
-    lead = float(free[~other].max() - free[other].max()) if both else 0.0
-    worth = (float(slate.scores.mean()), float(slate.numbers["late"].max()))
-    nothing = (0.0, 0.0)
-    return (
-        float(is_named),
-        lead,
-        float(both),
-        *(worth if is_named else nothing),
-        *(nothing if is_named else worth),
-    )
-
-
-def recall_foreign_questions(
-    chats: Sequence[LabelledConversation], pack: str, *, progress: bool
-) -> list[Asked]:
-    """Recall questions of the next conversation, which this conversation does not answer.
-
-    Each is asked of the whole conversation and of a few of its turns. Of these turns, questions whose evidence they hold
-    are asked, too; without them a fit would learn that a long conversation answers.
-    """
-    queries = []
-    with bar(progress, len(chats), unit="chat") as step:
-        for number, chat in enumerate(chats):
-            talk, rng = chat.conversation, np.random.default_rng(number)
-            own, strange = (
-                _draw_questions(member, rng) for member in (chat, chats[(number + 1) % len(chats)])
-            )
-            rows = list(talk.rows(project=talk.name))
-            refs = {row["ref"]: row for row in rows}
-            at = talk.end + timedelta(days=1)
-            with memlab.open(pack=pack) as lab:
-                lab.remember(rows, chain=True)
-                for position, (mine, theirs) in enumerate(zip(own, strange, strict=False)):
-                    few = f"{talk.name}, {position}"
-                    rows_by_ref = {ref: refs[ref] for ref in mine.evidence if ref in refs}
-                    rows_by_ref |= {
-                        rows[at]["ref"]: rows[at]
-                        for at in rng.permutation(len(rows))[: rng.integers(5, 40)]
-                    }
-                    turns = sorted(rows_by_ref.values(), key=lambda row: row["at"])
-                    lab.remember([row | {"project": few} for row in turns], chain=True)
-                    for question, project, answerable in (
-                        (theirs, talk.name, False),
-                        (mine, few, True),
-                        (theirs, few, False),
-                    ):
-                        hits = lab.recall(
-                            question.text, limit=TEN, project=project, at=at, log=False
-                        )
-                        queries.append(
-                            Asked({}, answerable, talk.name, compute_terms(hits), weight=STRANGE)
-                        )
-            step(1)
-    return queries
-
-
-def _draw_questions(chat: LabelledConversation, rng: np.random.Generator) -> list[Question]:
-    """Return at most 30 random answerable questions, at most half of the conversation."""
-    answerable = [
-        question for question in chat.questions if question.answerable and question.evidence
-    ]
-    return [
-        answerable[at] for at in rng.permutation(len(answerable))[: min(30, len(answerable) // 2)]
-    ]
-
-
-def _fit(queries: Sequence[Asked]) -> LogisticRegression:
-    """Fit the probability that a query is answerable."""
-    return LogisticRegression(C=100.0, max_iter=5000).fit(
-        [query.terms for query in queries],
-        [query.answerable for query in queries],
-        sample_weight=[query.weight for query in queries],
-    )
-
-
-def predict_held_out(
-    queries: Sequence[Asked], strange: Sequence[Asked]
-) -> tuple[list[Asked], LogisticRegression]:
-    """Return the queries with held-out probabilities, and the fit on all data."""
-    every = [*queries, *strange]
-    probabilities: dict[int, float] = {}
-    for name in dict.fromkeys(query.cluster for query in queries):
-        fit = _fit([query for query in every if query.cluster != name])
-        inside = [position for position, query in enumerate(queries) if query.cluster == name]
-        chances = fit.predict_proba([queries[position].terms for position in inside])[:, 1]
-        probabilities |= dict(zip(inside, chances.tolist(), strict=True))
-    return [
-        replace(query, scores={**query.scores, KNOWN: probabilities[position]})
-        for position, query in enumerate(queries)
-    ], _fit(every)
-
-
-def print_fit(queries: Sequence[Asked], fit: LogisticRegression) -> None:
-    """Print the coefficients, the calibration and the cost of floors."""
-    coefficients = zip(("constant", *TERMS), (fit.intercept_[0], *fit.coef_[0]), strict=True)
-    print(
-        "hits.known held out; on all: "
-        + ", ".join(f"{name} {value:+.2f}" for name, value in coefficients)
-    )
-    probabilities = np.array([query.scores[KNOWN] for query in queries])
-    answerable = np.array([query.answerable for query in queries])
-    for low in np.arange(10) / 10:
-        inside = (probabilities >= low) & (probabilities < low + 0.1 + 1e-12 * (low == 0.9))
-        if inside.any():
-            there = f"{answerable[inside].mean():.2f} had an answer"
-            print(
-                f"  {low:.1f}-{low + 0.1:.1f}: {inside.sum():4} questions, mean {probabilities[inside].mean():.2f}, {there}"
-            )
-    ten, few = np.array([query.recalls for query in queries])[answerable].T
-    for floor in (0.1, 0.2, 0.3, 0.4):
-        below = probabilities < floor
-        cost = np.where(below[answerable], ten - few, 0.0).mean()
-        print(
-            f"  floor {floor}: recall@10 -{cost:.4f}; fewer shown of {below[~answerable].mean():.3f} without an answer"
-        )
-
-
 def _value_at(ordered: Floats, position: int) -> float:
     """Return the value at a position, or at the last one if there are fewer."""
     return float(ordered[min(position, len(ordered) - 1)]) if len(ordered) else np.nan
 
 
-def recall_all(
-    chats: Sequence[LabelledConversation], pack: str, *, fit: bool, progress: bool
-) -> list[Asked]:
+def recall_all(chats: Sequence[LabelledConversation], pack: str, *, progress: bool) -> list[Asked]:
     """Recall every question; leave out answerable questions without evidence."""
     queries = []
     with bar(progress, sum(len(chat.questions) for chat in chats), unit="recall") as step:
@@ -242,31 +88,14 @@ def recall_all(
             talk = chat.conversation
             with memlab.open(pack=pack) as lab:
                 conversation(lab, talk)
-                ids = dict(lab.memories.select("ref", "id").iter_rows())
                 at = talk.end + timedelta(days=1)
                 for question in chat.questions:
                     step(1)
                     if question.answerable and not question.evidence:
                         continue
                     hits = lab.recall(question.text, limit=TEN, project=talk.name, at=at, log=False)
-                    query = Asked(compute_scores(hits), question.answerable, talk.name)
-                    if fit:
-                        wanted = {ids[ref] for ref in question.evidence if ref in ids}
-                        query = replace(
-                            query, terms=compute_terms(hits), recalls=_measure_recalls(hits, wanted)
-                        )
-                    queries.append(query)
+                    queries.append(Asked(compute_scores(hits), question.answerable, talk.name))
     return queries
-
-
-def _measure_recalls(hits: Hits, wanted: set[int]) -> tuple[float, float]:
-    """Return the recall of the top ten and of the short list for unknown answers."""
-    slate = hits.slate
-    first = slate.ids[np.argsort(-slate.scores, kind="stable")][:TEN].tolist()
-    few = int(hits.pack.number("unknown-limit"))
-    return tuple(
-        len(wanted.intersection(first[:count])) / max(len(wanted), 1) for count in (TEN, few)
-    )
 
 
 def compute_auc(values: Floats, answerable: NDArray[np.bool_]) -> float:
@@ -334,9 +163,6 @@ def main() -> None:
     parser.add_argument("path", type=Path, help="conversations in LoCoMo's format")
     parser.add_argument("--beam", type=Path, help="a folder of BEAM's chats")
     parser.add_argument("--pack", default="memlab", help="a name or a .hy file")
-    parser.add_argument(
-        "--fit", action="store_true", help="judge a fit of hits.known, each conversation held out"
-    )
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     results = Results("absence", arguments, data=[arguments.path, arguments.beam])
@@ -345,24 +171,8 @@ def main() -> None:
         {"BEAM": read_beam(arguments.beam)} if arguments.beam else {}
     )
     queries = {
-        name: recall_all(chats, arguments.pack, fit=arguments.fit, progress=progress)
-        for name, chats in sets.items()
+        name: recall_all(chats, arguments.pack, progress=progress) for name, chats in sets.items()
     }
-    if arguments.fit:
-        strange = [
-            report
-            for chats in sets.values()
-            for report in recall_foreign_questions(chats, arguments.pack, progress=progress)
-        ]
-        every, fit = predict_held_out(
-            [report for some in queries.values() for report in some], strange
-        )
-        print_fit(every, fit)
-        clusters = {name: {report.cluster for report in some} for name, some in queries.items()}
-        queries = {
-            name: [report for report in every if report.cluster in inside]
-            for name, inside in clusters.items()
-        }
     reports = {name: compare_aucs(some) for name, some in queries.items()}
     rows = [
         {"data": name, **score} for name, report in reports.items() for score in report["scores"]

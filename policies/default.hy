@@ -99,18 +99,19 @@
             takes-over)
          0))))
 
-; A logistic regression fitted by experiments/absence.py on the same conversations. Its negative examples are questions
-; about another conversation.
-(defpolicy known [score late names-other names-speaker]
+; A logistic regression fitted by experiments/known.py on chats, documents and preferences in five languages. Its inputs are
+; positions and differences within the pool, which carry over to other languages; similarity on the scale of English does
+; not. Only a query that names a speaker falls below known-floor: without a name, a preference that shares no word with the
+; query looks like no answer at all.
+(defpolicy known [score late coverage names-other names-speaker]
   "Probability of an answer. If the query names a speaker, it depends on the lead of that speaker's candidates over the
-   others; otherwise on the word similarity of the best candidate."
+   others and on the word similarity of the first candidate; otherwise on the words of the query that the first has."
   (let [unnamed (+ score (if names-other 0.149 0))
         lead (- (slate-max (if names-other null unnamed)) (slate-max (if names-other unnamed null)))
-        worth (slate-mean score)
-        best (slate-max late)]
+        first (= (slate-rank score) 1)]
     (sigmoid (if (> (slate-max (if names-speaker 1 0)) 0)
-               (+ 2.7 (if-null (- (* 14.7 lead) 5.3) 0) (* 8.2 worth) (* 2.2 best))
-               (+ -12.3 (* 9.6 worth) (* 14.5 best))))))
+               (+ 0.8 (if-null (- (* 9.2 lead) 1.5) 0) (if-null (slate-max (if first late null)) 0))
+               (+ -0.7 (* 4.8 (if-null (slate-max (if first coverage null)) 0)))))))
 
 (defpolicy explore [activation]
   "Probability of a probe proportional to its activation."

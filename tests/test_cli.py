@@ -210,7 +210,8 @@ def test_a_log_without_probabilities_is_refused_with_status_1(run, log):
     )
     result = run(*words)
     assert result.exit_code == 1
-    assert "propensit" in result.output
+    assert "unknown probability" in result.output
+    assert "propensit" in run(*words, "--details").output
 
 
 def test_json_holds_every_reason_of_the_text(run, log):
@@ -228,8 +229,9 @@ def test_json_holds_every_reason_of_the_text(run, log):
         "rank",
     )
     words += ("--reward", "clicked", "--limit", 1)
-    text = run(*words).output
+    text = run(*words, "--details").output
     data = json.loads(run(*words, "--json").stdout)
+    assert data["headline"] in run(*words).output
     assert data["headline"] in text
     assert [refusal["policy"] for refusal in data["refusals"]] == ["cascade"]
     assert data["withheld"]

@@ -106,6 +106,7 @@ def load_function(reference: Callable[..., Any] | str) -> Callable[..., Any]:
 
 PARTS = {
     "attribute-feedback": "memlab.subjects.lens.attribution:attribute_feedback",
+    "calibrate-known": "memlab.subjects.questions.calibrating:calibrate",
     "check-operations": "memlab.subjects.programs.program:check_operations",
     "compare-policies": "memlab.subjects.lens.diff:PolicyDiff",
     "compare-values": "memlab.subjects.lens.explain:compare_values",

@@ -78,7 +78,7 @@ def test_the_report_says_what_must_be_said(html, ev):
         *(GATE_TITLES.get(name, name) for name in GATES),
         "long-term effects not modelled",
         "an extrapolation",
-        "cascade refused",
+        "cascade: refused.",
         "Holm",
         "reward known",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
@@ -180,7 +180,9 @@ def test_a_reason_that_policies_share_is_told_once():
         World(clusters=1, recalls=60).slates(**{**frames, "decisions": at_once}), ["good", "noise"]
     )
     assert repr(ev).count("1 cluster; at least 2 are needed.") == 1
-    assert "logged, good and noise: withheld. The log has 1 cluster;" in repr(ev)
+    assert "good and noise: withheld. The log has 1 cluster;" in repr(ev)
+    assert ev.rows[0].policy == "logged"
+    assert ev.rows[0].value is not None, "what happened is never withheld"
     assert "60 recalls in 1 cluster;" in repr(ev)
 
 
@@ -207,8 +209,8 @@ def test_no_line_is_wider_than_the_terminal(width):
 
 def test_stars_mark_what_is_significant():
     ev = evaluate(World(clusters=40, recalls=50).slates(), ["good"])
-    assert "**" in repr(ev).splitlines()[4]
-    assert "better" in repr(ev).splitlines()[4]
+    assert "**" in repr(ev).splitlines()[5]
+    assert "better" in repr(ev).splitlines()[5]
 
 
 def test_a_figure_shows_itself_in_a_notebook():

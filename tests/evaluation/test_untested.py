@@ -88,7 +88,8 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
     assert evaluation.to_dict()["headline"].endswith(ends)
     assert ends in evaluation.text().splitlines()[0]
     assert "independence, position, redundancy" in evaluation.text()  # the table
-    assert "untested. The dependence of rewards on the position" in evaluation.text()
+    details = "\n".join(evaluation.details)
+    assert "untested. The dependence of rewards on the position" in details
     assert evaluation.frame["untested"].to_list() == ["independence, position, redundancy"] * 2
     tested = evaluation.diagnostics.filter(pl.col("gate").is_in(UNTESTED))
     assert tested["state"].unique().to_list() == ["untested"]

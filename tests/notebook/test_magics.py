@@ -315,3 +315,16 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
     assert "memlab.open().recall" in text
     assert "limit is a whole number of at least 1, not -1" in text
     assert "memlab/subjects/lab.py" not in text
+
+
+def test_the_magic_recall_never_explores(shell: InteractiveShell) -> None:
+    shell.run_cell(
+        "import memlab\n"
+        "lab = memlab.open(pack='(pack always :inherits memlab) (setting probe-rate 1)')\n"
+        "_ = lab.remember([f'boat number {number}' for number in range(20)])\n"
+        "lab.policies.explore(True)"
+    ).raise_error()
+    assert len(shell.user_ns["lab"].recall("boat").probes) == 1
+    hits = shell.run_line_magic("recall", "boat")
+    assert hits.decision is not None
+    assert hits.probes == ()

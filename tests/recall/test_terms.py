@@ -322,8 +322,8 @@ def test_a_word_that_only_asks_is_not_missed():
     """No text has "much", and rents are known all the same; a query about nothing is not known."""
     with memlab.open() as lab:
         lab.remember([{"text": "Rent is 950 euros"}, {"text": "The rent went up to 1010 euros"}])
-        assert lab.recall("How much is the rent?").known > 0.5
-        assert lab.recall("How many dogs does Ada have?").known < 0.1
+        rent = lab.recall("How much is the rent?").known
+        assert rent > lab.recall("How many dogs does Ada have?").known + 0.05
 
 
 # -- words as they are written --------------------------------------------------------------------------------
@@ -436,8 +436,8 @@ def test_a_pack_says_what_is_known_and_shows_fewer_below_its_floor():
             hits = lab.recall("cats")
             assert hits.known == pytest.approx(value)
             assert len(hits) == count
-            assert f"{value:.0%} likely that these memories contain the answer" in repr(hits)
-            assert f"{value:.0%} likely that these memories contain the answer" in html_of(hits)
+            assert f"{value:.0%} likely that one of these answers the question" in repr(hits)
+            assert f"{value:.0%} likely that one of these answers the question" in html_of(hits)
             assert hits.slate.policies["known"] == lab.policies["known"].hash
             assert lab.slates().decisions.collect()["known"].to_list() == [hits.known]
         assert decode(encode(hits.slate)).known == hits.known
@@ -465,8 +465,8 @@ def test_a_question_of_something_else_is_less_known():
     with memlab.open() as lab:
         for text in ("The cat sleeps.", "I indent with tabs, always.", "My bicycle is red."):
             lab.remember(text)
-        assert lab.recall("Where is my bicycle?", log=False).known > 0.5
-        assert lab.recall("Who won the election in Portugal?", log=False).known < 0.2
+        assert lab.recall("Where is my bicycle?", log=False).known > 0.9
+        assert lab.recall("Who won the election in Portugal?", log=False).known < 0.4
 
 
 def test_the_chance_of_an_answer_is_shown_only_under_its_calibrated_score():
@@ -477,8 +477,11 @@ def test_the_chance_of_an_answer_is_shown_only_under_its_calibrated_score():
         calibrated = lab.policies["known"]
         lab.policies.install("recall-score", "(fn [similarity] similarity)")
         assert ask().known is None
-        assert "likely" not in repr(ask())
-        assert "likely" not in html_of(ask())
+        for shown in (repr(ask()), html_of(ask())):
+            assert "likely" not in shown
+            assert (
+                "known is not calibrated for this recall-score: lab.policies.calibrate()" in shown
+            )
         lab.policies.install("known", calibrated, reason="calibrated again")
         assert ask().known is not None, "who installs another score installs what is known of it"
         lab.policies.rollback("recall-score")

@@ -63,8 +63,7 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
             "helpers": list(policy.helpers),
             "params": _list_changed_params(policy.params),
         }
-        for slot, policy in pack.policies.items()
-        if unchanged.policies[slot].hash != policy.hash
+        for slot, policy in pack.differing(unchanged).items()
     }
     history = [
         {

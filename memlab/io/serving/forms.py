@@ -267,6 +267,9 @@ class RecallAnswer(_Answer):
     known: Annotated[
         float | None, Field(description="Probability that the memories contain the answer.")
     ] = None
+    confidence: Annotated[
+        str, Field(description="That probability as a phrase, or why there is none.")
+    ] = ""
     off: Annotated[str | None, Field(description="Why memory is switched off.")] = None
     redacted: Annotated[
         tuple[str, ...], Field(description="Types of secrets removed from the query.")

@@ -121,6 +121,11 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
         return self.answer.known
 
     @property
+    def confidence(self) -> str:
+        """The probability of an answer as a phrase, or why there is none."""
+        return self.answer.confidence
+
+    @property
     def off(self) -> str | None:
         """Why memory is switched off, so that the recall is empty, or None if it is on."""
         return self.answer.off

@@ -169,6 +169,7 @@ def _recall(connection: Connection, arguments: RecallForm) -> Reply:
         note=NOTE,
         memories=tuple(memories),
         known=hits.known,
+        confidence=hits.confidence,
         off=hits.off,
         redacted=tuple(finding.type for finding in hits.redacted),
         given_before=repeated,

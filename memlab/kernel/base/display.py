@@ -105,6 +105,14 @@ class Table(NamedTuple):
     optional: Iterable[int] = ()
 
 
+class Folded(NamedTuple):
+    """Texts that HTML shows after a click. A terminal shows the summary alone, with the hint where the texts are."""
+
+    summary: str
+    inside: Sequence[str]
+    hint: str
+
+
 class Displayed:
     """A value that a notebook shows as HTML."""
 
@@ -170,6 +178,8 @@ def render_html(parts: object) -> Markup:
     """
     if isinstance(parts, Table):
         return _table_html(parts)
+    if isinstance(parts, Folded):
+        return details(parts.summary, parts.inside)
     if isinstance(parts, str):
         return parts if isinstance(parts, Markup) else paragraph(parts)
     if parts is None:
@@ -226,6 +236,8 @@ def _block(part: object, width: int | None) -> list[str]:
             else []
         )
         return [*title, *lines, *(line for note in part.notes for line in wrap(note, width))]
+    if isinstance(part, Folded):
+        part = f"{part.summary}: {part.hint}"
     texts = [part] if isinstance(part, str) or not isinstance(part, Iterable) else part
     return [line for text in texts for line in wrap(str(text), width)]
 

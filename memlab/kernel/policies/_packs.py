@@ -76,6 +76,13 @@ _ASKED_BY_A_RECALL = (
 _OF_THE_SCORE = frozenset({"known", "known-floor", "unknown-limit"})
 """Decisions calibrated for one recall-score, which a pack with another recall-score does not inherit."""
 
+UNCALIBRATED = "known is not calibrated for this recall-score: lab.policies.calibrate() refits it"
+"""The phrase that every view shows instead of the probability of an answer."""
+
+_READ_BY_KNOWN = ("seed-score", "spread", "cut", "recall-score")
+"""Slots that decide the candidates and the scores that ``known`` reads. Another policy in one of them changes the
+distribution of these values, so that probabilities fitted before no longer hold."""
+
 
 @dataclass(frozen=True)
 class Pack(Displayed):
@@ -96,7 +103,7 @@ class Pack(Displayed):
     hash
         Hash of all policies and settings and of the version of the language.
     known_for
-        Hash of the recall-score for which the policy `known` was calibrated.
+        Hash of the ranking (the slots seed-score, spread, cut and recall-score) for which `known` was calibrated.
 
     Examples
     --------
@@ -121,7 +128,7 @@ class Pack(Displayed):
     def with_policy(self, slot: str, policy: Policy) -> Pack:
         """Return a copy of the pack with the policy of one slot replaced.
 
-        A policy in the slot ``known`` counts as calibrated for the recall-score that the pack has at that time.
+        A policy in the slot ``known`` counts as calibrated for the ranking that the pack has at that time.
 
         Parameters
         ----------
@@ -149,14 +156,37 @@ class Pack(Displayed):
         """
         get_slot(slot)
         policies = {**self.policies, slot: policy}
-        known_for = policies["recall-score"].hash if slot == "known" else self.known_for
+        known_for = _hash_ranking(policies) if slot == "known" else self.known_for
         hash = _pack_hash(policies, self.settings)
         return replace(self, policies=MappingProxyType(policies), hash=hash, known_for=known_for)
 
     @property
     def tells_known(self) -> bool:
-        """True if the policy ``known`` was calibrated for the pack's recall-score."""
-        return self.known_for == self.policies["recall-score"].hash
+        """True if the policy ``known`` was calibrated for the pack's ranking."""
+        return self.known_for == _hash_ranking(self.policies)
+
+    def differing(self, other: Pack) -> dict[str, Policy]:
+        """Return the policies that differ from another pack's, in the order in which to install them.
+
+        ``known`` comes first if it is not calibrated for this pack's ranking, so that it is not
+        afterwards.
+        """
+        changed = {
+            slot: policy
+            for slot, policy in self.policies.items()
+            if other.policies[slot].hash != policy.hash
+        }
+        return dict(
+            sorted(changed.items(), key=lambda item: (item[0] == "known") == self.tells_known)
+        )
+
+    @property
+    def uncalibrated(self) -> str:
+        """A phrase that says why recalls have no probability of an answer.
+
+        It is empty if they have one, and if the pack does not estimate it.
+        """
+        return "" if self.tells_known or "known" not in self.decided else UNCALIBRATED
 
     @checked
     def with_params(self, values: Mapping[str, Annotated[float, AnyNumber]]) -> Pack:
@@ -601,6 +631,7 @@ def _assemble(
     """Merge a chain of packs: the first decision on a slot or setting wins."""
     policies: dict[str, Policy] = {}
     settings: dict[str, SettingValue] = {}
+    known_for: str | None = None
     # After a text that replaces the recall-score, decisions calibrated for another one are ignored.
     for depth, source in enumerate(read):
         where = file if depth == 0 and file else f"{source.name}.hy"
@@ -635,6 +666,15 @@ def _assemble(
                     settings.setdefault(name, others[each.pack].settings[name])
                 else:
                     policies.setdefault(name, others[each.pack].policies[name])
+                    if name == "known" and known_for is None:
+                        known_for = others[each.pack].known_for
+        # A text above the one with `known` that changes the ranking voids the calibration.
+        if (
+            known_for is None
+            and "known" not in policies
+            and not policies.keys().isdisjoint(_READ_BY_KNOWN)
+        ):
+            known_for = ""
     for name, declared in SETTINGS.items():
         if declared.default is not None:
             settings.setdefault(name, declared.default)
@@ -656,7 +696,7 @@ def _assemble(
         MappingProxyType(settings),
         texts,
         _pack_hash(policies, settings),
-        policies["recall-score"].hash,
+        _hash_ranking(policies) if known_for is None else known_for,
     )
 
 
@@ -794,6 +834,11 @@ def _compiled_default(slot: str, source: str | Path, signature: Signature) -> Po
     """Compile the default policy of a slot from its text or file."""
     text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
     return compile_policy(text, signature, name=f"{DEFAULT_PACK}/{slot}", file=f"{slot}.hy")
+
+
+def _hash_ranking(policies: Mapping[str, Policy]) -> str:
+    """Return the hash of the policies that decide which candidates and scores ``known`` reads."""
+    return _digest(" ".join(policies[slot].hash for slot in _READ_BY_KNOWN))
 
 
 def _pack_hash(policies: Mapping[str, Policy], settings: Mapping[str, SettingValue]) -> str:

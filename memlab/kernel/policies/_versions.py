@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -293,8 +293,22 @@ class VersionLog:
         """
         for slot, policy in self._pins.items():
             if pack.policies[slot].hash != policy.hash:
-                pack = pack.with_policy(slot, policy)
+                pack = self._with_earlier(pack, slot, policy)
         return pack
+
+    def _with_earlier(self, pack: Pack, slot: str, policy: Policy) -> Pack:
+        """Return a pack with a policy that was active before.
+
+        The policy ``known`` stays calibrated for the ranking that it was last active with.
+        """
+        pack = pack.with_policy(slot, policy)
+        earlier = (live.loaded for live in reversed(self._lives) if live.loaded is not None)
+        known_for = (
+            other.known_for
+            for other in earlier
+            if slot == "known" and other.policies[slot].hash == policy.hash
+        )
+        return replace(pack, known_for=next(known_for, pack.known_for))
 
     # -- fold of events ---------------------------------------------------------------------------------------------
 
@@ -412,7 +426,8 @@ class VersionLog:
         If a pin keeps the active policy, no version is added.
         """
         same = event.kind == "pin" and self.pack.policies[slot].hash == policy.hash
-        self._live(event, self.pack if same else self.pack.with_policy(slot, policy))
+        put = Pack.with_policy if event.kind == "install" else self._with_earlier
+        self._live(event, self.pack if same else put(self.pack, slot, policy))
         if same:
             self._enter(event, self._versions[slot][-1])
         else:

@@ -341,10 +341,18 @@ class Hits(Sequence[Hit], Displayed):
         """The probability that the results contain the answer, by the slot ``known``.
 
         The value is None if the pack has no estimate, or if ``known`` was calibrated for another
-        ``recall-score``. Below the setting ``known-floor`` at most ``unknown-limit`` memories are
-        shown.
+        ``recall-score``, ``seed-score``, ``spread`` or ``cut``. Below the setting ``known-floor``
+        at most ``unknown-limit`` memories are shown; without a value, none is hidden.
         """
         return self.slate.known
+
+    @property
+    def confidence(self) -> str:
+        """The probability of an answer as a phrase, or why there is none.
+
+        It is empty if the pack does not estimate it.
+        """
+        return self.pack.uncalibrated if self.known is None else likely(self.known)
 
     def _hit(self, index: int) -> Hit:
         """Return the hit at an index of the results.
@@ -603,7 +611,7 @@ class Hits(Sequence[Hit], Displayed):
     @property
     def _answered(self) -> str:
         """A note on the probability that the results contain the answer."""
-        return "" if self.known is None else f"; {likely(self.known)}"
+        return f"; {self.confidence}" if self.confidence else ""
 
     @property
     def _unscored(self) -> str:
@@ -681,7 +689,7 @@ def likely(probability: float) -> str:
     """Return a phrase for the probability that a recall contains the answer.
 
     >>> likely(0.634), likely(0.999)
-    ('63% likely that these memories contain the answer', 'more than 99% likely that these memories contain the answer')
+    ('63% likely that one of these answers the question', 'more than 99% likely that one of these answers the question')
     """
     share = (
         "more than 99%"
@@ -690,7 +698,7 @@ def likely(probability: float) -> str:
         if probability < 0.01
         else f"{probability:.0%}"
     )
-    return f"{share} likely that these memories contain the answer"
+    return f"{share} likely that one of these answers the question"
 
 
 def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | None:

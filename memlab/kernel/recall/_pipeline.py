@@ -393,7 +393,8 @@ def score(run: Run) -> None:
 def estimate_known(run: Run) -> None:
     """Estimate the probability that the pool has an answer, by the slot ``known``.
 
-    The estimate is None if the pack has no estimate, or if ``known`` was calibrated for another ``recall-score``.
+    The estimate is None if the pack has no estimate, or if ``known`` was calibrated for another ranking. Only here and in
+    `select` does it decide anything: without an estimate, no result is hidden.
     """
     policy, pool, scores = run.plan.pack.policies["known"], run.pool, run.scores
     run.known = None

@@ -15,6 +15,7 @@ from memlab.science.evaluation._evaluation import Evaluation, PolicyValue
 from memlab.science.evaluation._failures import PLACES, Failures, failures
 from memlab.science.evaluation._intervals import Estimate, cluster_interval
 from memlab.science.evaluation._labels import METRICS, Judged, judge, measure
+from memlab.science.evaluation._observed import Observed
 from memlab.science.evaluation._periods import (
     CONFOUNDED,
     Earnings,
@@ -42,6 +43,7 @@ __all__ = [
     "Failures",
     "Gate",
     "Judged",
+    "Observed",
     "Period",
     "Periods",
     "Plan",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -29,6 +30,7 @@ from memlab.science.evaluation._measure import (
     recalls_needed,
     select_features,
 )
+from memlab.science.evaluation._observed import cluster_facts, observe
 from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
@@ -38,6 +40,7 @@ from memlab.science.evaluation._prepared import (
 )
 from memlab.science.evaluation._targets import (
     PolicySpec,
+    Ranker,
     RecallsAgain,
     Target,
     find_targets,
@@ -108,8 +111,10 @@ def evaluate(
     -------
     Evaluation
         The policies with a value, best first, then those whose value is withheld. A policy is
-        refused (``.refusals``) if the log lacks its features. Its value is withheld if a gate is
-        closed. Untested gates are named with every value.
+        refused (``.refusals``) if the log lacks its features. The value of another policy than the
+        one that logged is withheld if a gate is closed. Untested gates are named with every value.
+        ``.observed`` has what happened: counts, and the mean reward of what was shown, also for
+        each query. No gate withholds it.
 
     Raises
     ------
@@ -182,7 +187,12 @@ def evaluate(
     ]
     if labels is None:
         rows, needed, method, between, learned = _evaluate_feedback(
-            targets, log, settings, baseline, select_features(log, prepared.features, schema)
+            targets,
+            log,
+            settings,
+            baseline,
+            select_features(log, prepared.features, schema),
+            _name_logging(prepared.rankers, log),
         )
         notes += [*learned, *_describe_assumptions(log, settings)]
     else:
@@ -201,6 +211,7 @@ def evaluate(
         clusters=log.clusters,
         needed=needed,
         given=tuple(ranker.name for ranker in prepared.rankers),
+        observed=None if labels is not None else observe(log, level),
         _log=log,
         _targets=tuple(targets),
         _schema=schema,
@@ -210,10 +221,24 @@ def evaluate(
     )
 
 
+def _name_logging(rankers: Sequence[Ranker], log: Log) -> set[str]:
+    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
+    packs = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions else []
+    return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
+
+
 def _evaluate_feedback(
-    targets: Sequence[Target], log: Log, settings: Settings, baseline: str, features: Floats
+    targets: Sequence[Target],
+    log: Log,
+    settings: Settings,
+    baseline: str,
+    features: Floats,
+    logging: Collection[str],
 ) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, str, Between, list[str]]:
     """Evaluate targets on feedback.
+
+    ``logging`` are the names of the policies that logged. If every item of such a policy was shown,
+    its value is what happened, so no gate withholds it.
 
     Returns the rows, the forecast of recalls, the interval method, the comparison of a pair, and
     remarks.
@@ -246,24 +271,30 @@ def _evaluate_feedback(
         name, compared = target.name, estimates[target.name]
         ranked, p = name in passed, adjusted.get(name, np.nan)
         gap = compared.difference if name in adjusted else None
+        fact = None
+        if not ranked and name in logging and _was_shown(log, top_ks[name]):
+            fact = _state_fact(log, settings, features, top_ks[name])
+        source = compared if fact is None else fact
         verdict = (
-            "withheld"
+            "baseline"
+            if name == baseline and (ranked or fact)
+            else "observed"
+            if fact
+            else "withheld"
             if not ranked
-            else "baseline"
-            if name == baseline
             else name_verdict(gap, p, settings.level)
         )
         rows.append(
             PolicyValue(
                 name,
                 target.kind,
-                compared.value if ranked else None,
+                source.value if ranked or fact else None,
                 gap,
                 p,
-                compared.lower,
-                compared.upper,
+                source.lower,
+                source.upper,
                 verdict,
-                compared.value.value,
+                source.value.value,
                 measured[name],
                 {},
             )
@@ -283,6 +314,18 @@ def _evaluate_feedback(
         between,
         _describe_estimates(evidence),
     )
+
+
+def _was_shown(log: Log, top_k: TopK) -> bool:
+    """Return whether every item of a policy was shown."""
+    return bool(log.exposed[top_k.rows].all()) and not top_k.outside.any()
+
+
+def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> Compared:
+    """Return the mean reward of items that were all shown, which needs no propensities."""
+    certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
+    evidence = gather_evidence(certain, replace(settings, position=False), features)
+    return compare(evidence, top_k, None)
 
 
 def _describe_estimates(evidence: Evidence) -> list[str]:

@@ -18,7 +18,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import Count, checked
-from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
+from memlab.kernel.base.display import Columns, Folded, Markup, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._disagreements import Disagreements, disagreements
@@ -32,6 +32,7 @@ from memlab.science.evaluation._figures import (
 from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import Measured, predicted_rewards
+from memlab.science.evaluation._observed import Observed
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._targets import Refused, Target
 from memlab.science.evaluation._tests import (
@@ -99,7 +100,8 @@ class PolicyValue:
     kind
         "re-scored" on the logged pool, or "re-recalled": recalls were repeated by the lab.
     value
-        The estimated value with its interval; None if a gate is closed.
+        The estimated value with its interval; None if a gate is closed. If the policy logged and
+        all its items were shown, the value is what happened, also with closed gates.
     difference
         The difference between the policy and the baseline; None if a gate is closed.
     adjusted
@@ -107,7 +109,8 @@ class PolicyValue:
     lower, upper
         The bounds of the value for any rewards of unsupported items, without sampling error.
     verdict
-        "better", "worse", "not separated", "baseline" or "withheld".
+        "better", "worse", "not separated", "baseline", "observed" (a policy that logged, without a
+        comparison) or "withheld".
     estimate
         The raw estimate, for diagnosis only. It is given even if the value is withheld.
     measured
@@ -130,7 +133,7 @@ class PolicyValue:
 
     @property
     def closed(self) -> tuple[Gate, ...]:
-        """The gates that failed, so that the policy's value is withheld."""
+        """The gates that failed; they withhold the value unless it is what happened."""
         if self.measured is None:
             return () if self.value else (ONE_CLUSTER,)
         return tuple(gate for gate in self.measured.gates if gate.closed)
@@ -151,7 +154,7 @@ class PolicyValue:
         The number is 0 for a policy with a value, and None if more recalls alone would not open its
         gates.
         """
-        return recalls_to_open(self.closed)
+        return 0 if self.value is not None else recalls_to_open(self.closed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,6 +183,8 @@ class Evaluation(Report):
         fewest recalls for a value, and the baseline. None if no number of recalls would.
     given
         The names of the policies as passed.
+    observed
+        What happened: counts, mean rewards, and the outcomes of each query. None with labels.
 
     Examples
     --------
@@ -212,6 +217,7 @@ class Evaluation(Report):
     clusters: int
     needed: tuple[str, str, int] | None
     given: tuple[str, ...]
+    observed: Observed | None
     _log: Log = field(repr=False)
     _targets: tuple[Target, ...] = field(repr=False)
     _schema: pl.Schema = field(repr=False)
@@ -546,12 +552,18 @@ class Evaluation(Report):
             policy["recalls_needed"] = count
         return {
             "headline": headline(self),
+            "observed": None if self.observed is None else self.observed.to_dict(),
             "method": caption(self),
             "policies": policies,
             "refusals": [
                 {"policy": refusal.policy, "reason": refusal.reason} for refusal in self.refusals
             ],
-            "withheld": [_explain_gate(row, gate) for row in self.rows for gate in row.closed],
+            "withheld": [
+                _explain_gate(row, gate)
+                for row in self.rows
+                if row.value is None
+                for gate in row.closed
+            ],
             "untested": [_explain_gate(row, gate) for row in self.rows for gate in row.untested],
             "needed": self.needed
             and {"policies": list(self.needed[:2]), "recalls": self.needed[2]},
@@ -560,9 +572,22 @@ class Evaluation(Report):
         }
 
     def _display(self) -> object:
-        why = [f"{policy}: {reason}" for policy, reason in reasons(self)]
         table = _leaderboard(self) if self.rows else None
-        return [headline(self), caption(self)], table, why, remarks(self), next_step(self) or None
+        facts = [] if self.observed is None else [self.observed.sentence]
+        summary = count_of(len(self.details), "detail")
+        folded = Folded(summary, self.details, "evaluation.details, or --details in a terminal.")
+        return (
+            [headline(self), *facts, caption(self)],
+            table,
+            refusal_lines(self),
+            folded if self.details else None,
+            next_step(self) or None,
+        )
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """All reasons for missing values and untested gates, and remarks on the log."""
+        return (*(f"{policy}: {reason}" for policy, reason in reasons(self)), *remarks(self))
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:
@@ -665,6 +690,22 @@ def _state_finding(ev: Evaluation) -> str:
     return f"No policy is significantly better than {ev.baseline} on this log."
 
 
+def refusal_lines(ev: Evaluation) -> list[str]:
+    """Return one sentence for each policy without a value, with the most fundamental reason.
+
+    Policies that share the reason share the sentence. ``Evaluation.details`` has all reasons.
+    """
+    shared: dict[str, list[str]] = {}
+    for refusal in ev.refusals:
+        shared.setdefault(f"refused. {refusal.reason}", []).append(refusal.policy)
+    for row in ev.rows:
+        if row.value is None and row.closed:
+            order = [*_FAULTS_OF_LOG, *GATES]
+            gate = min(row.closed, key=lambda gate: order.index(gate.name))
+            shared.setdefault(f"withheld. {gate.finding}", []).append(row.policy)
+    return [f"{list_names(policies)}: {reason}" for reason, policies in shared.items()]
+
+
 def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     """Return the reasons for refusals, withheld values and untested gates.
 
@@ -672,7 +713,11 @@ def reasons(ev: Evaluation) -> list[tuple[str, str]]:
     to take.
     """
     pairs = [(refusal.policy, f"refused. {refusal.reason}") for refusal in ev.refusals]
-    pairs += [(row.policy, f"withheld. {gate.finding}") for row in ev.rows for gate in row.closed]
+    pairs += [
+        (row.policy, f"{'withheld' if row.value is None else 'closed'}. {gate.finding}")
+        for row in ev.rows
+        for gate in row.closed
+    ]
     pairs += [
         (row.policy, f"untested. {gate.finding} {gate.advice}".rstrip())
         for row in ev.rows
@@ -705,11 +750,12 @@ def next_step(ev: Evaluation) -> str:
     An action is needed if values are withheld or policies are indistinguishable.
     """
     # Faults of the log come first, because more recalls would not cure them.
-    closed = {gate.name: gate for row in reversed(ev.rows) for gate in row.closed}
+    valueless = [row for row in ev.rows if row.value is None]
+    closed = {gate.name: gate for row in reversed(valueless) for gate in row.closed}
     first = next((closed[name] for name in _FAULTS_OF_LOG if name in closed), None)
     if first is not None:
         return f"Next: {first.advice or first.finding}"
-    withheld = [row.policy for row in ev.rows if row.closed]
+    withheld = [row.policy for row in valueless if row.closed]
     undecided = [row.policy for row in ev.rows if row.verdict == "not separated"]
     if not withheld and not undecided:
         return ""
@@ -1021,8 +1067,9 @@ def _render_page(ev: Evaluation) -> str:
         ev=ev,
         caption=caption(ev),
         headline=headline(ev),
-        reasons=reasons(ev),
-        remarks=remarks(ev),
+        refusals=refusal_lines(ev),
+        details=ev.details,
+        next=next_step(ev),
         labels=ev.settings.measure == "labels",
         figures={name: Markup(text) for name, text in figures.items()},
         differ=disagreements,

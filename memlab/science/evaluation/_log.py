@@ -30,6 +30,7 @@ __all__ = [
     "closed",
     "horizon_micros",
     "is_randomised",
+    "number_queries",
     "number_recalls",
     "optional_column",
     "read_answers",
@@ -646,8 +647,28 @@ def _join_exposures(
 def _assign_clusters(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
     """Return the cluster of each recall, the number of clusters, and the name of their unit.
 
-    A recall whose cluster is null is a cluster of its own.
+    A recall whose cluster is null is a cluster of its own. If no unit is named and each recall would
+    be a cluster, the recalls of one query are a cluster.
     """
+    numbers, clusters, unit = _assign_named(counted, by)
+    if by is None and clusters == counted.height:
+        queries = number_queries(counted)
+        distinct = clusters if queries is None else int(queries.max()) + 1
+        if queries is not None and distinct < clusters:
+            return queries, distinct, "query"
+    return numbers, clusters, unit
+
+
+def number_queries(decisions: pl.DataFrame) -> Ints | None:
+    """Return the number of each recall's query, from 0; None unless all recalls have a text."""
+    if not decisions.height or "query" not in decisions.columns or decisions["query"].null_count():
+        return None
+    texts = decisions["query"].str.strip_chars()
+    return texts.rank("dense").cast(pl.Int64).to_numpy() - 1
+
+
+def _assign_named(counted: pl.DataFrame, by: str | None) -> tuple[Ints, int, str]:
+    """Return the clusters by a unit, by default by the column ``cluster``."""
     count = counted.height
     if by == "decision" or (by is None and "cluster" not in counted.columns):
         return np.arange(count), count, "decision"

@@ -717,7 +717,7 @@ class Tests:
     def independence(self) -> float | None:
         """The p-value of the hypothesis that rewards are independent over time."""
         log = self._log
-        if log.clusters < len(log):
+        if log.clusters < len(log) and log.clustered != "query":
             return None
         if "at" not in log.decisions.columns or log.decisions["at"].null_count():
             return math.nan
@@ -726,7 +726,11 @@ class Tests:
             log.answered, residual.sum() / max(1, log.answered.sum()), 0.0
         )
         earned = np.bincount(log.recall, weights=residual, minlength=len(log))
-        return independence_p(earned[log.decisions["at"].arg_sort().to_numpy()])
+        order = log.decisions["at"].arg_sort().to_numpy()
+        # Recalls of one query are one unit, at the time of the first of them.
+        first = order[np.sort(np.unique(log.cluster[order], return_index=True)[1])]
+        units = np.bincount(log.cluster, weights=earned) / np.bincount(log.cluster)
+        return independence_p(units[log.cluster[first]])
 
     @cached_property
     def missing(self) -> float | None:

@@ -64,6 +64,7 @@ from memlab.science.evaluation._measure import (
     measure_support,
     select_features,
 )
+from memlab.science.evaluation._observed import Observed, observe
 from memlab.science.evaluation._prepared import (
     HasSlates,
     Settings,
@@ -206,6 +207,9 @@ class Verdicts(Report):
         The settings of the evaluation.
     notes
         Remarks on the recalls that were left out, and on assumptions of the comparison.
+    observed
+        What happened in the log: counts, mean rewards, and the outcomes of each query. No gate
+        withholds it.
 
     Examples
     --------
@@ -224,6 +228,7 @@ class Verdicts(Report):
     verdicts: tuple[Verdict, ...]
     settings: Settings
     notes: tuple[str, ...]
+    observed: Observed
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -289,7 +294,8 @@ class Verdicts(Report):
         )
 
     def _display(self) -> object:
-        return [verdict.sentence for verdict in self.verdicts], self._table()
+        sentences = [*(verdict.sentence for verdict in self.verdicts), self.observed.sentence]
+        return sentences, self._table()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frame and the notes as JSON values.
@@ -299,7 +305,7 @@ class Verdicts(Report):
         Returns
         -------
         dict
-            The keys are ``verdicts`` and ``notes``.
+            The keys are ``verdicts``, ``observed`` and ``notes``.
         """
         rows = self.frame.to_dicts()
         for row, verdict in zip(rows, self.verdicts, strict=True):
@@ -308,7 +314,7 @@ class Verdicts(Report):
                 "untested": [{"gate": gate.name, "reason": str(gate)} for gate in verdict.untested],
                 "faster": verdict.faster,
             }
-        return {"verdicts": rows, "notes": list(self.notes)}
+        return {"verdicts": rows, "observed": self.observed.to_dict(), "notes": list(self.notes)}
 
     @property
     def withheld(self) -> tuple[tuple[str, Gate], ...]:
@@ -486,7 +492,7 @@ def verdict(
     notes.append(
         "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."
     )
-    return Verdicts(verdicts, settings, tuple(notes))
+    return Verdicts(verdicts, settings, tuple(notes), observe(log, level))
 
 
 @dataclass(frozen=True)

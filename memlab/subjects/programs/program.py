@@ -152,9 +152,8 @@ def _with_half_life(live: Pack, days: float) -> Pack:
     """
     text, *inherited = live.sources
     pack = pack_from_sources((with_setting(text, "base-half-life", days), *inherited))
-    for slot, policy in live.policies.items():
-        if pack.policies[slot].hash != policy.hash:
-            pack = pack.with_policy(slot, policy)
+    for slot, policy in live.differing(pack).items():
+        pack = pack.with_policy(slot, policy)
     return pack
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memlab
+from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
     LocalPath,
     Report,
@@ -76,6 +77,7 @@ _REPORT = click.option("--report", type=_PATH, help="Write one self-contained HT
 @_REPORT
 @_LEVEL
 @_RANGE
+@click.option("--details", is_flag=True, help="Show all reasons and remarks, and each query.")
 @click.option("--labels", type=_PATH, help="File of labels: decision, memory_id, relevance.")
 @click.option(
     "--decision", default="decision", show_default=True, help="Column of recalls in a file."
@@ -106,6 +108,7 @@ def evaluate(
     log: Path,
     policies: tuple[str, ...],
     report: Path | None,
+    details: bool,
     labels: Path | None,
     cluster: str | None,
     **options: Any,
@@ -123,7 +126,7 @@ def evaluate(
         with open_existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
             return _report_evaluation(
-                memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report
+                memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report, details
             )
     frame = read_frame(log, dates=True)
     if not policies:
@@ -138,12 +141,17 @@ def evaluate(
         frame, cluster=None if days else cluster, scores=scores, **file_columns
     )
     result = memlab.evaluate(slates, list(policies), cluster=cluster if days else None, **options)
-    return _report_evaluation(result, report)
+    return _report_evaluation(result, report, details)
 
 
-def _report_evaluation(result: Evaluation, report: Path | None) -> Report:
+def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
     """Build the report of an evaluation; its exit status is 1 without any estimate."""
-    value, text = _add_page(result, report, result.text(terminal_width()))
+    width = terminal_width()
+    parts = [result.text(width)]
+    if details:
+        facts = [] if result.observed is None else [result.observed.text(width)]
+        parts += [render_text([result.details], width), *facts]
+    value, text = _add_page(result, report, "\n\n".join(parts))
     return value, text, int(not result.frame["value"].count())
 
 

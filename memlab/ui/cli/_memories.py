@@ -178,6 +178,7 @@ def recall(
         "pack": hits.pack.name,
         "hash": hits.pack.hash,
         "known": hits.known,
+        "confidence": hits.confidence,
         "probes": hits.probes,
     }
     prefix = "" if hits.decision is None else f"recall {hits.decision}: "

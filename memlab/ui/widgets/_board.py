@@ -248,11 +248,19 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
     def _evaluated(self, evaluation: Evaluation) -> None:
         report = evaluation.to_dict()
         rows = evaluation_rows(report.pop("policies"), evaluation)
+        del report["observed"]  # The outcomes of all queries would be too large for a message.
+        facts = evaluation.observed
         self._number += 1
         with self.hold_sync():
             self.evaluation, self.fault = evaluation, ""
             self._evaluation = plain(
-                {**report, "rows": rows, "baseline": evaluation.baseline, "key": self._key()}
+                {
+                    **report,
+                    "facts": facts.sentence if facts else "",
+                    "rows": rows,
+                    "baseline": evaluation.baseline,
+                    "key": self._key(),
+                }
             )
             names = [row.policy for row in evaluation.rows]
             if not (len(self.pair) == 2 and set(self.pair) <= set(names)):
@@ -298,6 +306,8 @@ class EvaluationBoard(WorkingWidget, bundle="board"):
         report = verdicts.to_dict()
         for row, challenge in zip(report["verdicts"], verdicts, strict=True):
             row["days"] = by_day(challenge.track)
+        report["facts"] = verdicts.observed.sentence
+        del report["observed"]  # The outcomes of all queries would be too large for a message.
         self._challenge = plain({**report, "key": self._key()})
 
     def _key(self) -> list[Any]:

@@ -201,6 +201,7 @@ class RecallExplorer(ShowsQuality, bundle="explorer"):
                 "decision": None if hits is None else hits.decision,
                 "candidates": 0 if hits is None else len(hits.slate),
                 "known": None if hits is None else hits.known,
+                "confidence": "" if hits is None else hits.confidence,
                 "fewer": hits is not None
                 and hits.known is not None
                 and hits.known < hits.pack.number("known-floor"),

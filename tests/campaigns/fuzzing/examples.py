@@ -682,6 +682,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Scores.lost": lambda d: (d.asked.score("recency").lost, {"policy": "recency"}),
     "Lab.verdict": lambda d: (d.challenged.verdict, {"missing": "zero"}),
     "Lab.challenge": lambda d: (d.lab.challenge, {"pack": "cascade", "reason": "is it better?"}),
+    "LabPolicies.calibrate": lambda d: (
+        d.asked.policies.calibrate,
+        {"questions": [{"query": f"tabs {n}?", "wants": [1]} for n in range(20)], "install": False},
+    ),
     "LabPolicies.challenge": lambda d: (d.lab.policies.challenge, {"pack": "cascade"}),
     "LabPolicies.end_challenge": lambda d: (
         d.challenged.policies.end_challenge,

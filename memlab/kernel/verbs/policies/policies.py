@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple, overload
 import polars as pl
 
 from memlab.errors import InputError, RankingWarning, UnknownName
-from memlab.kernel.base.arguments import AnyNumber, Within, checked, warn_caller
+from memlab.kernel.base.arguments import AnyNumber, AsGiven, Within, checked, warn_caller
 from memlab.kernel.base.display import Displayed, box, table
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import load_part
@@ -217,12 +217,11 @@ class LabPolicies(Displayed):
                 **_needs_field(needs_of_pack(after)),
             }
             changes = [_Change("use", {**body, "reason": reason}, sources)]
-            for slot, policy in loaded.policies.items():
-                if from_text.policies[slot].hash != policy.hash:
-                    from_text = from_text.with_policy(slot, policy)
-                    if slot not in versions.pins:
-                        after = after.with_policy(slot, policy)
-                        changes.append(_make_change("install", slot, policy, after, reason))
+            for slot, policy in loaded.differing(from_text).items():
+                from_text = from_text.with_policy(slot, policy)
+                if slot not in versions.pins:
+                    after = after.with_policy(slot, policy)
+                    changes.append(_make_change("install", slot, policy, after, reason))
             if from_text.hash != loaded.hash:
                 raise InputError(
                     f"The settings of the pack {loaded.name} differ from its text, and only the text is stored. "
@@ -347,6 +346,51 @@ class LabPolicies(Displayed):
             ]
 
         return replace(self._write_slot(slot, make, reason), scores=scores)
+
+    @checked
+    def calibrate(
+        self, questions: Annotated[Any, AsGiven] = None, *, install: bool = True, reason: str = ""
+    ) -> Any:
+        """Fit the policy ``known`` to the active ranking on labelled questions.
+
+        ``hits.known`` is the probability that one of the results answers the query. Its policy is
+        calibrated for one ranking, so recalls show no probability after another ``recall-score``,
+        ``seed-score``, ``spread`` or ``cut`` is installed. Each question is recalled twice without
+        logging: with its answer, and without the memories that answer it.
+
+        Parameters
+        ----------
+        questions
+            The questions, as for ``lab.score``. Default: those of the lab.
+        install
+            Whether to install the fitted policy.
+        reason
+            The reason for the change, which the history stores.
+
+        Returns
+        -------
+        Calibration
+            The fitted policy, and its quality on questions that a fit has not seen.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than 20 questions, or the slot ``known`` is pinned.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> ids = lab.remember([f"The code of door {number} is {number * 7}." for number in range(20)]).ids
+        >>> for number, id in enumerate(ids):
+        ...     question = lab.questions.add(f"What is the code of door {number}?", wants=[id])
+        >>> version = lab.policies.install("recall-score", "(fn [lexical] lexical)", compare=0)
+        >>> lab.recall("What is the code of door 7?").known is None
+        True
+        >>> lab.policies.calibrate().questions, lab.recall("What is the code of door 7?").known > 0.5
+        (20, True)
+        """
+        return load_part("calibrate-known")(self._core.owner, questions, install, reason)
 
     @checked
     def challenge(

@@ -17,6 +17,7 @@ export function Leaderboard({ evaluation }: { evaluation: Evaluation }) {
   return (
     <section aria-label="Leaderboard">
       <h3 class="headline">{visible(evaluation.headline)}</h3>
+      {evaluation.facts && <p class="note">{visible(evaluation.facts)}</p>}
       {evaluation.next && <p class="next">{visible(evaluation.next)}</p>}
       <table class="leaders">
         <thead>

@@ -24,6 +24,7 @@ export function Sequence({ about }: { about: About }) {
       {challenge.verdicts?.map((verdict) => (
         <Track key={verdict.challenger} verdict={verdict} />
       ))}
+      {challenge.facts && <p class="note">{visible(challenge.facts)}</p>}
       {challenge.notes?.map((note) => (
         <p key={note} class="note">
           {visible(note)}

@@ -29,6 +29,7 @@ export type Row = {
 export type Evaluation = {
   rows?: Row[];
   headline: string;
+  facts: string;
   method: string;
   refusals: { policy: string; reason: string }[];
   next: string | null;
@@ -81,7 +82,7 @@ export type Verdict = {
   withheld: string[];
   days: Day[];
 };
-export type Challenge = { verdicts?: Verdict[]; notes: string[]; key: unknown };
+export type Challenge = { verdicts?: Verdict[]; facts: string; notes: string[]; key: unknown };
 export type About = {
   recalls: number;
   judged: number;

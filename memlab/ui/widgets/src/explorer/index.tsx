@@ -41,7 +41,7 @@ type Hit = {
 type About = {
   decision: number | null;
   candidates: number;
-  known: number | null;
+  confidence: string;
   fewer: boolean;
   memories: number;
   pack: string;
@@ -199,9 +199,7 @@ export function Explorer() {
         {summarize(about, hits.length, form)}
       </p>
       <QualityPanel quality={quality} />
-      {hits.length > 0 && about.known != null && (
-        <p class="note known">{describeConfidence(about)}</p>
-      )}
+      {hits.length > 0 && about.confidence && <p class="note known">{describeConfidence(about)}</p>}
       {!about.sums && hits.length > 0 && (
         <p class="notice">
           The score of this pack is not a sum of terms, so each bar shows the whole score. Click a
@@ -465,10 +463,7 @@ function describeConfidence(about: About): string {
   const fewer = about.fewer
     ? " Fewer results are shown because this is below the threshold of the pack."
     : "";
-  const known = about.known!;
-  const share =
-    known > 0.99 ? "More than 99%" : known < 0.01 ? "Less than 1%" : `${Math.round(100 * known)}%`;
-  return `${share} likely that these memories contain the answer.${fewer}`;
+  return `${about.confidence[0]!.toUpperCase()}${about.confidence.slice(1)}.${fewer}`;
 }
 
 function describeEmpty(about: About, question: string): string {
