@@ -62,9 +62,10 @@ class Documented:
         bare = re.sub(r"(?m);[^\n]*$", "", self.text).strip()
         if bare.startswith("(pack"):
             return self.text
-        match = _FN.match(bare)
+        match = _FN.search(bare)
         head = match["rest"] if match is not None else f"[] {bare}"
-        return f'(pack documented "A documented policy." :inherits memlab)\n(defpolicy {self.slot} {head})'
+        front = bare[: match.start()] if match is not None else ""
+        return f'(pack documented "A documented policy." :inherits memlab)\n{front}(defpolicy {self.slot} {head})'
 
 
 def list_blocks() -> Iterator[tuple[str, str]]:
