@@ -145,7 +145,8 @@ def test_gaps_and_stale_answers_are_listed_with_their_recalls(sample):
     gaps, stale = rows(overview, "gaps"), rows(overview, "stale")
     assert gaps.filter("sure")["query"].to_list()[0] == "When did Mungo have surgery on his knee?"
     (row,) = stale.to_dicts()
-    assert (row["memory"], row["by"], row["before"], row["count"]) == (164, 172, False, 3)
+    count = sample.agents.recalls()["stale"].list.contains(164).sum()
+    assert (row["memory"], row["by"], row["before"], row["count"]) == (164, 172, False, count)
     assert "three weeks" in row["successor"]
 
 
