@@ -62,9 +62,10 @@ class Documented:
         bare = re.sub(r"(?m);[^\n]*$", "", self.text).strip()
         if bare.startswith("(pack"):
             return self.text
-        match = _FN.match(bare)
+        match = _FN.search(bare)
         head = match["rest"] if match is not None else f"[] {bare}"
-        return f'(pack documented "A documented policy." :inherits memlab)\n(defpolicy {self.slot} {head})'
+        front = bare[: match.start()] if match is not None else ""
+        return f'(pack documented "A documented policy." :inherits memlab)\n{front}(defpolicy {self.slot} {head})'
 
 
 def list_blocks() -> Iterator[tuple[str, str]]:
@@ -92,6 +93,9 @@ def find_policies() -> list[Documented]:
         cell = _CELL.search(block)
         if cell is not None:
             policies.append(_describe(place, cell["slot"], cell["text"], "", block))
+            continue
+        if re.search(r"\(lab\.(?:policies\.)?(?:install|use|score|challenge)\b", block):
+            policies += _find_in_hy(place, block)
             continue
         code = "".join(line for line in block.splitlines(True) if not line.startswith(("%", "!")))
         try:
@@ -124,6 +128,19 @@ def find_policies() -> list[Documented]:
                             )
                         )
     return policies
+
+
+def _find_in_hy(place: str, block: str) -> Iterator[Documented]:
+    """Yield the policies that a program in Hy contains as a whole, quoted or as text; others are computed."""
+    slot = re.search(r'policies\.install\s+"([\w-]+)"', block)
+    for match in re.finditer(r"(?<=['`\"])\((?:fn \[|pack )", block):
+        depth, end = 0, match.start()
+        while end < len(block) and (depth or end == match.start()):
+            depth += {"(": 1, ")": -1}.get(block[end], 0)
+            end += 1
+        text = block[match.start() : end]
+        if "~" not in text:
+            yield _describe(place, slot[1] if slot else "recall-score", text, block, block)
 
 
 def _list_texts(node: ast.expr, names: dict[str, str]) -> Iterator[tuple[int, str]]:

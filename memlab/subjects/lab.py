@@ -25,10 +25,13 @@ from memlab.kernel.base.arguments import (
     AnyNumber,
     AsGiven,
     Count,
+    Misfit,
     Seconds,
     Seed,
+    Taken,
     Within,
     checked,
+    describe_value,
     renamed,
 )
 from memlab.kernel.base.clock import Clock, When, system_clock
@@ -80,6 +83,14 @@ if TYPE_CHECKING:
     from memlab.subjects.review.review import Quarantined
 
 __all__ = ["ACCESSORS", "Lab"]
+
+
+def _check_memories(value: Any) -> Any:
+    """Return a list of memories as it is, and a `Misfit` for any other value."""
+    # Other iterables are judgements, which are checked one by one, because they may be endless.
+    if isinstance(value, list) and all(isinstance(item, Memory | Hit | int) for item in value):
+        return value
+    return Misfit("a list of memories", describe_value(value))
 
 
 class Lab(Displayed):
@@ -687,7 +698,7 @@ class Lab(Displayed):
     @overload
     def feedback(
         self,
-        hit: pl.DataFrame | Sequence[MemoryLike] | Sequence[Mapping[str, Any]],
+        hit: pl.DataFrame | list[MemoryLike] | Iterable[Mapping[str, Any]],
         outcome: str | None = None,
         *,
         rating: int | None = None,
@@ -700,7 +711,10 @@ class Lab(Displayed):
     @checked
     def feedback(
         self,
-        hit: MemoryLike | pl.DataFrame | Iterable[Mapping[Any, Any] | MemoryLike],
+        hit: MemoryLike
+        | pl.DataFrame
+        | Annotated[Any, Taken("a list of memories", _check_memories)]
+        | Iterable[Mapping[Any, Any]],
         outcome: str | None = None,
         *,
         rating: Annotated[int, Within(1, 4)] | None = None,

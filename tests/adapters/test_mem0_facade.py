@@ -1,5 +1,6 @@
 """mem0's calls on a lab, as mem0's documentation uses them."""
 
+import polars as pl
 import pytest
 from embedders import letters
 
@@ -156,3 +157,15 @@ def test_a_name_that_quotes_is_nobody_else(lab, memory):
         "both"
     ]
     assert "r1" not in lab.slates().decisions.collect()["query"].to_list()
+
+
+def test_a_search_explores_as_the_pack_declares_and_returns_what_is_logged(lab, memory):
+    lab.policies.use("(pack always :inherits memlab) (setting probe-rate 1)")
+    for number in range(12):
+        memory.add(f"I own boat number {number}", user_id="ada")
+    for count, probes in ((4, 1), (1, 0)):
+        found = memory.search("boat", filters={"user_id": "ada"}, top_k=count)["results"]
+        shown = lab.slates().exposures.collect()
+        last = shown.filter(pl.col("decision") == shown["decision"].max())
+        assert (last.height, last["probe"].sum()) == (count, probes)
+        assert len(found) == count

@@ -78,6 +78,14 @@ def test_defn_is_the_dialects_from_a_pack_to_the_end_of_its_cell(hy: Callable[[s
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2 3)") == 3
 
 
+def test_defmacro_is_the_dialects_from_a_pack_to_the_end_of_its_cell(
+    hy: Callable[[str], Any],
+) -> None:
+    macro = "(defmacro over [a b] `(let [t ~a] (/ t ~b)))"
+    assert hy(f"(pack mine) {macro} (defpolicy f [a] (over a 0)) (f 1)") == math.inf
+    assert hy("(defmacro twice [form] `(* 2 ~(+ form 1))) (twice 3)") == 8
+
+
 def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
     assert hy("(setv x 1)") is None
     assert hy("; nothing") is None
@@ -300,6 +308,12 @@ def test_labs_are_completed(
     assert _completed(shell, typed) == ["lab"]
 
 
+def test_macros_of_the_language_and_of_a_cell_are_completed(shell: InteractiveShell) -> None:
+    cell = "%%policy recall-score\n(defmacro weigh-twice [e] `(* 2 ~e))\n(fn [similarity] ("
+    assert "weigh-twice" in _completed(shell, f"{cell}weigh")
+    assert "unless" in _completed(shell, f"{cell}unl")
+
+
 def _completed(shell: InteractiveShell, typed: str) -> list[str]:
     """Return the completions at the end of a cell, as a notebook requests them."""
     with provisionalcompleter():  # the call by which a kernel answers a notebook
@@ -315,3 +329,16 @@ def test_an_error_shows_the_callers_code_and_no_frame_within(
     assert "memlab.open().recall" in text
     assert "limit is a whole number of at least 1, not -1" in text
     assert "memlab/subjects/lab.py" not in text
+
+
+def test_the_magic_recall_never_explores(shell: InteractiveShell) -> None:
+    shell.run_cell(
+        "import memlab\n"
+        "lab = memlab.open(pack='(pack always :inherits memlab) (setting probe-rate 1)')\n"
+        "_ = lab.remember([f'boat number {number}' for number in range(20)])\n"
+        "lab.policies.explore(True)"
+    ).raise_error()
+    assert len(shell.user_ns["lab"].recall("boat").probes) == 1
+    hits = shell.run_line_magic("recall", "boat")
+    assert hits.decision is not None
+    assert hits.probes == ()

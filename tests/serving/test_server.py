@@ -13,7 +13,9 @@ from running import APPS, run_alone
 import memlab
 from memlab.io.serving import lab_server, serve_http
 from memlab.kernel.base.arguments import describe_parameters
+from memlab.kernel.recall import Question, Recaller
 from memlab.kernel.schema import MEMORY
+from memlab.kernel.slates import read_slates
 from memlab.subjects.reading.sentences import count_tokens
 
 TOOLS = ["remember", "recall", "forget", "feedback", "context"]
@@ -680,3 +682,22 @@ def test_a_lab_that_is_out_of_reach_is_told_to_the_client_and_served_when_it_is_
         assert [path.name for path in tmp_path.iterdir()] == ["away"]
         (tmp_path / "away").rename(tmp_path / "agent.memlab")
         done(lab, "recall", {"query": "deploys"})
+
+
+def test_a_recall_of_a_client_explores_as_the_pack_declares(lab):
+    """The logged probabilities are those of the same draw on the state before; nobody needs to ask for it."""
+    lab.policies.use("(pack half :inherits memlab) (setting probe-rate 0.5) (setting limit 3)")
+    lab.remember([f"note number {number}" for number in range(20)])
+    store, pack = lab.io.store, lab.policies.pack
+    for number in range(6):
+        question = Question(f"note {number}", at=store.clock())
+        expected = Recaller(store.embedder).recall(store.state, pack, question, limit=3, seed=0)
+        answer = done(lab, "recall", {"query": f"note {number}", "limit": 3})
+        logged = next(read_slates(store.journal, answer["recall"] - 1, upto=answer["recall"]))
+        assert logged.sampler == "probe"
+        assert (logged.inclusion > 0).sum() > 3
+        assert logged.inclusion.tolist() == expected.inclusion.tolist()
+        assert logged.shown == expected.shown
+        shown = [memory.get("probe", False) for memory in answer["memories"]]
+        assert shown == [id in logged.probes for id in logged.shown]
+        assert not shown[0]

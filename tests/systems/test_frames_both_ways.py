@@ -1,5 +1,6 @@
 """Frames are what a person filters and changes: verbs take them, and a lab reads its own frame back."""
 
+import json
 from datetime import UTC, datetime
 
 import polars as pl
@@ -112,6 +113,68 @@ def test_a_loaded_frame_loses_no_column(lab, clock):
                 assert mine[name].equals(theirs[name], null_equal=True), name
         assert other.load(lab.memories).count("known") == 4
         assert len(other) == 4
+
+
+def with_lists_as_json(frame):
+    """Return a frame that ``write_csv`` takes, because it refuses columns of lists."""
+    lists = pl.col(pl.List(pl.String))
+    return frame.with_columns(
+        lists.map_elements(lambda own: json.dumps(own.to_list()), return_dtype=pl.String)
+    )
+
+
+@pytest.mark.parametrize("how", ["parquet", "parquet read", "csv", "csv read", "csv dates"])
+def test_a_frame_from_a_file_loses_no_column(lab, clock, tmp_path, how):
+    lab.edit(2, title='Tea, "green"', context="a\nb")
+    lab.edit(1, text="Deploys go out on Fridays")
+    mine, path = lab.memories, tmp_path / f"table.{how.split()[0]}"
+    if path.suffix == ".parquet":
+        mine.write_parquet(path)
+    else:
+        with_lists_as_json(mine).write_csv(path)
+    source = {
+        "parquet": path,
+        "parquet read": pl.scan_parquet(tmp_path / "table.parquet"),
+        "csv": str(path),
+    }.get(how)
+    if source is None:
+        source = pl.read_csv(path, try_parse_dates=how == "csv dates", infer_schema_length=None)
+    clock.advance(days=30)
+    with memlab.open(clock=clock) as other:
+        loaded = other.load(source)
+        assert loaded.count("added") == mine.height
+        assert not loaded.left_out
+        for name in mine.columns:
+            if name != "origin":
+                assert mine[name].equals(other.memories[name], null_equal=True), name
+        assert other.load(source).count("known") == mine.height
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("tags", "ci", "Row 1, column tags .*'ci'"),
+        ("tags", "[" * 100_000, "Row 1, column tags"),
+        ("tags", '["a"', "Row 1, column tags"),
+        ("importance", "high", "Row 1, column importance .*'high'"),
+        ("created", "yesterday", "Row 1, column created"),
+        ("pinned", "maybe", "Row 1, column pinned"),
+        ("id", "x", "Row 1, column id"),
+        ("id", "1", "a different id in each row"),
+        ("kind", "", "kind"),
+    ],
+)
+def test_a_table_with_a_wrong_value_is_refused_whole(lab, tmp_path, column, value, message):
+    texts = with_lists_as_json(lab.memories).cast(pl.String)
+    path = tmp_path / "table.csv"
+    rows = [at == 1 for at in range(texts.height)]
+    texts.with_columns(
+        pl.when(pl.Series(rows)).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+    ).write_csv(path)
+    with memlab.open() as other:
+        with pytest.raises(memlab.MemlabError, match=message):
+            other.load(path)
+        assert not len(other)
 
 
 def test_a_lab_knows_its_own_frame(lab):

@@ -173,3 +173,12 @@ def test_words_with_a_stem_of_the_query_are_highlighted(asked):
     assert not {"the", "spaces"} & set(words)
     explorer.question = ""
     assert shared(explorer, "about")["words"] == []
+
+
+def test_a_logged_search_never_explores(explorer, asked, ask):
+    asked.policies.use("(pack always :inherits memlab) (setting probe-rate 1) (setting limit 2)")
+    asked.policies.explore(True)
+    assert len(asked.recall("tabs?").probes) == 1
+    assert ask(explorer, "recall", question="tabs?", **(FORM | {"limit": 2}), log=True) == {}
+    assert explorer.hits.decision is not None
+    assert explorer.hits.probes == ()

@@ -145,7 +145,8 @@ def test_gaps_and_stale_answers_are_listed_with_their_recalls(sample):
     gaps, stale = rows(overview, "gaps"), rows(overview, "stale")
     assert gaps.filter("sure")["query"].to_list()[0] == "When did Mungo have surgery on his knee?"
     (row,) = stale.to_dicts()
-    assert (row["memory"], row["by"], row["before"], row["count"]) == (164, 172, False, 3)
+    count = sample.agents.recalls()["stale"].list.contains(164).sum()
+    assert (row["memory"], row["by"], row["before"], row["count"]) == (164, 172, False, count)
     assert "three weeks" in row["successor"]
 
 
@@ -192,3 +193,12 @@ def test_what_people_wrote_is_escaped_on_a_page_without_python(lab):
         html = page_of(kind(lab))
         assert "<img" not in html
         assert "<b>" not in html
+
+
+def test_a_miss_outside_the_pool_is_explained_too(lab, ask):
+    lab.remember(["Ana keeps bees", *(f"Deploy number {n} went out" for n in range(150))])
+    lab.questions.add("which deploy went out?", wants=1)
+    overview = Overview(lab)
+    overview.fill()
+    text = ask(overview, "miss", question=1)["text"]
+    assert text.startswith("Memory 1 is none of 100 candidates: stored, but not among")

@@ -217,7 +217,7 @@ def test_all_in_one_notebook_say_that_the_kernel_was_restarted(notebook, run_cel
     wait_for_all(page)
     page.get_by_role("button", name="Planner").click()
     page.locator(".designs .chosen").wait_for(timeout=90_000)
-    page.get_by_label("rate", exact=True).fill("0.5")
+    page.get_by_role("slider", name="rate").fill("0.5")
     assert "50% of recalls" in page.locator(".planner").inner_text()
     page.get_by_label("Event", exact=True).fill("9")
     page.get_by_role("heading", name="Event 9:").wait_for(timeout=60_000)

@@ -15,6 +15,7 @@ from memlab.io.formats.bundle import (
     build_bundle,
     build_bundle_from_frame,
     is_memories,
+    read_memory_table,
     split_node_name,
 )
 from memlab.io.formats.lab_folder import (
@@ -82,6 +83,7 @@ __all__ = [
     "read_file",
     "read_folder",
     "read_lab",
+    "read_memory_table",
     "read_object",
     "remove_export",
     "render_memory_page",

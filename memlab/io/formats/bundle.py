@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memlab.errors import InputError
+from memlab.io.formats.parquet_limits import scan_parquet
+from memlab.kernel.base.clock import to_micros
 from memlab.kernel.graph import NODE_KINDS, node_kinds, node_numbers
 from memlab.kernel.schema import MEMORY, NEVER
 from memlab.kernel.state import State, visible_rows
@@ -27,6 +31,7 @@ __all__ = [
     "build_memory_frame",
     "is_memories",
     "join_node_name",
+    "read_memory_table",
     "split_node_name",
 ]
 
@@ -334,22 +339,44 @@ def is_memories(x: object) -> bool:
     return (
         set(schema.names()) >= _NEEDED
         and set(schema.names()) <= set(MEMORIES)
-        and schema["id"].is_integer()
+        and (schema["id"].is_integer() or schema["id"] == pl.String)
     )
 
 
-def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame) -> Bundle:
+_WRITTEN = _NEEDED | {"provenance", "status", "changed"}
+"""Columns of a file that was written from ``lab.memories``; tables of other programs lack some."""
+
+
+def read_memory_table(path: Path) -> pl.DataFrame | None:
+    """Return the frame of memories in a Parquet or CSV file; None if the file has another table.
+
+    Values of a CSV file are texts; a list is a JSON array.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".parquet") or not path.is_file():
+        return None
+    try:
+        scan = scan_parquet(path) if suffix == ".parquet" else pl.scan_csv(path, infer_schema=False)
+        names = set(scan.collect_schema().names())
+        return scan.collect() if _WRITTEN <= names <= set(MEMORIES) else None
+    except pl.exceptions.PolarsError:
+        return None  # the reader of rows says what is wrong with the file
+
+
+def build_bundle_from_frame(x: pl.DataFrame | pl.LazyFrame, source: str = "the frame") -> Bundle:
     """Build a bundle from a frame of memories, filling missing columns.
 
     Raises InputError if an id is missing or occurs twice, or if a column has invalid values.
     """
     frame = x.collect() if isinstance(x, pl.LazyFrame) else x
+    if frame["id"].dtype == pl.String:
+        frame = frame.with_columns(_read_texts(frame["id"], "id", int).cast(pl.Int64))
     if frame["id"].null_count() or frame["id"].n_unique() != len(frame):
         raise InputError(
             "The column id of a frame of memories must have a different id in each row."
         )
     columns = [_convert_column(frame, name, dtype) for name, dtype in MEMORIES.items()]
-    return Bundle(lab=FRAME, memories=pl.DataFrame(columns), source="the frame")
+    return Bundle(lab=FRAME, memories=pl.DataFrame(columns), source=source)
 
 
 def _convert_column(
@@ -364,6 +391,9 @@ def _convert_column(
         )
         return pl.Series(name, [fill_value], dtype=dtype).new_from_index(0, len(frame))
     values = frame[name]
+    if values.dtype == pl.String and dtype != pl.String:
+        storage = MEMORY[name].storage if name in MEMORY else "list"
+        values = _read_texts(values, name, _READ[storage])
     try:
         if isinstance(values.dtype, pl.Datetime):
             values = values.dt.cast_time_unit("us").dt.epoch("us")
@@ -373,3 +403,34 @@ def _convert_column(
             f"The column {name} of a frame of memories cannot be read: {error}"
         ) from None
     return cast.fill_null(pl.Series([[]], dtype=dtype)) if is_list else cast
+
+
+def _read_list(text: str) -> list[Any]:
+    """Return the items of a JSON array; raise ValueError for other text."""
+    if not text.startswith("["):
+        raise ValueError(text)
+    items: list[Any] = json.loads(text)
+    return items
+
+
+_READ: dict[str, Callable[[str], Any]] = {
+    "num": float,
+    "time": to_micros,
+    "bool": {"true": True, "false": False, "True": True, "False": False}.__getitem__,
+    "list": _read_list,
+}
+"""How a text of a CSV file is read, by the storage of its column."""
+
+
+def _read_texts(values: pl.Series, name: str, read: Callable[[str], Any]) -> pl.Series:
+    """Return a column of texts as values; raise InputError with the row of the first other text."""
+    items = []
+    for row, text in enumerate(values):
+        try:
+            items.append(None if text is None else read(text))
+        except (ValueError, KeyError, RecursionError, InputError):
+            raise InputError(
+                f"Row {row}, column {name} of a frame of memories: {text!r:.60} cannot be read. Lists are JSON "
+                'arrays, such as ["a", "b"], and times ISO 8601.'
+            ) from None
+    return pl.Series(name, items, strict=False) if any(items) else pl.Series(name, items, pl.Null)

@@ -275,10 +275,9 @@ class Edits(tuple[Edited, ...], Displayed):
 
     rows: int
 
-    @classmethod
-    def of(cls, memories: Iterable[Edited], rows: int) -> Edits:
+    def __new__(cls, memories: Iterable[Edited], rows: int) -> Edits:
         """Return the result for a frame of ``rows`` rows."""
-        edits = cls(memories)
+        edits = super().__new__(cls, memories)
         edits.rows = rows
         return edits
 

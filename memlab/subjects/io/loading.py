@@ -127,6 +127,7 @@ def load(
         is_memories,
         read_file,
         read_folder,
+        read_memory_table,
         read_object,
     )
 
@@ -141,6 +142,8 @@ def load(
         fits = options.key is None or (reader is not None and reader.name == "lab")
         if reader is not None and reader.name in IMPORTS and fits:
             return _load_export(path, reader.name, options, core, policies)
+        if options.is_plain and (table := read_memory_table(path)) is not None:
+            return _store_bundle(build_bundle_from_frame(table, path.name), options, core, None)
     elif options.format in IMPORTS:
         raise InputError(f'format="{options.format}" is a file format. Give the path of a file.')
     elif is_memories(x) and options.is_plain:

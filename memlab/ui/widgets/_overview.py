@@ -9,12 +9,12 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.display import clip
 from memlab.kernel.slates import TABLES
 from memlab.science.evaluation import PLACES, failures
 from memlab.subjects.lab import Lab
-from memlab.subjects.questions.scoring import ACTIVE, score
+from memlab.subjects.questions.questions import read_asked
+from memlab.subjects.questions.scoring import ACTIVE, ask, score
 from memlab.ui.widgets._recalls import OUTCOMES, RecallLog
 from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
@@ -120,10 +120,9 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
     @checked
     def answer_miss(self, question: int) -> dict[str, Any]:
         """Explain in words why no wanted memory of a question is in the top results."""
-        rows = (
-            [] if self.misses is None else self.misses.filter(pl.col("id") == question).to_dicts()
-        )
-        if not rows:
+        missed = [] if self.misses is None else self.misses["id"].to_list()
+        rows = [row for row in read_asked(self.lab.questions, None) if row["question"] == question]
+        if question not in missed or not rows:
             raise InputError(
                 f"Question {question} is not among the misses. Score the questions again."
             )
@@ -219,26 +218,24 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
 
     def _explain(self, row: dict[str, Any]) -> tuple[str, str]:
         """Return why a question misses, and the text of the first result if that is above."""
-        lab = self.lab
-        at = row["at"] or from_micros(lab.io.store.clock())
-        hits = lab.recall(
-            row["query"],
-            limit=lab.policies.pack.count("pool"),
-            project=row["project"],
-            at=at,
-            log=False,
+        lab, pack = self.lab, self.lab.policies.pack
+        hits = ask(lab, pack, row, pack.count("pool"), lab.io.store.clock())
+        # The pool, because fewer results are shown if the pack finds an answer unlikely.
+        ranks = dict(zip(hits.slate.ids.tolist(), hits.slate.ranking.tolist(), strict=True))
+        wanted = min(
+            (id for id in row["wants"] if id in ranks), key=ranks.__getitem__, default=None
         )
-        ranked = [id for id in hits.ids if id in set(row["wants"])]
-        if not ranked:
-            wanted = ", ".join(map(str, row["wants"]))
+        if wanted is None:
+            names = ", ".join(map(str, row["wants"]))
             return (
-                f"Memory {wanted} is none of {len(hits)} candidates: {PLACES['not in the pool']}. No weight of the "
+                f"Memory {names} is none of {len(ranks)} candidates: {PLACES['not in the pool']}. No weight of the "
                 "score can raise it. Store it with words that the query shares."
             ), ""
-        if hits.ids[0] == ranked[0]:
-            return f"Memory {ranked[0]} is the first result now.", ""
-        sentence = hits.why(hits.ids[0], ranked[0]).sentence
-        return f"{sentence[0].upper()}{sentence[1:]}", clip(hits[0].text, 200)
+        first = min(ranks, key=ranks.__getitem__)
+        if first == wanted:
+            return f"Memory {wanted} is the first result now.", ""
+        sentence = hits.why(first, wanted).sentence
+        return f"{sentence[0].upper()}{sentence[1:]}", clip(lab[first].text, 200)
 
 
 def _gaps(recalls: pl.DataFrame) -> pl.DataFrame:

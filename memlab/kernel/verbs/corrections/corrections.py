@@ -160,7 +160,7 @@ class Corrections:
             for outcome, (*_, findings) in zip(outcomes, edits, strict=True)
             if outcome.changed
         ]
-        return Edits.of(results, frame.height)
+        return Edits(results, frame.height)
 
     def _check_edit(
         self, text: str | None, fields: Mapping[str, Any]

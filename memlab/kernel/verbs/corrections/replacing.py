@@ -296,8 +296,8 @@ class Editor:
         if again:
             body["again"] = again
         if derived.columns:
-            given = {name for names, _, _ in rows.values() for name in names} - {*derived.columns}
-            body["derived"] = _report_fields(derived, given)
+            edited = {name for names, _, _ in rows.values() for name in names} - {*derived.columns}
+            body["derived"] = _report_fields(derived, edited)
         self.write("edit-frame", body)
 
     # -- the memory -------------------------------------------------------------------------------------------
