@@ -139,7 +139,7 @@ def test_a_probe_has_its_probability_and_each_place_below_the_first(
         [[rate], np.cumsum(share)[:-1]],
     ):
         results.append((shown.places.tolist(), chance))
-        # the head keeps its order, and nothing else is drawn
+        # the results above keep their order, and nothing else is drawn
         assert [item for item in results[-1][0] if item < limit] == list(range(limit))
         assert shown.places[0] == 0
     tally = Tally(results)
@@ -381,7 +381,7 @@ def test_a_challenge_is_consent_and_hits_say_how_many_items_it_adds(lab):
 
 
 def test_without_a_result_of_the_active_pack_nothing_is_drawn(lab):
-    """The first result is never left to chance, so it is not an item of a challenger either."""
+    """The first result is never drawn at random, so it is not an item of a challenger either."""
     fill(lab, 12)
     lab.policies.use(
         "(pack closed :inherits memlab) (defpolicy recall-score [] (/ 0 0))", compare=0

@@ -690,7 +690,7 @@ class LabPolicies(Displayed):
 
     @checked
     def explore(self, on: bool, *, reason: str = "") -> None:
-        """Decide whether plain recalls (``lab.recall``) explore as the active pack declares.
+        """Decide whether plain recalls explore as the active pack declares.
 
         Agents, servers, adapters and simulations always explore as the pack declares. Challenges
         show their items in every logged recall. Plain recalls of a new lab explore only if the call
