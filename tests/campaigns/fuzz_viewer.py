@@ -790,6 +790,8 @@ _MEMORIES = (
     "to_id",
     "also",
     "shown",
+    "helped",
+    "failed",
     "summary",
 )
 _EVENTS = ("event", "decision", "gap", "state", "seq")
