@@ -44,7 +44,7 @@ class Documented:
     ``problem`` says why it cannot be scored; it is empty for others. ``is_error`` says whether its block shows an error.
     """
 
-    place: str
+    position: str
     slot: str
     text: str
     is_contrast: bool
@@ -53,8 +53,8 @@ class Documented:
 
     @property
     def key(self) -> str:
-        """The place with the text, which identifies the policy."""
-        return f"{self.place} {self.text}"
+        """The position with the text, which identifies the policy."""
+        return f"{self.position} {self.text}"
 
     @property
     def pack(self) -> str:
@@ -69,7 +69,7 @@ class Documented:
 
 
 def list_blocks() -> Iterator[tuple[str, str]]:
-    """Yield the place and text of each code block of README and how-to pages, and of each cell of the notebooks."""
+    """Yield the position and text of each code block of README and how-to pages, and of each cell of the notebooks."""
     for path in (ROOT / "README.md", *sorted((ROOT / "docs" / "howto").glob("*.md"))):
         text = path.read_text(encoding="utf-8")
         for match in _FENCE.finditer(text):
@@ -86,16 +86,16 @@ def find_policies() -> list[Documented]:
     policies: list[Documented] = []
     names: dict[str, str] = {}
     document = ""
-    for place, block in list_blocks():
-        if place.partition(":")[0] != document:
+    for position, block in list_blocks():
+        if position.partition(":")[0] != document:
             # a name has its text in the whole document, not in others
-            document, names = place.partition(":")[0], {}
+            document, names = position.partition(":")[0], {}
         cell = _CELL.search(block)
         if cell is not None:
-            policies.append(_describe(place, cell["slot"], cell["text"], "", block))
+            policies.append(_describe(position, cell["slot"], cell["text"], "", block))
             continue
         if re.search(r"\(lab\.(?:policies\.)?(?:install|use|score|challenge)\b", block):
-            policies += _find_in_hy(place, block)
+            policies += _find_in_hy(position, block)
             continue
         code = "".join(line for line in block.splitlines(True) if not line.startswith(("%", "!")))
         try:
@@ -124,13 +124,17 @@ def find_policies() -> list[Documented]:
                     for line, text in _list_texts(argument, names):
                         policies.append(
                             _describe(
-                                place, slot, text, "\n".join(lines[max(line - 2, 0) : line]), code
+                                position,
+                                slot,
+                                text,
+                                "\n".join(lines[max(line - 2, 0) : line]),
+                                code,
                             )
                         )
     return policies
 
 
-def _find_in_hy(place: str, block: str) -> Iterator[Documented]:
+def _find_in_hy(position: str, block: str) -> Iterator[Documented]:
     """Yield the policies that a program in Hy contains as a whole, quoted or as text; others are computed."""
     slot = re.search(r'policies\.install\s+"([\w-]+)"', block)
     for match in re.finditer(r"(?<=['`\"])\((?:fn \[|pack )", block):
@@ -140,7 +144,7 @@ def _find_in_hy(place: str, block: str) -> Iterator[Documented]:
             end += 1
         text = block[match.start() : end]
         if "~" not in text:
-            yield _describe(place, slot[1] if slot else "recall-score", text, block, block)
+            yield _describe(position, slot[1] if slot else "recall-score", text, block, block)
 
 
 def _list_texts(node: ast.expr, names: dict[str, str]) -> Iterator[tuple[int, str]]:
@@ -157,10 +161,10 @@ def _list_texts(node: ast.expr, names: dict[str, str]) -> Iterator[tuple[int, st
             yield from _list_texts(item, names)
 
 
-def _describe(place: str, slot: str, text: str, around: str, block: str) -> Documented:
+def _describe(position: str, slot: str, text: str, around: str, block: str) -> Documented:
     """Return a policy with the reason why it cannot be scored."""
     is_contrast = _CONTRAST.search(text) is not None or _CONTRAST.search(around) is not None
-    policy = Documented(place, slot, text, is_contrast)
+    policy = Documented(position, slot, text, is_contrast)
     try:
         memlab.open(pack=policy.pack)
     except (PolicyError, UnknownName) as error:
@@ -183,19 +187,19 @@ WORLDS = (
 def open_world(world: World) -> memlab.Lab:
     """Return a lab with the messages before the first question of a world, and its questions."""
     events = world.events()
-    asked = [event for event in events if isinstance(event, QuestionEvent)]
-    now = asked[0].at
-    told = [event for event in events if isinstance(event, MessageEvent) and event.at < now]
+    queries = [event for event in events if isinstance(event, QuestionEvent)]
+    now = queries[0].at
+    messages = [event for event in events if isinstance(event, MessageEvent) and event.at < now]
     lab = memlab.open(clock=lambda: now)
-    lab.remember([event.row() | {"at": event.at} for event in told], linking="off")
-    known = {event.ref for event in told}
+    lab.remember([event.row() | {"at": event.at} for event in messages], linking="off")
+    refs = {event.ref for event in messages}
     rows = {
         (event.text, event.project): {
             "query": event.text,
             "project": event.project,
-            "wants": [ref for ref, grade in event.useful.items() if grade == 1 and ref in known],
+            "wants": [ref for ref, grade in event.useful.items() if grade == 1 and ref in refs],
         }
-        for event in asked
+        for event in queries
     }
     lab.questions.add([row for row in rows.values() if row["wants"]])
     return lab
@@ -246,10 +250,10 @@ def main() -> None:
         changes = [values[policy.key] - values["active"] for values in pooled.values()]
         mark = "contrast" if policy.is_contrast else "LOSES" if min(changes) < -LOSS else ""
         numbers = " ".join(f"{change:+.3f}" for change in changes)
-        print(f"{numbers}  {mark:8} {policy.place} {policy.slot}: {clip(policy.text)}")
+        print(f"{numbers}  {mark:8} {policy.position} {policy.slot}: {clip(policy.text)}")
     for policy in policies:
         if policy.problem:
-            print(f"not scored: {policy.place}: {clip(policy.problem, 90)}")
+            print(f"not scored: {policy.position}: {clip(policy.problem, 90)}")
 
 
 if __name__ == "__main__":

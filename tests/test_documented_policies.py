@@ -11,7 +11,7 @@ SCORED = [policy for policy in POLICIES if not policy.problem]
 
 
 def test_policies_of_all_documents_are_found():
-    places = {policy.place.partition(":")[0] for policy in POLICIES}
+    places = {policy.position.partition(":")[0] for policy in POLICIES}
     assert {"README.md", "docs/howto/magics.md", "docs/howto/score-a-policy.md"} <= places
     assert any(place.startswith("notebooks/") for place in places)
     assert "select" in {policy.slot for policy in SCORED}
@@ -21,7 +21,7 @@ def test_a_policy_that_cannot_be_scored_shows_an_error_or_builds_on_the_inherite
     for policy in POLICIES:
         if policy.problem:
             builds = "(inherited)" in policy.text or policy.slot == "urgent"
-            assert builds or policy.is_error, f"{policy.place}: {policy.problem}"
+            assert builds or policy.is_error, f"{policy.position}: {policy.problem}"
 
 
 def test_a_block_is_read_as_a_notebook_runs_it(monkeypatch):
@@ -42,7 +42,7 @@ def test_a_block_is_read_as_a_notebook_runs_it(monkeypatch):
     ]
     monkeypatch.setattr(documented, "list_blocks", lambda: iter(blocks))
     policies = documented.find_policies()
-    assert [(policy.place, policy.slot, policy.is_contrast) for policy in policies] == [
+    assert [(policy.position, policy.slot, policy.is_contrast) for policy in policies] == [
         ("a.md:1", "recall-score", False),
         ("a.md:1", "recall-score", False),
         ("a.md:9", "select", False),
@@ -52,7 +52,7 @@ def test_a_block_is_read_as_a_notebook_runs_it(monkeypatch):
         ("c.md:1", "select", False),
         ("c.md:2", "recall-score", False),
     ]
-    assert [policy.place for policy in policies if policy.problem] == ["b.md:8"]
+    assert [policy.position for policy in policies if policy.problem] == ["b.md:8"]
 
 
 @pytest.mark.long

@@ -29,11 +29,11 @@ __all__ = [
     "ACTIVE",
     "NEW",
     "Scores",
-    "ask",
     "build_scores",
     "describe_loss",
     "explain_change",
     "note_on_feedback",
+    "recall_question",
     "sample_questions",
     "score",
     "score_notice",
@@ -444,7 +444,7 @@ def _parse_metric(name: str) -> tuple[str, int]:
     return kind, cut
 
 
-def ask(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> Hits:
+def recall_question(lab: Any, pack: Pack, row: Mapping[str, Any], depth: int, now: int) -> Hits:
     """Return what a pack shows for a question, without logging."""
     hits: Hits = lab.recall(
         row["query"],
@@ -463,8 +463,10 @@ def _rank(
 ) -> Sequence[int]:
     """Return the ids that a pack or an expression ranks highest for a question, best first."""
     if isinstance(policy, Pack):
-        return ask(lab, policy, row, depth, now).ids
-    return _order_by(policy, ask(lab, active, row, depth, now).slate, lab.memories)[:depth]
+        return recall_question(lab, policy, row, depth, now).ids
+    return _order_by(policy, recall_question(lab, active, row, depth, now).slate, lab.memories)[
+        :depth
+    ]
 
 
 def _order_by(expression: pl.Expr, slate: Slate, memories: pl.DataFrame) -> list[int]:
@@ -522,7 +524,7 @@ def explain_change(
         raise UnknownName("question", question, list(map(str, rows)))
     row = {"viewer": viewer, **rows[question]}
     now = lab.io.store.clock()
-    both = [ask(lab, pack, row, pack.count("pool"), now) for pack in (before, after)]
+    both = [recall_question(lab, pack, row, pack.count("pool"), now) for pack in (before, after)]
     old, new = ranks = [{id: rank for rank, id in enumerate(hits.ids, 1)} for hits in both]
     # A memory without a rank is below all others.
     last = 1 + max(map(len, ranks))

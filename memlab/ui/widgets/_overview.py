@@ -14,7 +14,7 @@ from memlab.kernel.slates import TABLES
 from memlab.science.evaluation import PLACES, failures
 from memlab.subjects.lab import Lab
 from memlab.subjects.questions.questions import read_asked
-from memlab.subjects.questions.scoring import ACTIVE, ask, score
+from memlab.subjects.questions.scoring import ACTIVE, recall_question, score
 from memlab.ui.widgets._recalls import OUTCOMES, RecallLog
 from memlab.ui.widgets._widget import WorkingWidget, arrow, synced
 
@@ -219,7 +219,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
     def _explain(self, row: dict[str, Any]) -> tuple[str, str]:
         """Return why a question misses, and the text of the first result if that is above."""
         lab, pack = self.lab, self.lab.policies.pack
-        hits = ask(lab, pack, row, pack.count("pool"), lab.io.store.clock())
+        hits = recall_question(lab, pack, row, pack.count("pool"), lab.io.store.clock())
         # The pool, because fewer results are shown if the pack finds an answer unlikely.
         ranks = dict(zip(hits.slate.ids.tolist(), hits.slate.ranking.tolist(), strict=True))
         wanted = min(

@@ -279,7 +279,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
         if not reason.strip():
             raise InputError("Type a reason first. It is recorded in the history.")
         pack = self.lab.policies.pack
-        scores = self._judge.score(pack, pack.with_policy(self.slot, policy))
+        scores = self._judge.score_drafts(pack, pack.with_policy(self.slot, policy))
         if scores is not None and not sure and (loss := describe_loss(scores)):
             return {"loss": loss}
         self.installed = self.lab.policies.install(self.slot, text, reason=reason, compare=0)

@@ -84,7 +84,7 @@ class Quality:
         self._follow()
         return next((row for row in self._rows if row["query"] == query), {})
 
-    def score(self, before: Pack, after: Pack) -> Scores | None:
+    def score_drafts(self, before: Pack, after: Pack) -> Scores | None:
         """Score two packs on the lab's questions; None if there is no question."""
         self._follow()
         if not self._rows:
@@ -113,8 +113,8 @@ class Quality:
         return {"note": self._notes[slot]}
 
     def summarize(self, before: Pack, after: Pack) -> dict[str, Any] | None:
-        """Return what ``score`` finds, for a browser; None if there is no question."""
-        scores = self.score(before, after)
+        """Return what ``score_drafts`` finds, for a browser; None if there is no question."""
+        scores = self.score_drafts(before, after)
         if scores is None:
             return None
         metrics = scores.frame.filter(policy=NEW).drop("policy", "low", "high")
@@ -131,7 +131,7 @@ class Quality:
             **changed,
         }
 
-    def explain(self, question: int) -> list[str]:
+    def explain_question(self, question: int) -> list[str]:
         """Return sentences on the rank of a question's wanted memory under the two packs."""
         if self._compared is None:
             raise UnknownName("question", question, [])
@@ -158,4 +158,4 @@ class ShowsQuality(Widget):
     @checked
     def answer_moved(self, question: int) -> dict[str, Any]:
         """Explain the ranks of a question."""
-        return {"sentences": self._judge.explain(question)}
+        return {"sentences": self._judge.explain_question(question)}

@@ -22,7 +22,7 @@ from memlab.kernel.recall import Hits, diversifies, rank_by_score
 from memlab.subjects.lab import Lab
 from memlab.subjects.lens import literals
 from memlab.subjects.lens.packing import draft_pack, param_places, rebased_text, text_of
-from memlab.subjects.questions.scoring import ask
+from memlab.subjects.questions.scoring import recall_question
 from memlab.ui.widgets._widget import MOST_TEXT
 
 __all__ = [
@@ -134,7 +134,7 @@ class Recalls:
 
     def hits(self, pack: Pack, query: Mapping[str, Any]) -> Hits:
         """Return what a pack shows for a query."""
-        return ask(self.lab, pack, query, self._depth or pack.count("pool"), self._now)
+        return recall_question(self.lab, pack, query, self._depth or pack.count("pool"), self._now)
 
     def results(self, pack: Pack, queries: Sequence[Mapping[str, Any]]) -> list[Result]:
         """Return the result of each query under a pack."""
