@@ -790,6 +790,9 @@ _MEMORIES = (
     "to_id",
     "also",
     "shown",
+    "helped",
+    "failed",
+    "stale",
     "summary",
 )
 _EVENTS = ("event", "decision", "gap", "state", "seq")
