@@ -220,6 +220,21 @@ def test_codex_rollouts(tmp_path, form):
     assert loaded.skipped == {"line is not JSON": 1}
 
 
+def test_a_rollout_in_the_tests_of_another_parser():
+    """The sample is of cc-session-core 0.2.0, whose licence is next to it."""
+    rows, loaded = load(FIXTURES / "codex-rollout.jsonl")
+    assert [row[:2] for row in rows] == [
+        ("Implement the Codex parser.", "user"),
+        ("I will inspect the repository.", "assistant"),
+        ('exec_command({"cmd":"rg --files"})', "tool"),
+        ("README.md\npyproject.toml", "tool"),
+        ("Implemented and validated.", "assistant"),
+    ]
+    assert {row[2] for row in rows} == {"019c0000-0000-7000-8000-000000000001"}
+    assert rows[0][3] == stored("2026-07-25T14:00:01Z")
+    assert loaded.left_out["line of type reasoning"] == 1
+
+
 def test_a_hostile_inspect_log(tmp_path):
     whole = (FIXTURES / "inspect.eval").read_bytes()
     path = tmp_path / "log.eval"

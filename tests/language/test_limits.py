@@ -63,7 +63,7 @@ HOSTILE = {
     "an f-string": '(fn [] f"{(__import__ \\"os\\")}")',
     "a reader macro": "(fn [] #boom 1)",
     "a reader macro's definition": '(defreader boom (print "boom")) (fn [] #boom 1)',
-    "a macro": "(defmacro m [] 1) (fn [] (m))",
+    "a macro that runs": "(defmacro m [] (print 1)) (fn [] (m))",
     "evaluation": "(eval-when-compile (print 1)) (fn [] 1)",
     "an import": "(import os) (fn [] 1)",
     "a dotted call": "(fn [] (os.system 1))",

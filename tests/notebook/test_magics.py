@@ -78,6 +78,14 @@ def test_defn_is_the_dialects_from_a_pack_to_the_end_of_its_cell(hy: Callable[[s
     assert hy("(defn many [#* items] (print items) (len items)) (many 1 2 3)") == 3
 
 
+def test_defmacro_is_the_dialects_from_a_pack_to_the_end_of_its_cell(
+    hy: Callable[[str], Any],
+) -> None:
+    macro = "(defmacro over [a b] `(let [t ~a] (/ t ~b)))"
+    assert hy(f"(pack mine) {macro} (defpolicy f [a] (over a 0)) (f 1)") == math.inf
+    assert hy("(defmacro twice [form] `(* 2 ~(+ form 1))) (twice 3)") == 8
+
+
 def test_a_cell_without_a_value_shows_none(hy: Callable[[str], Any]) -> None:
     assert hy("(setv x 1)") is None
     assert hy("; nothing") is None
@@ -298,6 +306,12 @@ def test_labs_are_completed(
 ) -> None:
     shell.Completer.use_jedi = False
     assert _completed(shell, typed) == ["lab"]
+
+
+def test_macros_of_the_language_and_of_a_cell_are_completed(shell: InteractiveShell) -> None:
+    cell = "%%policy recall-score\n(defmacro weigh-twice [e] `(* 2 ~e))\n(fn [similarity] ("
+    assert "weigh-twice" in _completed(shell, f"{cell}weigh")
+    assert "unless" in _completed(shell, f"{cell}unl")
 
 
 def _completed(shell: InteractiveShell, typed: str) -> list[str]:

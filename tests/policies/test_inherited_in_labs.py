@@ -184,8 +184,9 @@ def test_a_challenger_inherits_from_the_parent_of_its_pack(asked):
 
 
 def test_an_evaluation_inherits_from_the_lab(asked):
-    for _ in range(3):
-        asked.feedback(asked.recall("what does Ana prefer?")[0], "success")
+    # A query that is asked again is no new evidence, so each recall asks another one.
+    for query in ("what does Ana prefer?", "what does Ben prefer?", "when do deploys go out?"):
+        asked.feedback(asked.recall(query, explore=True)[0], "success")
     asked.policies.install(SCORE, "(fn [similarity] similarity)")
     both = memlab.evaluate(
         asked, {"line": LINE, "file": FILE.format("memlab", BODY)}, missing="zero"

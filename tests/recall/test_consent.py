@@ -462,3 +462,16 @@ def test_a_lab_loaded_from_an_old_one_is_new(old_lab):
         folder = lab.io.store.folder
     loaded = memlab.load(folder, progress=False)
     assert not loaded.policies.explores
+
+
+def test_an_evaluation_of_a_log_without_chance_says_so_in_one_line(lab, clock):
+    fill(lab)
+    for explore, told in ((False, 1), (True, 0)):
+        for number in range(40):
+            clock.advance(hours=7)
+            for hit in lab.recall(TOPICS[number % 6], limit=3, explore=explore):
+                lab.feedback(hit, "success" if number % 2 else "fail")
+        evaluation = memlab.evaluate(lab, ["companion"], cluster="decision")
+        lines = [line for line in repr(evaluation).splitlines() if "No exploration" in line]
+        assert len(lines) == told
+        assert all("lab.challenge(pack)" in line and "explore=True" in line for line in lines)

@@ -13,15 +13,7 @@ import memlab
 from memlab.ui import widgets
 
 LIMIT = 10_000_000
-NAMES = (
-    "EvaluationBoard",
-    "LifePlayer",
-    "MemoryMap",
-    "MemoryTable",
-    "PolicyStudio",
-    "RecallExplorer",
-    "VersionTimeline",
-)
+NAMES = widgets.SHIPPED
 
 
 def state_size(widget):

@@ -12,7 +12,13 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
-from memlab.science.evaluation._evaluation import Between, Evaluation, PolicyValue, name_verdict
+from memlab.science.evaluation._evaluation import (
+    NO_CHANCE,
+    Between,
+    Evaluation,
+    PolicyValue,
+    name_verdict,
+)
 from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
 from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
@@ -349,10 +355,7 @@ def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
         )
     is_random = (log.propensity > 0) & (log.propensity < 1)
     if not is_random.any() and not np.isnan(log.propensity).all():
-        notes.append(
-            "No exploration: nothing in this log was left to chance, so rewards of items that were not shown are known "
-            "only within their range. Run lab.challenge(pack), or recall with explore=True."
-        )
+        notes.append(NO_CHANCE)
     if np.isnan(log.propensity[~log.exposed]).any():
         notes.append(
             "The log does not record which other items could have been shown, so the share of unsupported items is unknown."

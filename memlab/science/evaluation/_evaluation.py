@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    "NO_CHANCE",
     "Between",
     "Evaluation",
     "PolicyValue",
@@ -574,6 +575,7 @@ class Evaluation(Report):
     def _display(self) -> object:
         table = _leaderboard(self) if self.rows else None
         facts = [] if self.observed is None else [self.observed.sentence]
+        facts += [note for note in self.notes if note == NO_CHANCE]
         summary = count_of(len(self.details), "detail")
         folded = Folded(summary, self.details, "evaluation.details, or --details in a terminal.")
         return (
@@ -588,6 +590,13 @@ class Evaluation(Report):
     def details(self) -> tuple[str, ...]:
         """All reasons for missing values and untested gates, and remarks on the log."""
         return (*(f"{policy}: {reason}" for policy, reason in reasons(self)), *remarks(self))
+
+
+NO_CHANCE = (
+    "No exploration: nothing in this log was left to chance, so rewards of items that were not shown are known only "
+    "within their range. Run lab.challenge(pack), or recall with explore=True."
+)
+"""The remark on a log without exploration, which is never folded, because only its reader can change that."""
 
 
 def _explain_gate(row: PolicyValue, gate: Gate) -> dict[str, Any]:

@@ -94,6 +94,7 @@ def sample_lab(path: str | Path | None = None) -> Lab:
             project=project,
             viewer=_AGENT,
             session=f"day-{(number + 3) // 4}",
+            explore=True,
         )
         if not question.answerable:
             lab.agents.verify(hits, [])

@@ -68,7 +68,7 @@ class HyMagics(Magics):
         The value of the last form is shown. The code uses the names of the notebook: ``recall-score`` is
         ``recall_score`` in the next cell. The words of ``memlab.dialect`` are available: ``(defpolicy name [a b]
         body)`` and ``(lambda (a b) body)`` create policies; ``fn``, ``let``, ``defn`` and ``+`` are those of Hy.
-        After a ``(pack ...)``, ``defn`` is that of the dialect until the end of the cell, as in a file.
+        After a ``(pack ...)``, ``defn`` and ``defmacro`` are those of the dialect until the end of the cell.
         """
         if line.strip():
             raise UsageError(f"%%hy takes no arguments, not {line.strip()!r}. Write code below it.")
@@ -90,7 +90,8 @@ class HyMagics(Magics):
 def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, CodeType]:
     """Compile the Hy code of a cell, with the macros of the policy dialect.
 
-    Returns two code objects: the statements, and the last expression. A ``defn`` that ``pack`` replaced is restored.
+    Returns two code objects: the statements, and the last expression. What ``pack`` replaced, ``defn`` and ``defmacro``, is
+    restored.
     """
     import hy.macros
     from hy.compiler import hy_compile
@@ -99,7 +100,8 @@ def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, Code
 
     hy.macros.require("memlab.dialect", module, assignments="EXPORTS")
     macros: dict[str, Any] = module.__dict__["_hy_macros"]
-    before = macros.get("defn")
+    replaced = ("defn", "defmacro")
+    before = {name: macros[name] for name in replaced if name in macros}
     try:
         tree = read_many(source, filename=file, skip_shebang=True)
         body, last = hy_compile(tree, module, get_expr=True, filename=file, source=source)
@@ -108,9 +110,9 @@ def _compile(source: str, module: ModuleType, file: str) -> tuple[CodeType, Code
             raise error.__context__ from None
         raise PolicySyntaxError(str(error).strip(), file=file) from error
     finally:
-        macros.pop("defn", None)
-        if before is not None:
-            macros["defn"] = before
+        for name in replaced:
+            macros.pop(name, None)
+        macros.update(before)
     return compile(body, file, "exec"), compile(last, file, "eval")
 
 
@@ -281,6 +283,7 @@ _IN_POLICY = re.compile(
 )
 _IN_MEMORY = re.compile(r"\A%%memory\b[^\n]*\n")
 _WORD = re.compile(r"[^\s()\[\]{};\"'`~,:]*$")
+_DEFINED = re.compile(r"\((?:defn|defmacro)\s+([^\s()\[\]]+)")
 
 
 def add_completions(shell: InteractiveShell) -> None:
@@ -328,6 +331,7 @@ def _find_completions(cell: str, line: str, labs: Callable[[], Iterable[str]]) -
         return {"completions": []}
     if (policy := _IN_POLICY.match(cell)) is not None:
         inputs = [(row.name, "feature") for row in SLOTS[policy[1]].signature.inputs.values()]
+        inputs += [(name, "helper") for name in _DEFINED.findall(cell)]
         return _build_matches(word[0], [*inputs, *((entry[0], entry[1]) for entry in vocabulary())])
     if _IN_MEMORY.match(cell):
         return _build_matches(word[0], ((name, "operation") for name in OPERATIONS))
