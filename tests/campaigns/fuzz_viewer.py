@@ -792,6 +792,7 @@ _MEMORIES = (
     "shown",
     "helped",
     "failed",
+    "stale",
     "summary",
 )
 _EVENTS = ("event", "decision", "gap", "state", "seq")
