@@ -190,6 +190,27 @@ class TestPropose:
         assert first.height == again.height == 1
         assert lab.questions.propose().is_empty()
 
+    def test_a_removed_proposal_does_not_come_back(self, tmp_path):
+        with memlab.open(tmp_path / "lab") as lab:
+            lab.remember(
+                [
+                    {"text": "Ana lives in Rome"},
+                    {"text": "We walked past the old harbour.", "speaker": "Ana"},
+                ]
+            )
+            proposed = lab.questions.propose()
+            assert proposed.height == 2
+            lab.questions.remove(proposed)
+            assert lab.questions.propose().is_empty()
+        with memlab.open(tmp_path / "lab") as lab:
+            assert lab.questions.propose().is_empty()
+            # Another memory with the same question may be the right answer.
+            lab.forget(1)
+            lab.remember("Ana lives in Oslo")
+            assert lab.questions.propose().select("query", "wants").rows() == [
+                ("Where does Ana live?", [3])
+            ]
+
     def test_the_speaker_is_the_subject(self):
         with memlab.open() as lab:
             lab.remember("I live in Bergen", speaker="Emi")

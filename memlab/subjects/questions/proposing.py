@@ -61,19 +61,31 @@ def question_of(subject: str, predicate: str) -> str | None:
     return f"What is {subject}'s {' '.join([verb, *rest])}?"
 
 
-def propose_rows(state: State, limit: int, existing: Collection[Any]) -> list[Row]:
-    """Return at most ``limit`` questions that one active memory answers, spread over the lab."""
+def propose_rows(
+    state: State, limit: int, existing: Collection[Any], removed: Collection[Any] = ()
+) -> list[Row]:
+    """Return at most ``limit`` questions that one active memory answers, spread over the lab.
+
+    Queries of ``existing`` questions are left out, and the ``removed`` pairs of a query and the
+    memories that it wants.
+    """
     answers: dict[Any, list[Row]] = {}
     for row in _rows_of_facts(state):
         answers.setdefault(row.query.casefold(), []).append(row)
     queries = {query.casefold() for query, *_ in existing}
-    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in queries]
+    single = [
+        rows[0]
+        for query, rows in answers.items()
+        if len(rows) == 1 and query not in queries and (query, rows[0].wants) not in removed
+    ]
     facts = _spread(single, limit)
     answered = {row.wants for row in facts}
     phrases = [
         row
         for row in _rows_of_phrases(state)
-        if row.wants not in answered and row.query.casefold() not in queries
+        if row.wants not in answered
+        and row.query.casefold() not in queries
+        and (row.query.casefold(), row.wants) not in removed
     ]
     return [*facts, *_spread(phrases, limit - len(facts))]
 
