@@ -9,6 +9,7 @@ import pytest
 
 import memlab
 from memlab.kernel.policies import SLOTS
+from memlab.subjects.questions.scoring import note_on_feedback
 from memlab.ui.notebook._magics import install_and_compare
 from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality, ranks
 from memlab.ui.widgets.quality import NEW, Quality
@@ -54,7 +55,7 @@ def shown(lab, slot, source, judge=None):
     """The rows of the scores that a widget shows, under the active pack and the draft."""
     pack = lab.policies.pack
     draft = pack.with_policy(slot, lab.policies.check(slot, source))
-    frame = (judge or Quality(lab)).score(pack, draft).frame
+    frame = (judge or Quality(lab)).score_drafts(pack, draft).frame
     return frame.drop("policy", "low", "high").rows()
 
 
@@ -95,7 +96,7 @@ def test_the_numbers_are_those_of_score(labelled, slot, source):
 def test_a_pack_that_abstains_shows_fewer(labelled):
     text = '(pack shy "Shy." :inherits memlab) (setting known-floor 1) (setting unknown-limit 1)'
     shy, pack = memlab.load_pack(text), labelled.policies.pack
-    ours = Quality(labelled).score(pack, shy)
+    ours = Quality(labelled).score_drafts(pack, shy)
     theirs = labelled.score({NEW: shy}, metrics=("hit@5", "ndcg@10"))
     assert ours.ranks.equals(theirs.ranks)
     assert ours.frame.equals(theirs.frame)
@@ -146,8 +147,8 @@ def test_drafts_are_scored_on_pools_that_are_kept(labelled, monkeypatch):
         asked.append(arguments)
         return ask(*arguments)
 
-    ask = ranks.ask
-    monkeypatch.setattr(ranks, "ask", count)
+    ask = ranks.recall_question
+    monkeypatch.setattr(ranks, "recall_question", count)
     judge = Quality(labelled)
     for weight in range(30):
         shown(labelled, SCORE, f"(fn [recency] (+ (inherited) (* 0.{weight + 1} recency)))", judge)
@@ -165,8 +166,8 @@ def test_many_questions_are_a_sample_that_is_stated(labelled, monkeypatch):
     sums = shared(studio, "quality")
     assert (sums["count"], sums["total"]) == (3, 5)
     pack = labelled.policies.pack
-    first = studio._judge.score(pack, pack).ranks["id"].to_list()
-    assert Quality(labelled).score(pack, pack).ranks["id"].to_list() == first
+    first = studio._judge.score_drafts(pack, pack).ranks["id"].to_list()
+    assert Quality(labelled).score_drafts(pack, pack).ranks["id"].to_list() == first
     studio.slot = "cut"
     studio.source = "(fn [recency] recency)"
     assert shared(studio, "quality")["count"] == 2
@@ -383,6 +384,7 @@ class TestInstall:
         labelled.questions.remove(labelled.questions.frame)
         assert "No labelled questions" in repr(install_and_compare(labelled, SCORE, LINE))
         assert "No labelled questions" in html_of(install_and_compare(labelled, SCORE, OLDEST))
+        assert "Question list" in note_on_feedback(labelled, SCORE)
 
 
 def test_every_slot_has_a_number_or_none(labelled, ask):

@@ -324,7 +324,7 @@ class LabQuestions(Displayed):
     def _removed(self) -> set[tuple[str, tuple[int, ...]]]:
         """Return the queries and wanted memories of removed questions, which the journal keeps."""
         asked: dict[int, tuple[str, tuple[int, ...]]] = {}
-        removed = set()
+        removed: set[tuple[str, tuple[int, ...]]] = set()
         kinds = ("question", "remove-question")
         for event in self._core.store.journal.events(kinds=kinds):
             if event.kind == "question":
