@@ -505,7 +505,7 @@ class Lab(Displayed):
         """Retrieve the memories that the active pack ranks highest for ``query``.
 
         The slate is logged, and each result counts as an access of its memory, unless ``log=False``
-        or the lab is read-only. Nothing is left to chance unless the recall explores.
+        or the lab is read-only. No result is drawn at random unless the recall explores.
 
         Parameters
         ----------

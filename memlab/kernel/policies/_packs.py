@@ -165,6 +165,7 @@ class Pack(Displayed):
         """True if the policy ``known`` was calibrated for the pack's ranking."""
         return self.known_for == _hash_ranking(self.policies)
 
+    @checked
     def differing(self, other: Pack) -> dict[str, Policy]:
         """Return the policies that differ from another pack's, in the order in which to install them.
 

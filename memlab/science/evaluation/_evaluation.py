@@ -593,7 +593,7 @@ class Evaluation(Report):
 
 
 NO_CHANCE = (
-    "No exploration: nothing in this log was left to chance, so rewards of items that were not shown are known only "
+    "No exploration: no item of this log was drawn at random, so rewards of items that were not shown are known only "
     "within their range. Run lab.challenge(pack), or recall with explore=True."
 )
 """The remark on a log without exploration, which is never folded, because only its reader can change that."""

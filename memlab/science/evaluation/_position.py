@@ -1,7 +1,7 @@
 """Estimate how often users examine each position, from randomly placed items.
 
-A probe is at a random position from F to S, where S items are shown: below the first result (F = 2)
-in a lab, anywhere (F = 1) in logs of other systems and of earlier memlabs. It moves the items below
+A probe is at a random position from F to S, where S items are shown. In a lab it is below the first
+result (F = 2); in logs of other systems and of earlier memlabs it is anywhere (F = 1). It moves the items below
 it down by one. An item of rank k >= F is at position k or k + 1 at random. It is then the same
 item, seen at two positions. It moves with probability (k - F + 1)/(S - F + 1). A lower reward after
 the move is an effect of the position alone. This is intervention harvesting (Agarwal, Zaitsev, Wang,
@@ -297,9 +297,9 @@ def estimate_examination(places: PairedItems, log: Log, level: float) -> Examina
 def _arrange_items(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Count extra and certain items shown with each candidate, and find its position.
 
-    The arrays are int64[n]: the number of items with a propensity below 1 that its recall showed,
-    the number of certain items, its position among the certain items, and whether an item with a
-    propensity below 1 was first.
+    The arrays are int64[n]. The first two are the numbers of items with a propensity below 1 and of
+    certain items that its recall showed. The third is its position among the certain items. The last
+    is 1 where an item with a propensity below 1 was first.
     """
     exposed = np.flatnonzero(log.exposed)
     exposed = exposed[np.lexsort((log.position[exposed], log.recall[exposed]))]

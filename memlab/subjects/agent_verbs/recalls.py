@@ -45,12 +45,12 @@ def read_recalls(
     own = memories.lazy().select(
         "text", "status", memory_id="id", superseded_by=pl.col("superseded_by").cast(pl.Int64)
     )
-    shown = slates.exposures.select(*_IDS, "position", "probe")
+    exposures = slates.exposures.select(*_IDS, "position", "probe")
     if scores:
-        shown = shown.join(slates.candidates.select(*_IDS, "score"), on=_IDS, how="left")
+        exposures = exposures.join(slates.candidates.select(*_IDS, "score"), on=_IDS, how="left")
     # A join without ``maintain_order`` may return rows in any order.
     items = (
-        shown.join(rewards.group_by(_IDS).agg(pl.col("reward").mean()), on=_IDS, how="left")
+        exposures.join(rewards.group_by(_IDS).agg(pl.col("reward").mean()), on=_IDS, how="left")
         .join(own, on="memory_id", how="left")
         .sort("decision", "position")
         .collect()

@@ -584,6 +584,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Pack.number": lambda d: (d.lab.policies.pack.number, {"setting": "probe-rate"}),
     "Pack.policy": lambda d: (d.lab.policies.pack.policy, {"slot": "recall-score"}),
     "Pack.unit": lambda d: (d.lab.policies.pack.unit, {"slot": "recall-score"}),
+    "Pack.differing": lambda d: (d.lab.policies.pack.differing, {"other": d.lab.policies.pack}),
     "Pack.fingerprints": lambda d: (d.lab.policies.pack.fingerprints, {"embedder": "x"}),
     "Pack.with_params": lambda d: (
         memlab.load_pack("companion").with_params,
