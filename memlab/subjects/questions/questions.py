@@ -323,16 +323,16 @@ class LabQuestions(Displayed):
 
     def _removed(self) -> set[tuple[str, tuple[int, ...]]]:
         """Return the queries and wanted memories of removed questions, which the journal keeps."""
-        asked: dict[int, tuple[str, tuple[int, ...]]] = {}
+        added: dict[int, tuple[str, tuple[int, ...]]] = {}
         removed: set[tuple[str, tuple[int, ...]]] = set()
         kinds = ("question", "remove-question")
         for event in self._core.store.journal.events(kinds=kinds):
             if event.kind == "question":
                 for row in event.body["added"]:
-                    asked[row["question"]] = row["query"].casefold(), tuple(row["wants"])
+                    added[row["question"]] = row["query"].casefold(), tuple(row["wants"])
             else:
                 # A purge takes questions out of the events, not their numbers.
-                removed.update(asked[own] for own in event.body["questions"] if own in asked)
+                removed.update(added[own] for own in event.body["questions"] if own in added)
         return removed
 
     def _inferred_rows(self) -> Iterator[Row]:
