@@ -232,6 +232,36 @@ class TestPropose:
             ]
             assert lab.questions.propose().is_empty()
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The fam's small, you know.",
+            "We took the long way, and sang.",
+            "How's the store going?",
+            "I saw the banker yesterday.",
+            "What a great chance!",
+            "Look: [image: a photo of the notepad stand, in blue]",
+        ],
+    )
+    def test_clauses_opinions_and_captions_are_no_phrases(self, text):
+        with memlab.open() as lab:
+            lab.remember(text, speaker="Emi")
+            assert lab.questions.propose().is_empty()
+
+    @pytest.mark.parametrize(
+        ("predicate", "query"),
+        [
+            ("wants-to", "What does Ana want to do?"),
+            ("colleague", "Who is Ana's colleague?"),
+            ("dog", "What is Ana's dog?"),
+        ],
+    )
+    def test_people_and_plans_are_asked_for_in_english(self, predicate, query):
+        with memlab.open() as lab:
+            fact = {"subject": "Ana", "predicate": predicate, "object": "x"}
+            lab.remember([{"text": "A note", **fact}])
+            assert lab.questions.propose()["query"].to_list() == [query]
+
     def test_a_private_memory_is_asked_by_its_creator(self):
         with memlab.open() as lab:
             lab.remember("Ana lives in Rome", creator="agent:a", visibility="private")
