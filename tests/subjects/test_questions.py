@@ -211,6 +211,13 @@ class TestPropose:
                 ("Where does Ana live?", [3])
             ]
 
+    def test_a_purge_of_a_rejected_memory_leaves_proposals_working(self):
+        with memlab.open() as lab:
+            lab.remember(["Ana lives in Rome", "Ben lives in Oslo"])
+            lab.questions.remove(lab.questions.propose())
+            lab.purge([1])
+            assert lab.questions.propose().is_empty()
+
     def test_the_speaker_is_the_subject(self):
         with memlab.open() as lab:
             lab.remember("I live in Bergen", speaker="Emi")
