@@ -190,6 +190,34 @@ class TestPropose:
         assert first.height == again.height == 1
         assert lab.questions.propose().is_empty()
 
+    def test_a_removed_proposal_does_not_come_back(self, tmp_path):
+        with memlab.open(tmp_path / "lab") as lab:
+            lab.remember(
+                [
+                    {"text": "Ana lives in Rome"},
+                    {"text": "We walked past the old harbour.", "speaker": "Ana"},
+                ]
+            )
+            proposed = lab.questions.propose()
+            assert proposed.height == 2
+            lab.questions.remove(proposed)
+            assert lab.questions.propose().is_empty()
+        with memlab.open(tmp_path / "lab") as lab:
+            assert lab.questions.propose().is_empty()
+            # Another memory with the same question may be the right answer.
+            lab.forget(1)
+            lab.remember("Ana lives in Oslo")
+            assert lab.questions.propose().select("query", "wants").rows() == [
+                ("Where does Ana live?", [3])
+            ]
+
+    def test_a_purge_of_a_rejected_memory_leaves_proposals_working(self):
+        with memlab.open() as lab:
+            lab.remember(["Ana lives in Rome", "Ben lives in Oslo"])
+            lab.questions.remove(lab.questions.propose())
+            lab.purge([1])
+            assert lab.questions.propose().is_empty()
+
     def test_the_speaker_is_the_subject(self):
         with memlab.open() as lab:
             lab.remember("I live in Bergen", speaker="Emi")
@@ -210,6 +238,36 @@ class TestPropose:
                 ("What did Emi say about the old harbour?", [1])
             ]
             assert lab.questions.propose().is_empty()
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "The fam's small, you know.",
+            "We took the long way, and sang.",
+            "How's the store going?",
+            "I saw the banker yesterday.",
+            "What a great chance!",
+            "Look: [image: a photo of the notepad stand, in blue]",
+        ],
+    )
+    def test_clauses_opinions_and_captions_are_no_phrases(self, text):
+        with memlab.open() as lab:
+            lab.remember(text, speaker="Emi")
+            assert lab.questions.propose().is_empty()
+
+    @pytest.mark.parametrize(
+        ("predicate", "query"),
+        [
+            ("wants-to", "What does Ana want to do?"),
+            ("colleague", "Who is Ana's colleague?"),
+            ("dog", "What is Ana's dog?"),
+        ],
+    )
+    def test_people_and_plans_are_asked_for_in_english(self, predicate, query):
+        with memlab.open() as lab:
+            fact = {"subject": "Ana", "predicate": predicate, "object": "x"}
+            lab.remember([{"text": "A note", **fact}])
+            assert lab.questions.propose()["query"].to_list() == [query]
 
     def test_a_private_memory_is_asked_by_its_creator(self):
         with memlab.open() as lab:

@@ -76,6 +76,20 @@ def test_the_overview_shows_what_was_asked_shown_and_helpful_at_once(page_of, ax
     page.locator(".misses button").first.click()
     assert "stands above" in page.locator(".why").inner_text()
     assert "The first result: " in page.locator(".why").inner_text()
+    assert (
+        "hit@5 0.917 (33 of 36)" in page.locator("[aria-label='Labelled questions']").inner_text()
+    )
+    assert "33 of 36 hit@5" in page.locator(".tiles").inner_text()
+
+
+def test_an_explanation_of_a_miss_closes_when_the_active_pack_changes(serve, tab):
+    url, overview = serve(lambda: Overview(sample_lab()))
+    page = tab(url)
+    page.locator(".misses li").first.wait_for(timeout=60_000)
+    page.locator(".misses button").first.click()
+    page.locator(".why").wait_for()
+    overview._sums = overview._sums | {"pack": "another"}
+    page.locator(".why").wait_for(state="detached")
 
 
 def test_a_click_on_a_recall_opens_the_explorer_as_of_that_instant(page_of, axe):
@@ -138,6 +152,8 @@ def test_questions_are_proposed_and_ticked(page_of, axe):
     page.locator("[aria-label=Accepted] li").wait_for()
     page.get_by_role("button", name="Remove question 2").click()
     page.locator("[aria-label=Proposed]").wait_for(state="detached")
+    page.get_by_text("1 removed. 1 question counts in scores.").wait_for()
+    assert page.get_by_text("1 accepted.").count() == 0
     assert questions.lab.questions.frame.select("query", "accepted").rows() == [
         ("Where does Ana live?", True)
     ]

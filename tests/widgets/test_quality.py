@@ -9,6 +9,7 @@ import pytest
 
 import memlab
 from memlab.kernel.policies import SLOTS
+from memlab.subjects.questions.scoring import note_on_feedback
 from memlab.ui.notebook._magics import install_and_compare
 from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, quality, ranks
 from memlab.ui.widgets.quality import NEW, Quality
@@ -383,6 +384,7 @@ class TestInstall:
         labelled.questions.remove(labelled.questions.frame)
         assert "No labelled questions" in repr(install_and_compare(labelled, SCORE, LINE))
         assert "No labelled questions" in html_of(install_and_compare(labelled, SCORE, OLDEST))
+        assert "Question list" in note_on_feedback(labelled, SCORE)
 
 
 def test_every_slot_has_a_number_or_none(labelled, ask):

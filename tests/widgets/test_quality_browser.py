@@ -50,6 +50,8 @@ def test_a_slider_moves_the_number_and_a_lost_question_explains_itself(page_of, 
     page.get_by_role("slider", name="weight").press("End")
     page.get_by_text("3 lost", exact=True).wait_for()
     assert metric(page).startswith("1.000 → 0.000")
+    assert "(3 of 3 → 0 of 3)" in metric(page)
+    assert page.locator(".memlab .side").first.get_by_title("wanted", exact=True).count() == 1
     lost = page.get_by_role("button", name="✗ lost")
     assert lost.count() == 3
     red = page.locator(".memlab").evaluate(
@@ -145,7 +147,7 @@ def test_the_timeline_and_the_explorer_show_the_number(page_of, axe, scheme, wid
     page.get_by_text("3 labelled questions").wait_for()
     page.get_by_label("Pack").select_option("")
     page.wait_for_function("() => !document.querySelector('.memlab .changes')")
-    assert metric(page) == "1.000"
+    assert metric(page) == "1.000 (3 of 3)"
     assert axe(page) == []
 
 

@@ -179,10 +179,31 @@ def test_questions_are_proposed_accepted_and_removed(lab, ask):
     ask(questions, "accept", ids=[first])
     assert (len(lab.questions), shared(questions, "about")["accepted"]) == (1, 1)
     assert rows(questions, "questions")["id"].to_list() == [second, first]
+    assert shared(questions, "note") == "1 accepted. 1 question counts in scores."
     ask(questions, "remove", ids=[second])
+    assert shared(questions, "note") == "1 removed. 1 question counts in scores."
+    assert lab.questions.frame["id"].to_list() == [first]
+    ask(questions, "propose")
     assert lab.questions.frame["id"].to_list() == [first]
     assert "99" in ask(questions, "accept", ids=[99])
     assert "Rome" in page_of(questions)
+
+
+def test_the_text_of_a_question_ends_with_a_whole_word(lab):
+    lab.remember("Ana lives in Rome. " + "She runs a charity. " * 30)
+    lab.questions.add("Where does Ana live?", wants=1)
+    text = rows(QuestionList(lab), "questions")["text"][0]
+    assert len(text) <= 300
+    assert text.endswith(("She…", "runs…", "a…", "charity…"))
+
+
+def test_the_overview_says_when_the_active_pack_changed(lab):
+    lab.remember("Ana lives in Rome")
+    overview = Overview(lab)
+    before = shared(overview, "sums")["pack"]
+    lab.policies.install("recall-score", "(fn [recency] recency)", reason="try")
+    overview.refresh()
+    assert shared(overview, "sums")["pack"] not in ("", before)
 
 
 def test_what_people_wrote_is_escaped_on_a_page_without_python(lab):

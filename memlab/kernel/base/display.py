@@ -286,7 +286,7 @@ def _fill(row: Mapping[str, Any], how: str | Callable[[Mapping[str, Any]], objec
     return "" if missing else re.sub(r"(?<![\w.])-(?=0\.0+(?!\d))", "", how.format(**row))
 
 
-def clip(text: str | None, limit: int = 60) -> str:
+def clip(text: str | None, limit: int = 60, *, words: bool = False) -> str:
     """Return a text as one line of limited length.
 
     Parameters
@@ -295,6 +295,8 @@ def clip(text: str | None, limit: int = 60) -> str:
         The text to shorten.
     limit
         Maximum number of characters.
+    words
+        Clip after a whole word, if the limit is larger than the first word.
 
     Returns
     -------
@@ -305,9 +307,14 @@ def clip(text: str | None, limit: int = 60) -> str:
     --------
     >>> clip("tabs,  or spaces?", 6)
     'tabs…'
+    >>> clip("tabs,  or spaces?", 12, words=True)
+    'tabs, or…'
     """
     line = " ".join((text or "").split())
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip(' ,.')}…"
+    if len(line) <= limit:
+        return line
+    end = line.rfind(" ", 0, limit) if words else -1
+    return f"{line[: limit - 1 if end < 0 else end].rstrip(' ,.')}…"
 
 
 def paragraph(text: object) -> Markup:

@@ -24,6 +24,8 @@ _MAX_GUESSES = 12
 """The maximum number of guesses and reasons that a card lists. A folder may have many."""
 # Guesses about a file; all others say where a field of memories is from.
 _OF_FILES = ("reader", "separator", "encoding")
+# The names of fields as in the other rows of a card.
+_FIELDS = {"at": "time", "session": "sessions", "speaker": "speakers"}
 # The guess of a reader that found no column of times.
 _UNTIMED = "nothing, so the time of loading counts"
 _MAX_SPEAKERS = 6
@@ -159,7 +161,7 @@ class Loaded(_Incoming, Report):
             ("time", self._describe_times()),
             *(
                 (
-                    field if field in _OF_FILES else f"{field} from",
+                    field if field in _OF_FILES else f"{_FIELDS.get(field, field)} from",
                     guess if count == 1 else f"{guess} ({count:,} files)",
                 )
                 for field, guess, count in self._count_guesses()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from memlab.kernel.english import STOP_WORDS
+from memlab.kernel.english import STOP_WORDS, table
 from memlab.kernel.hooks import list_hooks
 from memlab.kernel.state import State
 from memlab.subjects.questions.rows import Row
@@ -58,22 +58,36 @@ def question_of(subject: str, predicate: str) -> str | None:
     if verb in verbs or (verb.endswith("s") and not rest) or (rest and rest[-1] in _PREPOSITIONS):
         base = verbs.get(verb) or verb.removesuffix("s")
         return f"What does {subject} {' '.join([base, *rest])}?"
-    return f"What is {subject}'s {' '.join([verb, *rest])}?"
+    noun = " ".join([verb, *rest])
+    person = noun in table("extraction", "relations") and noun not in templates["other"]["pets"]
+    return f"{'Who' if person else 'What'} is {subject}'s {noun}?"
 
 
-def propose_rows(state: State, limit: int, existing: Collection[Any]) -> list[Row]:
-    """Return at most ``limit`` questions that one active memory answers, spread over the lab."""
+def propose_rows(
+    state: State, limit: int, existing: Collection[Any], removed: Collection[Any] = ()
+) -> list[Row]:
+    """Return at most ``limit`` questions that one active memory answers, spread over the lab.
+
+    Queries of ``existing`` questions are left out, and the ``removed`` pairs of a query and the
+    memories that it wants.
+    """
     answers: dict[Any, list[Row]] = {}
     for row in _rows_of_facts(state):
         answers.setdefault(row.query.casefold(), []).append(row)
     queries = {query.casefold() for query, *_ in existing}
-    single = [rows[0] for query, rows in answers.items() if len(rows) == 1 and query not in queries]
+    single = [
+        rows[0]
+        for query, rows in answers.items()
+        if len(rows) == 1 and query not in queries and (query, rows[0].wants) not in removed
+    ]
     facts = _spread(single, limit)
     answered = {row.wants for row in facts}
     phrases = [
         row
         for row in _rows_of_phrases(state)
-        if row.wants not in answered and row.query.casefold() not in queries
+        if row.wants not in answered
+        and row.query.casefold() not in queries
+        and (row.query.casefold(), row.wants) not in removed
     ]
     return [*facts, *_spread(phrases, limit - len(facts))]
 
@@ -91,6 +105,25 @@ _PHRASE = re.compile(
 )
 
 
+# What a chat puts in place of a picture: its words are a model's, not the speaker's.
+_CAPTION = re.compile(r"\[[^\[\]]*\]")
+
+
+def _names_one_thing(phrase: str) -> bool:
+    """Return whether a phrase is a noun with its attributes, by its words."""
+    words = phrase.split()
+    other = _templates()["other"]
+    vague = set(other["vague"])
+    # "the store going", "the notepad attached" and "the fam's small" are clauses.
+    return not (
+        "'" in phrase
+        or not STOP_WORDS["english"].isdisjoint(words)
+        or words[0] in other["opinions"]
+        or not vague.isdisjoint(words[1:])
+        or words[-1].endswith(("going", "ed", "ly"))
+    )
+
+
 def _rows_of_phrases(state: State) -> list[Row]:
     """Return a question for each noun phrase that one active message of a person has."""
     by_phrase: dict[str, Row | None] = {}
@@ -98,10 +131,10 @@ def _rows_of_phrases(state: State) -> list[Row]:
     for id, text, speaker, project, visibility in active.select(
         "id", "text", "speaker", "project", "visibility"
     ).iter_rows():
-        for phrase in set(_PHRASE.findall((text or "").lower())):
+        for phrase in set(_PHRASE.findall(_CAPTION.sub("", text or "").lower())):
             usable = speaker and speaker != "assistant" and visibility != "private"
             row = Row(f"Memory {id}", f"What did {speaker} say about the {phrase}?", (id,), project)
-            is_new = phrase not in by_phrase and STOP_WORDS["english"].isdisjoint(phrase.split())
+            is_new = phrase not in by_phrase and _names_one_thing(phrase)
             by_phrase[phrase] = row if usable and is_new else None
     return list({row.wants: row for row in by_phrase.values() if row is not None}.values())
 

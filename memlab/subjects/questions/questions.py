@@ -180,8 +180,8 @@ class LabQuestions(Displayed):
 
         A rule turns a fact or a simple statement around: "Ana lives in Rome" answers "Where does Ana
         live?". Messages without such a statement are asked for by a phrase that no other message
-        has: "What did Ana say about the old harbour?". What two memories state is left out.
-        Proposed questions count in no score until ``accept``.
+        has: "What did Ana say about the old harbour?". What two memories state is left out, and so
+        is a question that was removed. Proposed questions count in no score until ``accept``.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class LabQuestions(Displayed):
         """
         with self._core.reading() as state:
             existing = {question_key(row) for row in state.projection(Labels).all}
-            rows = propose_rows(state, limit, existing)
+            rows = propose_rows(state, limit, existing, self._removed())
         return self._add(rows, "rule", lenient=True)
 
     @checked
@@ -320,6 +320,20 @@ class LabQuestions(Displayed):
         with self._core.reading() as state:
             projects = list(state.names["project"].vocabulary)
         return read_rows(source, projects)
+
+    def _removed(self) -> set[tuple[str, tuple[int, ...]]]:
+        """Return the queries and wanted memories of removed questions, which the journal keeps."""
+        added: dict[int, tuple[str, tuple[int, ...]]] = {}
+        removed: set[tuple[str, tuple[int, ...]]] = set()
+        kinds = ("question", "remove-question")
+        for event in self._core.store.journal.events(kinds=kinds):
+            if event.kind == "question":
+                for row in event.body["added"]:
+                    added[row["question"]] = row["query"].casefold(), tuple(row["wants"])
+            else:
+                # A purge takes questions out of the events, not their numbers.
+                removed.update(added[own] for own in event.body["questions"] if own in added)
+        return removed
 
     def _inferred_rows(self) -> Iterator[Row]:
         """Yield a row for each logged query with a memory that helped."""

@@ -308,14 +308,14 @@ def note_on_feedback(lab: Any, slot: str) -> str:
     if not own.height or own["version"][0] != live:
         return (
             "No labelled questions and no feedback, so nothing shows whether a change is better. Add questions: "
-            'lab.questions.add("...", wants="...").'
+            'accept proposed ones in the Question list, or lab.questions.add("...", wants="...").'
         )
     row = own.row(0, named=True)
     return (
         f"No labelled questions. Feedback only: {row['rate']:.0%} of {row['success'] + row['fail']} judged results "
         f"helped ({row['low']:.0%} to {row['high']:.0%}) under {slot} version {live}, the active one. That does not show "
-        'how a change would do. Add questions: lab.questions.add("...", wants="..."), or lab.questions.infer() from '
-        "feedback."
+        'how a change would do. Add questions: accept proposed ones in the Question list, or lab.questions.add("...", '
+        'wants="..."), or lab.questions.infer() from feedback.'
     )
 
 

@@ -440,7 +440,7 @@ def install_and_compare(
     )
     frame = moved(*rankings)
     # both are ranked before the installation, so that the queries use the same state of the lab
-    moves = shown_moves(frame, ranks)
+    moves = shown_moves(frame, ranks, questions)
     before, note = lab.policies.pack, ""
     if not len(lab.questions) and slot in DECIDES_RANKS:
         note = note_on_feedback(lab, slot)

@@ -157,6 +157,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
                 "tokens": int(recalls["tokens"].sum()),
                 "questions": len(lab.questions),
                 "where": self.where,
+                "pack": lab.policies.pack.hash,
                 "head": head,
             }
 
@@ -180,7 +181,7 @@ class Overview(RecallLog, WorkingWidget, bundle="overview"):
                     "id": row["id"],
                     "query": row["query"],
                     "rank": row[ACTIVE],
-                    "wanted": (texts.get(row["wants"][0]) or "")[:300],
+                    "wanted": clip(texts.get(row["wants"][0]), 300, words=True),
                 }
                 for row in self.misses.to_dicts()
             ]

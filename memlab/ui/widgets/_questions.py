@@ -6,6 +6,7 @@ import polars as pl
 
 from memlab.kernel.base.arguments import Count, checked
 from memlab.kernel.base.display import clip, table
+from memlab.kernel.base.printable import count_of
 from memlab.subjects.lab import Lab
 from memlab.ui.widgets._widget import Widget, arrow, synced
 
@@ -62,7 +63,7 @@ class QuestionList(Widget, bundle="questions"):
         """Propose questions whose answer is one stored memory, by rules."""
         proposed = self.lab.questions.propose(limit)
         self._note = (
-            f"{len(proposed)} questions proposed. Accept those whose memory is the right answer."
+            f"{count_of(len(proposed), 'question')} proposed. Accept those whose memory is the right answer."
             if len(proposed)
             else "The rules find no further question. Add your own: lab.questions.add(...)."
         )
@@ -72,28 +73,38 @@ class QuestionList(Widget, bundle="questions"):
     def answer_accept(self, ids: list[int]) -> None:
         """Accept questions, so that scores use them."""
         accepted = self.lab.questions.accept(ids)
-        self._note = (
-            f"{len(accepted)} accepted. {len(self.lab.questions)} questions count in scores."
-        )
+        self._note = f"{len(accepted)} accepted. {self._counted()}"
         self._show()
 
     @checked
     def answer_remove(self, ids: list[int]) -> None:
         """Remove questions whose memory is not the right answer."""
-        self._note = f"{self.lab.questions.remove(ids)} removed."
+        self._note = f"{self.lab.questions.remove(ids)} removed. {self._counted()}"
         self._show()
 
     # -- reading ------------------------------------------------------------------------------------------------
 
+    def _counted(self) -> str:
+        """Return a sentence on the number of accepted questions."""
+        accepted = len(self.lab.questions)
+        return (
+            f"{count_of(accepted, 'question')} {'counts' if accepted == 1 else 'count'} in scores."
+        )
+
     def _frame(self) -> pl.DataFrame:
         """Return the questions with the text of their first wanted memory, proposed ones first."""
-        texts = self.lab.memories.select(
-            pl.col("text").str.slice(0, _MOST_TEXT), "speaker", first="id"
+        questions = self.lab.questions.frame.with_columns(first=pl.col("wants").list.first())
+        texts = (
+            self.lab.memories.select("text", "speaker", first="id")
+            .join(questions, on="first", how="semi")
+            .with_columns(
+                pl.col("text").map_elements(
+                    lambda text: clip(text, _MOST_TEXT, words=True), return_dtype=pl.String
+                )
+            )
         )
-        return (
-            self.lab.questions.frame.with_columns(first=pl.col("wants").list.first())
-            .join(texts, on="first", how="left", maintain_order="left")
-            .sort("accepted", "id")
+        return questions.join(texts, on="first", how="left", maintain_order="left").sort(
+            "accepted", "id"
         )
 
     def _show(self) -> None:

@@ -319,7 +319,7 @@ class PolicyStudio(ShowsQuality, bundle="studio"):
                 for policy in (live, self.policy)
             )
             self._frame = moved(before, after)
-            self._moves = arrow(shown_moves(self._frame, self._ranks))
+            self._moves = arrow(shown_moves(self._frame, self._ranks, self.questions))
             self._sums = summed_moves(self._frame, self.questions)
             active = self.lab.policies.pack
             packs = active, active.with_policy(self.slot, self.policy)

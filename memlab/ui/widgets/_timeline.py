@@ -196,7 +196,7 @@ class VersionTimeline(ShowsQuality, bundle="timeline"):
             ]
             self._quality = self._judge.describe(self.slot, *packs)
         self._moves, self._sums = (
-            arrow(shown_moves(self._frame, self._ranks)),
+            arrow(shown_moves(self._frame, self._ranks, self.questions)),
             summed_moves(self._frame, self.questions),
         )
 

@@ -8,7 +8,7 @@ features, run the query again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,6 +224,11 @@ class Ranks:
             self._texts[memory] = record.text[:MOST_TEXT], record.kind
         return self._texts[memory]
 
+    def wants(self, question: str) -> Collection[int]:
+        """Return the memories that the labelled question with a query wants."""
+        own: Collection[int] = self._labelled(question).get("wants", ())
+        return own
+
     def _read(self, question: str) -> dict[str, Any]:
         """Return the labelled question with a query, or the query within the scope of the widget."""
         return {"query": question, **self._scope, **self._labelled(question)}
@@ -264,14 +269,20 @@ def summed_moves(moves: pl.DataFrame, questions: Sequence[str]) -> list[dict[str
     return sums
 
 
-def shown_moves(moves: pl.DataFrame, ranks: Ranks) -> pl.DataFrame:
-    """Return the moves to draw, which are in the top ranks of either ranking, with text and kind."""
+def shown_moves(moves: pl.DataFrame, ranks: Ranks, questions: Sequence[str]) -> pl.DataFrame:
+    """Return the moves in the top ranks of either ranking, with text, kind and ``wanted``.
+
+    ``wanted`` is true if the labelled question with the query wants the memory.
+    """
     head = moves.filter((pl.col("rank_before") <= HEAD) | (pl.col("rank_after") <= HEAD))
     texts = [ranks.text(memory) for memory in head["memory_id"].to_list()]
     words = {"text": [text for text, _ in texts], "kind": [kind for _, kind in texts]}
+    wants = [ranks.wants(question) for question in questions]
+    pairs = head.select("question", "memory_id").rows()
     return head.with_columns(
         pl.col("memory_id", "rank_before", "rank_after").cast(pl.Int32),
         **{name: pl.Series(values, dtype=pl.String) for name, values in words.items()},
+        wanted=pl.Series([memory in wants[at] for at, memory in pairs], dtype=pl.Boolean),
     )
 
 

@@ -1,6 +1,7 @@
 /** Overview: counts by day, the latest recalls, what is missing, and how well labelled questions are answered. */
 import { useEffect, useState } from "preact/hooks";
 import { STYLES } from "../explorer/index";
+import { describeHits } from "../ranks/quality";
 import { NoRecalls, OUTCOMES, type Outcome, type Recall, Recalls } from "../recalls/list";
 import recalls from "../recalls/recalls.css";
 import { plural, UserText, visible } from "../shared/text";
@@ -18,6 +19,8 @@ type Sums = {
   tokens: number;
   questions: number;
   where: string;
+  /** The hash of the active pack. */
+  pack: string;
   head: number;
 };
 export type Day = Record<Outcome, number> & {
@@ -134,7 +137,7 @@ function Overview() {
           ) : (
             <p class="note">
               {
-                'No wanted memory is known. lab.feedback(hit, "success") or lab.questions.add("…", wants=…) names one.'
+                'No logged recall has a known wanted memory. It has one after lab.feedback(hit, "success"), or if its query is that of a labelled question.'
               }
             </p>
           )}
@@ -166,7 +169,9 @@ function Tiles({ sums, quality, working }: { sums: Sums; quality: Quality; worki
     [
       "Questions",
       quality.value === undefined ? "–" : quality.value.toFixed(2),
-      quality.value === undefined ? (working ?? "none labelled") : `${quality.metric}`,
+      quality.value === undefined
+        ? (working ?? "none labelled")
+        : `${quality.metric}; ${quality.scored! - (quality.misses ?? []).length} of ${quality.scored} hit@${quality.cut}`,
     ],
   ];
   return (
@@ -244,15 +249,16 @@ function Questions({ sums, quality }: { sums: Sums; quality: Quality }) {
   const misses = quality.misses ?? [];
   const explain = async (id: number) => {
     const answer = await ask<Why>("miss", { question: id });
-    if (answer) setWhy({ ...why, [id]: answer });
+    if (answer) setWhy((others) => ({ ...others, [id]: answer }));
   };
+  useEffect(() => setWhy({}), [sums.pack, quality]); // An explanation of other scores would be wrong.
   return (
     <section class="card" aria-label="Labelled questions">
       <h3>Labelled questions</h3>
       {quality.value !== undefined ? (
         <>
           <p>
-            {`${misses.length} of ${plural(quality.scored!, "question")} ${misses.length === 1 ? "misses" : "miss"}: no wanted memory in the top ${quality.cut}. ${quality.metric} ${quality.value.toFixed(2)}`}
+            {`${misses.length} of ${plural(quality.scored!, "question")} ${misses.length === 1 ? "misses" : "miss"}: no wanted memory in the top ${quality.cut}. hit@${quality.cut} ${describeHits(quality.scored! - misses.length, quality.scored!)}, ${quality.metric} ${quality.value.toFixed(2)}`}
             {quality.interval && (
               <span class="note">{` (${quality.interval.map((bound) => bound.toFixed(2)).join(" to ")})`}</span>
             )}

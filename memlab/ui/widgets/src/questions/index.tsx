@@ -56,6 +56,12 @@ function QuestionList() {
           </button>
         )}
       </div>
+      {questions.length > 0 && (
+        <p class="note">
+          Proposed questions repeat words of their memory, so they favour policies that match words;
+          add your own with lab.questions.add(...).
+        </p>
+      )}
       {blocked && <p class="note">{blocked}</p>}
       {note && (
         <p class="note" role="status">

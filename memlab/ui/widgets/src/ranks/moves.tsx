@@ -15,6 +15,7 @@ export type Move = {
   score_after: number | null;
   text: string;
   kind: string;
+  wanted: boolean;
 };
 export type Sum = { question: string; pairs: number; of: number; new: number };
 
@@ -145,6 +146,7 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
               }}
             >
               <span class="place number">{move.rank_before}</span>
+              <Wanted move={move} />
               <UserText class="line" text={move.text} />
               {!isDrawn(move.rank_after) && (
                 <span class="badge down" title="Rank after the change">
@@ -170,6 +172,7 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
               }}
             >
               <span class="place number">{move.rank_after}</span>
+              <Wanted move={move} />
               {toggle ? (
                 <button
                   type="button"
@@ -189,6 +192,15 @@ export function Slope({ moves, heads: [before, after], open, toggle }: SlopeProp
         </ol>
       </div>
     </div>
+  );
+}
+
+function Wanted({ move }: { move: Move }) {
+  if (!move.wanted) return null;
+  return (
+    <span class="wanted" role="img" aria-label="wanted" title="wanted">
+      ★
+    </span>
   );
 }
 

@@ -48,7 +48,21 @@ export function describeSample({ count, total }: Pick<Quality, "count" | "total"
     : plural(count, "labelled question");
 }
 
-export function Metrics({ quality: { metrics = [], same } }: { quality: Quality }) {
+/** Describe a share of questions: `0.850 (17 of 20)`. */
+export function describeHits(hits: number, count: number): string {
+  return `${num(hits / count, 3)} (${hits} of ${count})`;
+}
+
+/** Describe the questions that a hit@k counts before and after: ` (17 of 20 → 19 of 20)`; "" for other metrics. */
+export function describeCounts(metric: Metric, count: number, same: boolean): string {
+  if (!metric.metric.startsWith("hit@")) return "";
+  const of = (share: number) => `${Math.round(share * count)} of ${count}`;
+  return same
+    ? ` (${of(metric.value)})`
+    : ` (${of(metric.value - metric.difference)} → ${of(metric.value)})`;
+}
+
+export function Metrics({ quality: { metrics = [], same, count } }: { quality: Quality }) {
   return (
     <dl class="metrics">
       {metrics.map((metric) => (
@@ -57,6 +71,7 @@ export function Metrics({ quality: { metrics = [], same } }: { quality: Quality 
           <dd>
             {!same && `${num(metric.value - metric.difference, 3)} → `}
             <b class={same ? "" : judge(metric)}>{num(metric.value, 3)}</b>
+            <span class="counts">{describeCounts(metric, count, same)}</span>
             {!same && " "}
             {!same && <span class="note">{describeDifference(metric)}</span>}
           </dd>

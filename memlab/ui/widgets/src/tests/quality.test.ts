@@ -1,7 +1,14 @@
 /** Unit tests of the quality of policies: verdicts, differences and samples in words. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { describeDifference, describeSample, judge, type Metric } from "../ranks/quality";
+import {
+  describeCounts,
+  describeDifference,
+  describeHits,
+  describeSample,
+  judge,
+  type Metric,
+} from "../ranks/quality";
 
 const metric = (low: number | null, high: number | null): Metric => ({
   metric: "hit@5",
@@ -28,6 +35,14 @@ test("a difference is described with its interval", () => {
     "+0.040 (−0.010 to +0.090), no significant difference",
   );
   assert.equal(describeDifference(metric(null, null)), "+0.040, too few questions for an interval");
+});
+
+test("a rate of hits comes with its counts", () => {
+  const hits = { ...metric(null, null), value: 0.95, difference: 0.1 };
+  assert.equal(describeCounts(hits, 20, false), " (17 of 20 → 19 of 20)");
+  assert.equal(describeCounts({ ...hits, difference: 0 }, 20, true), " (19 of 20)");
+  assert.equal(describeCounts({ ...hits, metric: "ndcg@10" }, 20, false), "");
+  assert.equal(describeHits(17, 20), "0.850 (17 of 20)");
 });
 
 test("a sample of questions is stated", () => {

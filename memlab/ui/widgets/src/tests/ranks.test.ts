@@ -15,6 +15,7 @@ function move(rank_before: number | null, rank_after: number | null): Move {
     score_after: null,
     text: "",
     kind: "",
+    wanted: false,
   };
 }
 
