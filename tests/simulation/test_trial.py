@@ -205,6 +205,6 @@ def test_invalid_trials_are_refused():
     with pytest.raises(InputError, match="a list of different seeds"):
         trial(["memlab", "workbench"], WORLD, seeds=[1, 1])
     with pytest.raises(UnknownName):
-        trial(["memlab", "no such pack"], WORLD)
+        trial(["memlab", "no-such-pack"], WORLD)
     with pytest.raises(InputError, match="nothing to simulate"):
         trial(["memlab", "workbench"], events()[:6])

@@ -282,7 +282,7 @@ class Edits(tuple[Edited, ...], Displayed):
         return edits
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} of {count_of(self.rows, 'memory')} changed>"
+        return printable(f"<{len(self):,} of {count_of(self.rows, 'memory')} changed>")
 
     def _display(self) -> object:
         notes = [f"Memory {memory.id}: {note}" for memory in self for note in memory.notes]
