@@ -20,7 +20,8 @@ from memlab.errors import DatasetError, InputError, MemlabError, NotALab
 from memlab.io import ingest
 from memlab.io.formats import lines, parquet_limits, scan_parquet, sources
 from memlab.kernel.base.arguments import _rules
-from memlab.ui.cli._base import read_frame, read_text
+from memlab.kernel.base.disk import read_source_file
+from memlab.ui.cli._base import read_frame
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "f.json": lambda path: ingest.read_locomo(path),
     "f.tsv": lambda path: ingest.digest(path),
     "f.hy": lambda path: memlab.open(pack=path),
-    "f.txt": read_text,
+    "f.txt": read_source_file,
     "f.parquet": scan_parquet,
 }
 

@@ -13,22 +13,8 @@ import memlab
 from memlab.errors import InputError, PolicyError, RankingWarning, UnknownName
 from memlab.science.bench import bench_lab
 from memlab.science.evaluation import cluster_interval
+from tests.labelled import ASKED, TEXTS
 
-TEXTS = [
-    "The user prefers tabs",
-    "Deploys go out on Tuesdays",
-    "Ana lives in Rome",
-    "Tests run with pytest",
-    "The staging host is called oak",
-    "Bob maintains the parser",
-]
-ASKED = [
-    ("tabs or spaces?", 1),
-    ("when do deploys go out?", 2),
-    ("where does Ana live?", 3),
-    ("how do tests run?", 4),
-    ("who maintains the parser?", 6),
-]
 OLDEST = "(fn [age-days] age-days)"
 
 

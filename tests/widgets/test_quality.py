@@ -15,24 +15,10 @@ from memlab.ui.widgets import PolicyStudio, RecallExplorer, VersionTimeline, qua
 from memlab.ui.widgets.quality import NEW, Quality
 from memlab.ui.widgets.ranks import rebased_text
 from tests.displays import html_of
+from tests.labelled import ASKED, TEXTS
 from tests.widgets.shared import shared
 
 SCORE = "recall-score"
-TEXTS = [
-    "The user prefers tabs",
-    "Deploys go out on Tuesdays",
-    "Ana lives in Rome",
-    "Tests run with pytest",
-    "The staging host is called oak",
-    "Bob maintains the parser",
-]
-ASKED = [
-    ("tabs or spaces?", 1),
-    ("when do deploys go out?", 2),
-    ("where does Ana live?", 3),
-    ("how do tests run?", 4),
-    ("who maintains the parser?", 6),
-]
 OLDEST = "(fn [age-days] (* (param :weight 1 :low -1 :high 1) age-days))"
 LINE = "(fn [recency] (+ (inherited) (* 0.1 recency)))"
 

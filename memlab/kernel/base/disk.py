@@ -26,6 +26,7 @@ __all__ = [
     "open_source",
     "read_sealed",
     "read_source",
+    "read_source_file",
     "replacing",
     "sync",
     "sync_open",
@@ -104,6 +105,18 @@ def open_regular(path: Path) -> io.BufferedReader:
     check_regular(path)
     # O_NONBLOCK: the path may have become a pipe since the check, and opening must not wait for its writer.
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def read_source_file(path: Path) -> str:
+    """Return the text of a file with policies or operations; InputError if it cannot be read."""
+    try:
+        return read_source(path)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
+        ) from None
 
 
 def read_source(path: Path) -> str:

@@ -357,7 +357,7 @@ class Expander:
 
 
 def _with_body(form: Form, old: Form, new: Form) -> Form:
-    """Return a definition with another body, which ends it or the ``lambda`` that ends it."""
+    """Return a definition with another body: the last form of the definition or of its ``lambda``."""
     last = form.items[-1]
     return form._replace(
         items=(*form.items[:-1], new if last is old else _with_body(last, old, new))

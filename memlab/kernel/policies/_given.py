@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import AsGiven, describe_value
+from memlab.kernel.base.disk import read_source_file
 from memlab.kernel.extension import load_installed
 from memlab.kernel.hooks import load_part
 from memlab.kernel.language import (
@@ -29,7 +30,6 @@ from memlab.kernel.policies._packs import (
     load_pack,
     pack_from_sources,
     pack_names,
-    read_policy_file,
 )
 from memlab.kernel.policies._slots import get_slot
 
@@ -157,7 +157,7 @@ def read_policy(spec: object) -> Pack | SinglePolicy:
     name = text.strip()
     if name.endswith(".hy") and not name.startswith(("(", ";")):
         path = Path(name).expanduser()
-        source = read_policy_file(path)
+        source = read_source_file(path)
         if is_pack_text(source):
             return pack_from_sources((source,), file=str(path))
         slot = slot_of(source, file=str(path))

@@ -23,7 +23,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.arguments import AnyNumber, Misfit, Taken, checked, describe_value
-from memlab.kernel.base.disk import read_source
+from memlab.kernel.base.disk import read_source_file
 from memlab.kernel.base.display import Displayed, Markup, box, code_block, details
 from memlab.kernel.base.printable import printable
 from memlab.kernel.extension import describe_missing, load_installed
@@ -507,20 +507,8 @@ def load_pack(spec: PackLike) -> Pack:
         return pack_from_sources((text,))
     if text.endswith(".hy"):
         path = Path(spec).expanduser()
-        return pack_from_sources((read_policy_file(path),), file=str(path))
+        return pack_from_sources((read_source_file(path),), file=str(path))
     return pack_from_sources((pack_source(text),), file=_file(text))
-
-
-def read_policy_file(path: Path) -> str:
-    """Return the text of a file of policies, or raise InputError."""
-    try:
-        return read_source(path)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
-        ) from None
 
 
 def pack_from_sources(sources: tuple[str, ...], *, file: str | None = None) -> Pack:

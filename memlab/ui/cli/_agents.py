@@ -11,6 +11,7 @@ import click
 
 import memlab
 from memlab.io.formats import Options, read_file
+from memlab.kernel.base.disk import read_source_file
 from memlab.kernel.base.display import clip
 from memlab.kernel.base.printable import printable
 from memlab.subjects.identity import ROLES, Role
@@ -30,7 +31,6 @@ from memlab.ui.cli._base import (
     open_existing,
     print_report,
     read,
-    read_text,
     write,
     write_if,
 )
@@ -127,7 +127,7 @@ def run(lab: Path, file: Path, yes: bool, as_json: bool) -> Report:
     """
     from memlab.subjects.programs.program import read_program
 
-    program = read_program(read_text(file), file=str(file))
+    program = read_program(read_source_file(file), file=str(file))
     changing = [call for call in program.calls if call.operation.does != "reads"]
     if changing and not yes:
         listing = "\n".join(

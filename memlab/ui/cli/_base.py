@@ -23,7 +23,7 @@ import click
 import memlab
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import Parameter, describe_parameters
-from memlab.kernel.base.disk import is_url, read_source
+from memlab.kernel.base.disk import is_url
 from memlab.kernel.base.printable import json_safe, printable
 from memlab.kernel.extension import load_installed
 from memlab.kernel.registry import Owned, Registry
@@ -566,18 +566,6 @@ def parse_value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a file, or raise InputError if it cannot be read."""
-    try:
-        return read_source(path)
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}."
-        ) from None
 
 
 def read_frame(path: Path, *, dates: bool = False) -> pl.DataFrame:

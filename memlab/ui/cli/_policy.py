@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from memlab.errors import InputError, PolicyError, UnknownName
-from memlab.kernel.base.disk import read_source
+from memlab.kernel.base.disk import read_source_file
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.language import Policy, canonical, compile_policy, read_pack, slot_of
 from memlab.kernel.policies import DEFAULT_PACK, SLOTS, Pack, get_slot, inherited_helpers, load_pack
@@ -32,7 +32,6 @@ from memlab.ui.cli._base import (
     policy,
     print_report,
     read_frame,
-    read_text,
     say,
 )
 
@@ -96,7 +95,9 @@ def _score_file(lab: Path, file: str, loaded: PolicyFile) -> tuple[Scores | None
         slot = "recall-score" if loaded.pack else loaded.get_policy(None).signature.slot
         if not len(opened.questions):
             return None, note_on_feedback(opened, slot)
-        policy = loaded.pack or opened.policies.check(slot, read_source(Path(file).expanduser()))
+        policy = loaded.pack or opened.policies.check(
+            slot, read_source_file(Path(file).expanduser())
+        )
         return opened.score({loaded.name: policy}, metrics=("hit@5", "ndcg@10")), ""
 
 
@@ -459,7 +460,7 @@ def open_policies(spec: str, slot: str | None = None) -> PolicyFile:
     if not path.is_file():
         pack = load_pack(spec)
         return PolicyFile(pack.name, pack.policies, pack)
-    source = read_text(path)
+    source = read_source_file(path)
     if _IS_PACK.match(source):
         pack = load_pack(path) if spec.endswith(".hy") else load_pack(source)
         return PolicyFile(pack.name, pack.policies, pack)
@@ -480,7 +481,7 @@ def collect_errors(spec: str, first: PolicyError) -> list[PolicyError]:
     if not path.is_file():
         return [first]
     try:
-        pack = read_pack(read_text(path), file=spec)
+        pack = read_pack(read_source_file(path), file=spec)
     except PolicyError:
         return [first]
     errors: list[PolicyError] = []

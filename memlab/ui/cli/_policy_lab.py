@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 import memlab
+from memlab.kernel.base.disk import read_source_file
 from memlab.kernel.policies import Pack, Version
-from memlab.ui.cli._base import InputFile, Report, command, policy, read, read_text, say, write
+from memlab.ui.cli._base import InputFile, Report, command, policy, read, say, write
 
 # Arguments and options of several commands.
 _SLOT = click.argument("slot")
@@ -90,7 +91,7 @@ def install(lab: memlab.Lab, slot: str, file: Path, reason: str) -> Report:
 
     Example: memlab policy install my.memlab recall-score mine.hy
     """
-    return _report_active(lab.policies.install(slot, read_text(file), reason=reason))
+    return _report_active(lab.policies.install(slot, read_source_file(file), reason=reason))
 
 
 @command(policy, write)

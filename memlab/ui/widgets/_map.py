@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -27,6 +27,13 @@ _SEEDS = 5
 """Results of a query from which activation spreads, as in the default packs."""
 _MOST_NODES = 2_000
 """Nodes that the force layout of the browser draws at 60 frames a second."""
+
+Colour = Literal[
+    "kind", "status", "speaker", "session", "cluster", "created", "retention", "recalled"
+]
+"""A choice of a colour."""
+COLOURS: tuple[str, ...] = get_args(Colour)
+"""The choices of a colour, in the order of the menu."""
 
 
 class MemoryMap(Widget, bundle="map"):
@@ -70,16 +77,7 @@ class MemoryMap(Widget, bundle="map"):
         self,
         lab: Lab,
         *,
-        colour: Literal[
-            "kind",
-            "status",
-            "speaker",
-            "session",
-            "cluster",
-            "created",
-            "retention",
-            "recalled",
-        ] = "kind",
+        colour: Colour = "kind",
     ) -> None:
         self._at: Points | None = None
         super().__init__(lab, colour=colour)
@@ -192,17 +190,6 @@ class MemoryMap(Widget, bundle="map"):
 # -- positions and colours of memories -----------------------------------------------------------------------------------
 # Principal components of an even sample are the same each time.
 
-COLOURS = (
-    "kind",
-    "status",
-    "speaker",
-    "session",
-    "cluster",
-    "created",
-    "retention",
-    "recalled",
-)
-"""The choices of a colour, in the order of the menu."""
 _MOST = 200_000
 """Points of a map: 17 bytes each, 3.4 MB in one message, a third of what hosts of notebooks carry."""
 _COLOURED = 7
