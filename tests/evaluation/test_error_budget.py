@@ -40,10 +40,8 @@ def first(slates, count):
 def figures(evaluation):
     return (
         evaluation.sentence,
-        *map(
-            repr, (evaluation.better, evaluation.difference)
-        ),  # an error that is nan equals no other
-        evaluation.planned,
+        # An estimate with a nan equals no other in Python 3.13.
+        *map(repr, (evaluation.better, evaluation.difference, evaluation.planned)),
         evaluation.needed,
         evaluation.track.to_dict(as_series=False),
     )
