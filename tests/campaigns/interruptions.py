@@ -240,20 +240,33 @@ def _raising_at(position: Place) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _signalled(after: float) -> Iterator[None]:
-    """Raise KeyboardInterrupt, as Ctrl-C does, after so many seconds; ``Hung`` if nothing has come of it long after."""
-    errors: Iterator[BaseException] = iter((KeyboardInterrupt(), Hung("no answer to a signal")))
+    """Raise KeyboardInterrupt, as Ctrl-C does, after so many seconds; ``Hung`` if nothing has come of it long after.
+
+    Python ignores an exception that is raised in a callback of a weak reference or in ``__del__``: the signal comes
+    again then.
+    """
+    errors: list[BaseException] = [Hung("no answer to a signal"), KeyboardInterrupt()]
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        if (error := next(errors, None)) is not None:
-            raise error
+        if errors:
+            raise errors.pop()
 
-    before = signal.signal(signal.SIGALRM, on_signal)
+    def on_ignored(ignored: Any) -> None:
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            errors.append(KeyboardInterrupt())
+            signal.setitimer(signal.ITIMER_REAL, 0.001, LONGEST)
+        else:
+            report(ignored)
+
+    before, report = signal.signal(signal.SIGALRM, on_signal), sys.unraisablehook
+    sys.unraisablehook = on_ignored
     signal.setitimer(signal.ITIMER_REAL, after, LONGEST)
     try:
         yield
     finally:
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
         signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = report
         signal.signal(signal.SIGALRM, before)
 
 
