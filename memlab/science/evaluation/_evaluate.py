@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -251,15 +252,52 @@ def _evaluate_feedback(
     """
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
-    base = top_ks.get(baseline)
     tests = Tests(log, settings, features)
-    measured: dict[str, Measured] = {}
-    estimates: dict[str, Compared] = {}
-    for target in targets:
-        top_k = top_ks[target.name]
-        other = base if base is not None and top_k is not base else None
-        estimates[target.name] = compare(evidence, top_k, other)
-        measured[target.name] = measure(evidence, estimates[target.name], tests)
+
+    def compare_by_name(name: str, other: str | None) -> Compared:
+        """Compare a policy with another, or estimate its value alone."""
+        return compare(evidence, top_ks[name], None if other is None else top_ks[other])
+
+    def state_fact(name: str) -> Compared | None:
+        """Return what happened under a policy that logged, or None for another policy."""
+        if name not in logging or not _was_shown(log, top_ks[name]):
+            return None
+        return _state_fact(log, settings, features, top_ks[name])
+
+    rows, needed, between = rank_policies(
+        {target.name: target.kind for target in targets},
+        baseline,
+        settings.level,
+        len(log),
+        compare_by_name,
+        lambda compared: measure(evidence, compared, tests),
+        state_fact,
+    )
+    return rows, needed, _describe_method(evidence, log), between, _describe_estimates(evidence)
+
+
+def rank_policies(
+    kinds: Mapping[str, Literal["re-scored", "re-recalled"]],
+    baseline: str,
+    level: float,
+    recalls: int,
+    compare: Callable[[str, str | None], Compared],
+    measure: Callable[[Compared], Measured],
+    state_fact: Callable[[str], Compared | None],
+) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, Between]:
+    """Rank policies by their values, and withhold those with a closed gate.
+
+    ``kinds`` has the policies by name. ``compare`` estimates the value of a policy and its
+    difference to another, ``measure`` checks the gates of a comparison, and ``state_fact`` returns
+    what happened under a policy that logged. They read a log in memory, or sums over a larger one.
+
+    Returns the rows, the forecast of recalls, and the comparison of a pair.
+    """
+    estimates, measured = {}, {}
+    for name in kinds:
+        other = baseline if baseline in kinds and name != baseline else None
+        estimates[name] = compare(name, other)
+        measured[name] = measure(estimates[name])
     passed = {
         name
         for name, measurement in measured.items()
@@ -273,13 +311,10 @@ def _evaluate_feedback(
     # Only reported comparisons belong to the family of Holm's adjustment.
     adjusted = dict(zip(family, holm(raw), strict=True))
     rows = []
-    for target in targets:
-        name, compared = target.name, estimates[target.name]
+    for name, compared in estimates.items():
         ranked, p = name in passed, adjusted.get(name, np.nan)
         gap = compared.difference if name in adjusted else None
-        fact = None
-        if not ranked and name in logging and _was_shown(log, top_ks[name]):
-            fact = _state_fact(log, settings, features, top_ks[name])
+        fact = None if ranked else state_fact(name)
         source = compared if fact is None else fact
         verdict = (
             "baseline"
@@ -288,12 +323,12 @@ def _evaluate_feedback(
             if fact
             else "withheld"
             if not ranked
-            else name_verdict(gap, p, settings.level)
+            else name_verdict(gap, p, level)
         )
         rows.append(
             PolicyValue(
                 name,
-                target.kind,
+                kinds[name],
                 source.value if ranked or fact else None,
                 gap,
                 p,
@@ -309,17 +344,11 @@ def _evaluate_feedback(
 
     def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
         """Return the difference of two policies, and the gates of their comparison."""
-        compared = compare(evidence, top_ks[first], top_ks[second])
+        compared = compare(first, second)
         assert compared.difference is not None
-        return compared.difference, measure(evidence, compared, tests).gates
+        return compared.difference, measure(compared).gates
 
-    return (
-        ordered,
-        _forecast_recalls(ordered, baseline, evidence, top_ks),
-        _describe_method(evidence, log),
-        between,
-        _describe_estimates(evidence),
-    )
+    return ordered, _forecast_recalls(ordered, baseline, recalls, level, compare), between
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:
@@ -370,7 +399,11 @@ def _describe_method(evidence: Evidence, log: Log) -> str:
 
 
 def _forecast_recalls(
-    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, top_ks: Mapping[str, TopK]
+    rows: Sequence[PolicyValue],
+    baseline: str,
+    recalls: int,
+    level: float,
+    compare: Callable[[str, str | None], Compared],
 ) -> tuple[str, str, int] | None:
     """Forecast the recalls that distinguish the two best policies with a power of .8.
 
@@ -387,9 +420,8 @@ def _forecast_recalls(
         if not candidates:
             return None
         fewest, policy = min(candidates)
-        return policy, baseline, len(evidence.log) + fewest
-    compared = compare(evidence, top_ks[best[0]], top_ks[best[1]])
-    count = recalls_needed(compared, len(evidence.log), evidence.level)
+        return policy, baseline, recalls + fewest
+    count = recalls_needed(compare(*best), recalls, level)
     return None if count is None else (best[0], best[1], count)
 
 
