@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,6 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._evaluation import (
-    NO_CHANCE,
     Between,
     Evaluation,
     PolicyValue,
@@ -26,7 +24,6 @@ from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
     Evidence,
-    Measured,
     Tests,
     TopK,
     compare,
@@ -34,7 +31,6 @@ from memlab.science.evaluation._measure import (
     gather_evidence,
     measure,
     recalls_for,
-    recalls_needed,
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
@@ -45,6 +41,7 @@ from memlab.science.evaluation._prepared import (
     prepare,
     with_baseline,
 )
+from memlab.science.evaluation._rows import describe_assumptions, rank_policies, sort_rows
 from memlab.science.evaluation._targets import (
     PolicySpec,
     Ranker,
@@ -53,7 +50,7 @@ from memlab.science.evaluation._targets import (
     find_targets,
     make_logged_ranker,
 )
-from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
+from memlab.science.evaluation._tests import ONE_CLUSTER
 
 __all__ = ["evaluate"]
 
@@ -201,7 +198,13 @@ def evaluate(
             select_features(log, prepared.features, schema),
             _name_logging(prepared.rankers, log),
         )
-        notes += [*learned, *_describe_assumptions(log, settings)]
+        is_random = (log.propensity > 0) & (log.propensity < 1)
+        notes += learned + describe_assumptions(
+            settings.missing,
+            log.silent,
+            without_chance=not is_random.any() and not np.isnan(log.propensity).all(),
+            pool_unknown=bool(np.isnan(log.propensity[~log.exposed]).any()),
+        )
     else:
         rows, needed, method, settings, between, remarks = _evaluate_labels(
             targets, log, settings, baseline, labels
@@ -276,81 +279,6 @@ def _evaluate_feedback(
     return rows, needed, _describe_method(evidence, log), between, _describe_estimates(evidence)
 
 
-def rank_policies(
-    kinds: Mapping[str, Literal["re-scored", "re-recalled"]],
-    baseline: str,
-    level: float,
-    recalls: int,
-    compare: Callable[[str, str | None], Compared],
-    measure: Callable[[Compared], Measured],
-    state_fact: Callable[[str], Compared | None],
-) -> tuple[tuple[PolicyValue, ...], tuple[str, str, int] | None, Between]:
-    """Rank policies by their values, and withhold those with a closed gate.
-
-    ``kinds`` has the policies by name. ``compare`` estimates the value of a policy and its
-    difference to another, ``measure`` checks the gates of a comparison, and ``state_fact`` returns
-    what happened under a policy that logged. They read a log in memory, or sums over a larger one.
-
-    Returns the rows, the forecast of recalls, and the comparison of a pair.
-    """
-    estimates, measured = {}, {}
-    for name in kinds:
-        other = baseline if baseline in kinds and name != baseline else None
-        estimates[name] = compare(name, other)
-        measured[name] = measure(estimates[name])
-    passed = {
-        name
-        for name, measurement in measured.items()
-        if not any(gate.closed for gate in measurement.gates)
-    }
-    family = [
-        name for name in estimates if name in passed and baseline in passed and name != baseline
-    ]
-    differences = [estimates[name].difference for name in family]
-    raw = [difference.p for difference in differences]  # type: ignore[union-attr]
-    # Only reported comparisons belong to the family of Holm's adjustment.
-    adjusted = dict(zip(family, holm(raw), strict=True))
-    rows = []
-    for name, compared in estimates.items():
-        ranked, p = name in passed, adjusted.get(name, np.nan)
-        gap = compared.difference if name in adjusted else None
-        fact = None if ranked else state_fact(name)
-        source = compared if fact is None else fact
-        verdict = (
-            "baseline"
-            if name == baseline and (ranked or fact)
-            else "observed"
-            if fact
-            else "withheld"
-            if not ranked
-            else name_verdict(gap, p, level)
-        )
-        rows.append(
-            PolicyValue(
-                name,
-                kinds[name],
-                source.value if ranked or fact else None,
-                gap,
-                p,
-                source.lower,
-                source.upper,
-                verdict,
-                source.value.value,
-                measured[name],
-                {},
-            )
-        )
-    ordered = _sort_rows(rows)
-
-    def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
-        """Return the difference of two policies, and the gates of their comparison."""
-        compared = compare(first, second)
-        assert compared.difference is not None
-        return compared.difference, measure(compared).gates
-
-    return ordered, _forecast_recalls(ordered, baseline, recalls, level, compare), between
-
-
 def _was_shown(log: Log, top_k: TopK) -> bool:
     """Return whether every item of a policy was shown."""
     return bool(log.exposed[top_k.rows].all()) and not top_k.outside.any()
@@ -375,54 +303,10 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
     return notes
 
 
-def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
-    """Return a sentence on each assumption of the estimates that the log cannot test."""
-    notes = []
-    if settings.missing == "inverse" and log.silent:
-        notes.append(
-            "Missing feedback is assumed to depend on the logged features and the position alone."
-        )
-    is_random = (log.propensity > 0) & (log.propensity < 1)
-    if not is_random.any() and not np.isnan(log.propensity).all():
-        notes.append(NO_CHANCE)
-    if np.isnan(log.propensity[~log.exposed]).any():
-        notes.append(
-            "The log does not record which other items could have been shown, so the share of unsupported items is unknown."
-        )
-    return notes
-
-
 def _describe_method(evidence: Evidence, log: Log) -> str:
     """Describe the interval method, with the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
-
-
-def _forecast_recalls(
-    rows: Sequence[PolicyValue],
-    baseline: str,
-    recalls: int,
-    level: float,
-    compare: Callable[[str, str | None], Compared],
-) -> tuple[str, str, int] | None:
-    """Forecast the recalls that distinguish the two best policies with a power of .8.
-
-    Returns the two policies and the number of recalls. If fewer than two policies have a value, it
-    returns the policy that needs the fewest recalls for a value, and the baseline.
-    """
-    best = [row.policy for row in rows if row.value is not None][:2]
-    if len(best) < 2:
-        candidates = [
-            (row.needed, row.policy)
-            for row in rows
-            if row.value is None and row.needed and row.policy != baseline
-        ]
-        if not candidates:
-            return None
-        fewest, policy = min(candidates)
-        return policy, baseline, recalls + fewest
-    count = recalls_needed(compare(*best), recalls, level)
-    return None if count is None else (best[0], best[1], count)
 
 
 def _evaluate_labels(
@@ -479,7 +363,7 @@ def _evaluate_labels(
                 labelled.metrics[name],
             )
         )
-    ordered = _sort_rows(rows)
+    ordered = sort_rows(rows)
     needed = None
     if enough and len(ordered) > 1:
         best = ordered[0].policy, ordered[1].policy
@@ -493,10 +377,3 @@ def _evaluate_labels(
         lambda first, second: (subtract(first, second), () if enough else (ONE_CLUSTER,)),
         labelled.notes,
     )
-
-
-def _sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Sort policies by value, best first; policies without a value come last."""
-    valued = [row for row in rows if row.value is not None]
-    valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
-    return (*valued, *(row for row in rows if row.value is None))
