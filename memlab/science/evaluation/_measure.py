@@ -908,8 +908,8 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
     """Return the columns that tests and models use, f64[n, k].
 
     The first column is the score by which the log was ranked, higher is better: ``score``, or else
-    minus ``rank``, or else the first feature that falls with the position of the certain items. It
-    is 0 if there is none. Numeric features follow if there are enough recalls for them.
+    minus ``rank``, or else the first feature that falls with the position of the certain items (0 if
+    none does). Numeric features follow if there are enough recalls for them.
     """
     numeric = [
         name
@@ -917,21 +917,25 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
         if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
-    is_enough = len(log) >= _RECALLS_PER_FEATURE * (len(numeric) + 1)
-    columns = [] if first is None else [first]
-    if first is None or is_enough:
-        columns += [name for name in numeric if name != first]
-    if not columns:
-        return np.zeros((len(log.recall), 1))
-    values = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
-    values = np.where(np.isfinite(values), values, 0.0)
-    front = _find_ranking(log, values) if first is None else 0
-    if front is None:
-        score, rest = np.zeros(len(values)), values
-    else:
-        score, rest = values[:, front], np.delete(values, front, axis=1)
-    score = -score if first == "rank" else score
-    return np.column_stack([score, rest] if is_enough else [score])
+    rest = [name for name in numeric if name != first]
+    if len(log) < _RECALLS_PER_FEATURE * (len(numeric) + 1):
+        rest = []
+    score = _read_columns(log, [] if first is None else [first]) * (-1 if first == "rank" else 1)
+    if not score.any() or not np.ptp(score):
+        # A log without the score that ranked it has the constant 0 there.
+        scores = _read_columns(log, numeric)
+        ranking = _find_ranking(log, scores)
+        score = np.zeros((len(log.recall), 1)) if ranking is None else scores[:, [ranking]]
+        rest = [name for name in rest if ranking is None or name != numeric[ranking]]
+    return np.column_stack([score, _read_columns(log, rest)])
+
+
+def _read_columns(log: Log, names: Sequence[str]) -> Floats:
+    """Return columns of the candidates, f64[n, columns], with 0 for what is not finite."""
+    if not names:
+        return np.zeros((len(log.recall), 0))
+    values = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
+    return np.asarray(np.where(np.isfinite(values), values, 0.0))
 
 
 def _find_ranking(log: Log, scores: Floats) -> int | None:

@@ -124,6 +124,8 @@ class Verdict:
         The number of this comparison in the lab, from 1.
     level
         The confidence level of the anytime-valid interval, fixed when the comparison began.
+    same
+        The share of recalls in which both packs show the same items.
 
     Examples
     --------
@@ -154,6 +156,7 @@ class Verdict:
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
+    same: float = 0.0
 
     @property
     def title(self) -> str:
@@ -162,7 +165,8 @@ class Verdict:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
         after = f"After {count_of(self.recalls, 'recall')}, "
         if self.better is None:
-            return f"{after}{self.challenger} and {self.live} are indistinguishable."
+            same = ": they show the same in 100% of recalls" * (self.same == 1)
+            return f"{after}{self.challenger} and {self.live} are indistinguishable{same}."
         worse = self.live if self.better == self.challenger else self.challenger
         return f"{after}{self.better} is better than {worse} by {abs(self.difference.value):.2f} rewards per recall."
 
@@ -534,7 +538,12 @@ def _decide(
         level=level,
     )
     times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
-    required = [gate for gate in evidence.gates if gate.name not in _FIXED_SAMPLE_GATES]
+    # Packs that show the same have no difference, whatever positions, other items or probabilities do.
+    required = [
+        gate
+        for gate in evidence.gates
+        if gate.name not in _FIXED_SAMPLE_GATES and not duel.same.all()
+    ]
     closed = tuple(gate for gate in required if gate.closed)
     better, since = None, None
     if not closed and (bounds.low[-1] > 0 or bounds.high[-1] < 0):
@@ -579,6 +588,7 @@ def _decide(
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
+        same=float(duel.same.mean()),
     )
     return verdict, remarks
 
@@ -679,6 +689,8 @@ class _Pace:
 
 def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     """Return advice on how to reach a verdict sooner; "" if there is none."""
+    if duel.same.all():
+        return f"No recall can distinguish them: end the challenge, or change {duel.challenger}."
     needed, without = pace.needed, pace.without
     if needed is None and unsupported > 0.02:
         return (
