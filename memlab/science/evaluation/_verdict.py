@@ -42,6 +42,7 @@ from memlab.kernel.base.display import Columns, Markup, Report, Table, format_ro
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
+from memlab.science.evaluation._basis import SEQUENCE, Basis, describe_basis, find_basis
 from memlab.science.evaluation._duels import (
     Course,
     Duel,
@@ -53,7 +54,7 @@ from memlab.science.evaluation._duels import (
 )
 from memlab.science.evaluation._influence import Influence, level_without
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
-from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
+from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
     Credited,
     Tests,
@@ -75,6 +76,8 @@ from memlab.science.evaluation._prepared import (
 )
 from memlab.science.evaluation._sequence import Bounds, Process, recalls_to_end
 from memlab.science.evaluation._tests import (
+    GATE_TITLES,
+    GATES,
     Facts,
     Gate,
     arms_p,
@@ -132,6 +135,9 @@ class Verdict:
         four times 1 - ``level`` of the evaluation.
     rests_on
         A sentence that names a group without which there is no verdict; "" if there is none.
+    basis
+        What the verdict rests on: the design and its probabilities, the range of rewards, missing
+        feedback, all gates, and the hashes of the packs.
 
     Examples
     --------
@@ -164,6 +170,7 @@ class Verdict:
     level: float = math.nan
     influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     rests_on: str = ""
+    basis: Basis | None = field(default=None, repr=False)
 
     @property
     def title(self) -> str:
@@ -242,6 +249,7 @@ class Verdicts(Report):
     settings: Settings
     notes: tuple[str, ...]
     observed: Observed
+    _log: Log = field(repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -293,7 +301,8 @@ class Verdicts(Report):
         """Return the table of the report, one row for each challenger."""
         columns: Columns = (
             ("challenger", "{challenger}"),
-            (f"vs. {self.verdicts[0].live}", "{difference:+.3f}"),
+            ("vs.", "{live}"),
+            ("difference", "{difference:+.3f}"),
             ("anytime-valid", "[{low:+.3f}, {high:+.3f}]"),
             ("fixed-sample", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
             ("recalls", "{recalls:,}"),
@@ -303,7 +312,10 @@ class Verdicts(Report):
             ("better", "{better}"),
         )
         return Table(
-            "", *format_rows(self.frame.iter_rows(named=True), columns), self.notes, left=(0, 7, 8)
+            "",
+            *format_rows(self.frame.iter_rows(named=True), columns),
+            self.notes,
+            left=(0, 1, 8, 9),
         )
 
     def _display(self) -> object:
@@ -327,6 +339,8 @@ class Verdicts(Report):
                 "untested": [{"gate": gate.name, "reason": str(gate)} for gate in verdict.untested],
                 "faster": verdict.faster,
                 "rests_on": verdict.rests_on,
+                "number": verdict.number,
+                "basis": verdict.basis and verdict.basis.to_dict(),
             }
         return {"verdicts": rows, "observed": self.observed.to_dict(), "notes": list(self.notes)}
 
@@ -362,9 +376,7 @@ class Verdicts(Report):
         settings, table = self.settings, self._table()
         facts = [
             ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
-            ("level", f"{settings.level:.0%}"),
-        ]
-        facts += [
+            ("level of all verdicts", f"{settings.level:.0%}"),
             ("missing feedback counts as", settings.missing or "not stated"),
             ("blocks", settings.cluster or "each recall"),
         ]
@@ -376,9 +388,25 @@ class Verdicts(Report):
             figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             headings=table.heads,
             rows=table.rows,
+            bases=[
+                (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
+                for verdict in self
+                if verdict.basis is not None
+            ],
+            gates=GATES,
+            titles=GATE_TITLES,
+            sequence=SEQUENCE,
+            digest=self._log.digest(),
+            line=self._reproduction(),
             version=__version__,
         )
         return write_page(html, path)
+
+    def _reproduction(self) -> str:
+        """Return the Python call that reproduces these verdicts."""
+        names = ("horizon", "missing", "cluster", "level", "reward_range")
+        options = "".join(f",\n    {name}={getattr(self.settings, name)!r}" for name in names)
+        return f"memlab.verdict(\n    slates{options},\n)"
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
@@ -403,7 +431,7 @@ class Verdicts(Report):
         from memlab.science.evaluation._figures import draw_sequences
 
         return draw_sequences(
-            {verdict.challenger: verdict.track for verdict in self}, self.verdicts[0].live
+            {f"{verdict.challenger} minus {verdict.live}": verdict.track for verdict in self}
         )
 
 
@@ -506,7 +534,7 @@ def verdict(
     notes.append(
         "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."
     )
-    return Verdicts(verdicts, settings, tuple(notes), observe(log, level))
+    return Verdicts(verdicts, settings, tuple(notes), observe(log, level), log)
 
 
 @dataclass(frozen=True)
@@ -589,6 +617,7 @@ def _decide(
         level=level,
         influence=influence.frame,
         rests_on=outcome.rests_on,
+        basis=find_basis(duel, evidence.observations, settings, tuple(required)),
     )
     return verdict, remarks
 
