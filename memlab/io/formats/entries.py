@@ -309,7 +309,9 @@ def parse_sheet(read: Lines, head: str) -> Entries:
             while quotes[0] % 2 and next(lines, None) is not None:
                 pass
             read.notes.skip(
-                first_line, "row is not CSV", "a quote is not closed" if quotes[0] % 2 else str(error)
+                first_line,
+                "row is not CSV",
+                "a quote is not closed" if quotes[0] % 2 else str(error),
             )
             continue
         if not any(cells):

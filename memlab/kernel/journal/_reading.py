@@ -247,9 +247,9 @@ class Reading:
         first = after_id + 1
         while True:
             blocks = self._rows(
-                "SELECT first_id, count, dim, data, sum FROM vector WHERE embedder = :embedder AND first_id + count > :first "
-                "AND first_id >= coalesce((SELECT max(first_id) FROM vector WHERE embedder = :embedder "
-                "AND first_id <= :first), 0) ORDER BY first_id",
+                "SELECT first_id, count, dim, data, sum FROM vector WHERE embedder = :embedder "
+                "AND first_id + count > :first AND first_id >= coalesce((SELECT max(first_id) FROM vector "
+                "WHERE embedder = :embedder AND first_id <= :first), 0) ORDER BY first_id",
                 {"embedder": embedder[0][0], "first": first},
                 budget=(1, _ROWS_AT_ONCE),
             )
