@@ -4,7 +4,7 @@ The package has the slate of one recall and its encoding, the four tables of a l
 """
 
 from memlab.kernel.slates._foreign import WIDE
-from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
+from memlab.kernel.slates._schema import ATTRIBUTED, CONTENT, SAMPLERS, TABLES
 from memlab.kernel.slates._segments import (
     THINNED,
     Sealed,
@@ -33,6 +33,7 @@ from memlab.kernel.slates._tables import Slates
 __all__ = [
     "ATTRIBUTED",
     "BLOB_FORMAT",
+    "CONTENT",
     "FORMAT",
     "SAMPLERS",
     "TABLES",

@@ -18,6 +18,7 @@ from memlab.kernel.base.clock import to_micros
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates._schema import (
     CANDIDATES,
+    CONTENT,
     DECISIONS,
     EXPOSURES,
     FEEDBACK,
@@ -934,7 +935,13 @@ def narrow(
     }
     if isinstance(limit, str):
         roles["decisions"]["limit"] = limit
-    used = {name for role in roles.values() for name in role.values()}
+    used = {name for role in roles.values() for name in role.values()} | {
+        *scores,
+        *(features or ()),
+    }
+    roles["candidates"] |= {
+        name: name for name in CONTENT if name in wide.columns and name not in used
+    }
     for name in wide.columns:
         table, _, column = name.partition(".")
         if name not in used and (

@@ -282,7 +282,8 @@ def observe_items(
         _sum_weighted(arms[0], ends[0]) - _sum_weighted(arms[1], ends[1])
         for ends in ((low, high), (high, low))
     )
-    differing = evidence.differing_rows(duel.own, duel.base)
+    assert compared.base is not None
+    differing = evidence.differing_rows(compared.top_k, compared.base)
     heaviest = [
         _maximum_weight(arm, rows, duel, evidence, rate)
         for arm, rows in zip(arms, differing, strict=True)

@@ -31,6 +31,7 @@ from memlab.science.evaluation._measure import (
     gather_evidence,
     measure,
     recalls_for,
+    repeated_note,
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
@@ -255,11 +256,13 @@ def _evaluate_feedback(
     """
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
-    tests = Tests(log, settings, features)
+    tests, repeated = Tests(log, settings, features), dict[str, int]()
 
     def compare_by_name(name: str, other: str | None) -> Compared:
         """Compare a policy with another, or estimate its value alone."""
-        return compare(evidence, top_ks[name], None if other is None else top_ks[other])
+        compared = compare(evidence, top_ks[name], None if other is None else top_ks[other])
+        repeated[name] = compared.top_k.repeated
+        return compared
 
     def state_fact(name: str) -> Compared | None:
         """Return what happened under a policy that logged, or None for another policy."""
@@ -276,7 +279,10 @@ def _evaluate_feedback(
         lambda compared: measure(evidence, compared, tests),
         state_fact,
     )
-    return rows, needed, _describe_method(evidence, log), between, _describe_estimates(evidence)
+    notes = _describe_estimates(evidence)
+    for name, count in repeated.items():
+        notes += repeated_note(name, count)
+    return rows, needed, _describe_method(evidence, log), between, notes
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:

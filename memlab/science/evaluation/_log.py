@@ -7,7 +7,8 @@ import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Literal, get_args
+from functools import cached_property
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
@@ -16,7 +17,7 @@ import polars as pl
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
-from memlab.kernel.slates import ATTRIBUTED, Slates
+from memlab.kernel.slates import ATTRIBUTED, CONTENT, Slates
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
@@ -333,6 +334,8 @@ class Log:
     _candidates: pl.LazyFrame = field(repr=False)
     _order: Ints | None = field(repr=False)
     _selected: Flags | None = field(default=None, repr=False)
+    lab: Any = field(default=None, repr=False)
+    """The lab of the log, or None."""
 
     def __len__(self) -> int:
         return self.decisions.height
@@ -381,6 +384,12 @@ class Log:
         return wanted.join(
             candidates, on=["recall", "memory_id"], how="left", maintain_order="left"
         )["row"]
+
+    @cached_property
+    def content(self) -> str | None:
+        """The column that near-duplicates share, the first of ``CONTENT`` that the log has."""
+        columns = self._candidates.collect_schema()
+        return next((name for name in CONTENT if name in columns), None)
 
     @property
     def answered(self) -> Flags:
@@ -476,6 +485,7 @@ def read_log(
         notes=tuple(notes),
         _candidates=tables.candidates,
         _order=order,
+        lab=tables.lab,
     )
 
 

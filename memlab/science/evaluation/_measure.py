@@ -12,7 +12,9 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.slates import CONTENT
 from memlab.science.distributions import normal_quantile
+from memlab.science.evaluation._duplicates import find_repeated, shows_unseen_pairs
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 from memlab.science.evaluation._position import (
@@ -25,6 +27,7 @@ from memlab.science.evaluation._position import (
 from memlab.science.evaluation._prepared import Estimator, Settings
 from memlab.science.evaluation._targets import Target, pad_scores
 from memlab.science.evaluation._tests import (
+    MIN_P,
     Balance,
     Facts,
     Gate,
@@ -60,6 +63,7 @@ __all__ = [
     "predicted_rewards",
     "recalls_for",
     "recalls_needed",
+    "repeated_note",
     "value_statistic",
 ]
 
@@ -301,12 +305,15 @@ class TopK:
         The number of its items that the pools of the log do not contain, f64[recalls].
     ranks
         The rank of each of ``rows`` within its top-k, from 1.
+    repeated
+        The number of items that repeat another and count as outside, because no recall showed both.
     """
 
     name: str
     rows: Ints
     outside: Floats
     ranks: Ints | None = None
+    repeated: int = 0
 
     def __len__(self) -> int:
         return len(self.rows) + int(self.outside.sum())
@@ -793,6 +800,16 @@ class Tests:
             return None
         return redundancy_p(*self._scored_items) if self._is_scored.any() else math.nan
 
+    def redundancy_of(self, top_k: TopK) -> float | None:
+        """Return the p-value of ``redundancy`` for one policy.
+
+        It is NaN if the test passed on what was shown, but the policy would show other items
+        together, and the log does not have what they say.
+        """
+        p = self.redundancy
+        is_open = p is not None and p >= MIN_P
+        return math.nan if is_open and shows_unseen_pairs(self._log, top_k.rows) else p
+
     def balance(self, top_k: TopK) -> float | None:
         """Return the p-value of the hypothesis that the logged propensities are right.
 
@@ -914,7 +931,9 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
     numeric = [
         name
         for name in names
-        if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
+        if name in schema
+        and name not in CONTENT
+        and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
     rest = [name for name in numeric if name != first]
@@ -953,13 +972,44 @@ def _find_ranking(log: Log, scores: Floats) -> int | None:
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
-    """Estimate a policy's value, and its difference to ``base`` if there is one."""
+    """Estimate a policy's value, and its difference to ``base`` if there is one.
+
+    Near-duplicates that the log never showed together are unsupported, except the first of them.
+    """
+    top_k = _bound_repeated(evidence.log, top_k)
+    base = None if base is None else _bound_repeated(evidence.log, base)
     totals = evidence.totals(top_k)
     value = evidence.value(evidence.sample(totals))
     if base is None:
         return Compared(top_k, base, totals, *value)
     contrast = evidence.contrast(top_k, base)
     return Compared(top_k, base, contrast, *value, *evidence.difference(evidence.sample(contrast)))
+
+
+def repeated_note(name: str, repeated: int) -> list[str]:
+    """Return the remark of a report on near-duplicates without a reward; empty if there are none."""
+    if not repeated:
+        return []
+    return [
+        f"{count_of(repeated, 'item')} of {name} repeat an item that no recall showed with them, so they may have any "
+        'reward. Whole results show them together: lab.challenge(pack, design="ab").'
+    ]
+
+
+def _bound_repeated(log: Log, top_k: TopK) -> TopK:
+    """Return a top-k whose repeated items, of unknown reward, count as outside the log."""
+    ranks = np.arange(1, len(top_k.rows) + 1) if top_k.ranks is None else top_k.ranks
+    repeated = find_repeated(log, top_k.rows, ranks)
+    if not len(repeated):
+        return top_k
+    keep = ~np.isin(top_k.rows, repeated)
+    return TopK(
+        top_k.name,
+        top_k.rows[keep],
+        top_k.outside + np.bincount(log.recall[repeated], minlength=len(log)),
+        ranks[keep],
+        len(repeated),
+    )
 
 
 def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
@@ -988,7 +1038,7 @@ def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:
         balance=tests.balance(top_k),
         missing=tests.missing,
         position=tests.position,
-        redundancy=tests.redundancy,
+        redundancy=tests.redundancy_of(top_k),
     )
     weights = 1.0 / log.propensity[exposed[log.answered[exposed]]]
     return Measured(

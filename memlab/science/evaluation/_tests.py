@@ -21,6 +21,7 @@ from memlab.science.evaluation._intervals import Flags, Floats, Ints
 __all__ = [
     "GATES",
     "GATE_TITLES",
+    "MIN_P",
     "MISSING_GATE",
     "ONE_CLUSTER",
     "Balance",
@@ -74,7 +75,7 @@ Of these, labels need the gate ``clusters`` only.
 # In the simulations of docs/benchmarks/evaluation.md, two policies were equally good. With at least 20 answered probes
 # and the evidence of 4 recalls, 4.6% of their verdicts were false; the nominal share is 5%. Several gates test a log,
 # for several policies, so the levels of their tests are far below .05.
-_MIN_PROBES, _MIN_EFFECTIVE, _MIN_P = 20, 4.0, 0.001
+_MIN_PROBES, _MIN_EFFECTIVE, MIN_P = 20, 4.0, 0.001
 _MIN_P_OF = {"independence": 0.01, "position": 0.01}
 """Gates whose level is above that of the others, because their tests have less power.
 
@@ -149,7 +150,7 @@ class Gate:
         if math.isnan(self.figure):
             return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
-            return f"p {self.figure:.3f}" if self.figure >= _MIN_P else "p < .001"
+            return f"p {self.figure:.3f}" if self.figure >= MIN_P else "p < .001"
         return share(self.figure) if self.name == "propensities" else f"{self.figure:,.0f}"
 
     def __str__(self) -> str:
@@ -283,9 +284,9 @@ _NOT_TESTED = {
         "Name the column of scores that ranked the log (score=), and log the position of each item.",
     ),
     "redundancy": (
-        "The dependence of rewards on other items was not tested: the log has no scores, or fewer than 30 recalls with "
-        "two rewards.",
-        "Name the column of scores that ranked the log (score=).",
+        "The dependence of rewards on other items was not tested: the log has no scores, fewer than 30 recalls with two "
+        "rewards, or not what the items say, and a policy would show two that no recall had to show together.",
+        "Name the column of scores that ranked the log (score=), and what near-duplicates share in a column group.",
     ),
 }
 """For each gate that can be untested: the reason, and an action that makes it testable."""
@@ -300,7 +301,7 @@ def _without_figure(name: str, figure: float | None, threshold: str) -> Gate:
 
 def _p_value_gate(name: str, p: float | None, finding: str, advice: str) -> Gate:
     """Return a gate that is open if a p-value is at least the gate's minimum."""
-    minimum = _MIN_P_OF.get(name, _MIN_P)
+    minimum = _MIN_P_OF.get(name, MIN_P)
     threshold = f"p at least {minimum:g}"
     if p is None or math.isnan(p):
         return _without_figure(name, p, threshold)

@@ -64,6 +64,7 @@ from memlab.science.evaluation._measure import (
     gather_evidence,
     measure,
     measure_support,
+    repeated_note,
     select_features,
 )
 from memlab.science.evaluation._observed import Observed, observe
@@ -554,6 +555,8 @@ class _Evidence:
     unsupported: float
     gates: tuple[Gate, ...]
     credited: Credited | None
+    repeated: int = 0
+    """The number of items that repeat another one, with which no recall showed them."""
 
 
 def _decide(
@@ -596,7 +599,10 @@ def _decide(
             "high": bounds.high,
         }
     )
-    remarks = credited_note(log, evidence.credited)
+    remarks = [
+        *credited_note(log, evidence.credited),
+        *repeated_note(duel.challenger, evidence.repeated),
+    ]
     if evidence.credited is not None:
         subject = (
             "The anytime-valid interval treats" if duel.shares is None else "Both intervals treat"
@@ -619,7 +625,7 @@ def _decide(
         unsupported=evidence.unsupported,
         closed=outcome.closed,
         since=since,
-        faster="" if better else _advise(pace, evidence.unsupported, duel, course),
+        faster="" if better else _advise(pace, evidence, duel, course),
         track=track,
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
@@ -669,7 +675,12 @@ def _weigh_items(
     measured = measure(evidence, compared, Tests(log, settings, features))
     observations = observe_items(duel, evidence, compared, rate, settings)
     return _Evidence(
-        observations, compared.difference, measured.unsupported, measured.gates, evidence.credited
+        observations,
+        compared.difference,
+        measured.unsupported,
+        measured.gates,
+        evidence.credited,
+        compared.top_k.repeated,
     )
 
 
@@ -761,11 +772,13 @@ class _Pace:
         )
 
 
-def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
+def _advise(pace: _Pace, evidence: _Evidence, duel: Duel, course: Course) -> str:
     """Return advice on how to reach a verdict sooner; "" if there is none."""
     if duel.same.all():
         return f"No recall can distinguish them: end the challenge, or change {duel.challenger}."
-    needed, without = pace.needed, pace.without
+    needed, without, unsupported = pace.needed, pace.without, evidence.unsupported
+    if needed is None and evidence.repeated:
+        return repeated_note(duel.challenger, evidence.repeated)[0]
     if needed is None and unsupported > 0.02:
         return (
             f"{unsupported:.0%} of the items of {duel.challenger} cannot be shown under {duel.live}. Run memlab.trial, "

@@ -1,0 +1,97 @@
+"""Find near-duplicates that a policy would show together and the log never did.
+
+Where one of two near-duplicates is as good as both, each earns its full reward while it is shown
+alone, and their sum counts it twice. The rewards of the log do not show this, because no recall
+showed both. So the second of such a pair counts as unsupported: it may have any reward, and
+intervals cover that. The same holds for an item whose near-duplicate was shown in its place, and
+took its reward. A certain item of the policy needs no bound, because the others were shown with it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+
+from memlab.science.evaluation._intervals import Flags, Ints
+from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
+
+__all__ = ["find_repeated", "shows_unseen_pairs"]
+
+_ALIKE = 0.9
+"""The cosine from which two memories are near-duplicates.
+
+Of the pairs among the best ten of a LoCoMo question, .000 have it.
+"""
+_WORD = re.compile(r"\w+")
+
+
+def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
+    """Return the rows of a policy's items whose reward is unknown because they repeat another item.
+
+    ``rows`` are the policy's items, and ``ranks`` their ranks. Without content of the items the
+    result is empty.
+    """
+    free, rank = (
+        rows[is_randomised(log.propensity[rows])],
+        np.zeros(len(log.recall), dtype=np.int64),
+    )
+    if not len(free) or not _has_content(log):
+        return free[:0]
+    rank[rows] = ranks
+    instead = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (rank == 0))
+    first, second = _pair_rows(log, np.concatenate([free, instead]), free)
+    follows = rank[first] < rank[second]
+    first, second = first[follows], second[follows]
+    return np.unique(second[_are_alike(log, first, second)]) if len(first) else first
+
+
+def shows_unseen_pairs(log: Log, rows: Ints) -> bool:
+    """Return whether a policy shows items together that the log drew one by one, of unknown content.
+
+    That is so if two of its ``rows`` in one recall are randomised.
+    """
+    recall = log.recall[rows[is_randomised(log.propensity[rows])]]
+    return bool((np.bincount(recall, minlength=1) > 1).any()) and not _has_content(log)
+
+
+def _has_content(log: Log) -> bool:
+    """Return whether the log or its lab has what items say."""
+    return log.content is not None or hasattr(log.lab, "memories")
+
+
+def _are_alike(log: Log, first: Ints, second: Ints) -> Flags:
+    """Return for each pair of rows whether they are near-duplicates.
+
+    They are if the log's column of content has equal values, or if the lab's texts have the same
+    words or vectors with a cosine of ``_ALIKE``.
+    """
+    if log.content is not None:
+        values = log.pool([log.content])[log.content]
+        return (values[first] == values[second]).fill_null(False).to_numpy()
+    rows, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    texts = log.ids[rows].join(
+        log.lab.memories.select("text", memory_id="id"),
+        on="memory_id",
+        how="left",
+        maintain_order="left",
+    )["text"]
+    words, code = np.unique(
+        [" ".join(_WORD.findall((text or "").casefold())) for text in texts], return_inverse=True
+    )
+    vectors = log.lab.io.embedder.embed(words.tolist()).astype(np.float64)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    first, second = np.split(code[codes], 2)
+    cosine = np.einsum("ij,ij->i", vectors[first], vectors[second])
+    return np.asarray(((first == second) | (cosine >= _ALIKE)) & (words != "")[first])
+
+
+def _pair_rows(log: Log, first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """Return all pairs of rows of one recall."""
+    left, right = (
+        pl.DataFrame({"recall": log.recall[rows], name: rows})
+        for name, rows in (("first", first), ("second", second))
+    )
+    pairs = left.join(right, on="recall")
+    return pairs["first"].to_numpy(), pairs["second"].to_numpy()
