@@ -116,7 +116,10 @@ def test_the_score_that_ranked_the_log_tests_them(named):
 
 
 def test_a_complete_log_has_no_untested_gate():
-    evaluation = memlab.evaluate(World(clusters=20).slates(), ["good"])
+    log = World(clusters=20).slates()
+    candidates = log.candidates.with_columns(group="memory_id")
+    log = Slates(log.decisions, candidates, log.exposures, log.feedback, policies=log.policies)
+    evaluation = memlab.evaluate(log, ["good"])
     assert [gate.name for row in evaluation.rows for gate in row.untested] == []
     assert "Untested" not in evaluation.text()
 

@@ -45,7 +45,9 @@ def challenged(
         rows["decisions"].append(
             (number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user)
         )
-        rows["candidates"] += [(number, item, chance[item], item + 1, item) for item in range(count)]
+        rows["candidates"] += [
+            (number, item, chance[item], item + 1, item) for item in range(count)
+        ]
         for index, item in enumerate(shown.tolist()):
             rows["exposures"].append((number, item, index + 1, chance[item]))
             worth = (0.2 + gain * (item % 2 == 0)) * (1.0 if examined is None else examined[index])

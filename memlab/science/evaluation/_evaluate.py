@@ -51,9 +51,15 @@ from memlab.science.evaluation._targets import (
     find_targets,
     make_logged_ranker,
 )
-from memlab.science.evaluation._tests import ONE_CLUSTER
+from memlab.science.evaluation._tests import ONE_CLUSTER, effective_count, share
 
 __all__ = ["evaluate"]
+
+_HEAVY = 0.05
+"""The share of rewards that must carry the variance; for a normal distribution it is .33.
+
+Of truncated Pareto rewards with the exponent 1.6, .01 do, and intervals covered .65 to .81.
+"""
 
 
 @checked
@@ -279,7 +285,7 @@ def _evaluate_feedback(
         lambda compared: measure(evidence, compared, tests),
         state_fact,
     )
-    notes = _describe_estimates(evidence)
+    notes = [*_describe_estimates(evidence), *_describe_tails(log)]
     for name, count in repeated.items():
         notes += repeated_note(name, count)
     return rows, needed, _describe_method(evidence, log), between, notes
@@ -295,6 +301,20 @@ def _state_fact(log: Log, settings: Settings, features: Floats, top_k: TopK) -> 
     certain = replace(cluster_facts(log), propensity=np.where(log.exposed, 1.0, log.propensity))
     evidence = gather_evidence(certain, replace(settings, position=False), features)
     return compare(evidence, top_k, None)
+
+
+def _describe_tails(log: Log) -> list[str]:
+    """Return a remark if a few large rewards carry the variance."""
+    reward = log.reward[log.answered]
+    if len(np.unique(reward)) <= 2:
+        return []
+    carried = effective_count(reward - reward.mean()) / len(reward)
+    if carried >= _HEAVY:
+        return []
+    return [
+        f"Rewards have heavy tails: {share(carried)} of them carry the variance, so intervals may be too narrow. Give "
+        "rewards a smaller range, such as their rank or logarithm."
+    ]
 
 
 def _describe_estimates(evidence: Evidence) -> list[str]:

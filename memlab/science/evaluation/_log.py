@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
@@ -191,6 +192,27 @@ def read_answers(
     return Answers(frame, (*notes, *more))
 
 
+def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> list[str]:
+    """Return a remark if feedback on the last recalls of a log without a horizon still arrives."""
+    if any(
+        "at" not in frame.columns or frame["at"].null_count() for frame in (judgements, decisions)
+    ):
+        return []
+    times = judgements.join(decisions.select("decision", asked="at"), on="decision")
+    if not times.height:
+        return []
+    delays, ends = times["at"] - times["asked"], (judgements["at"].max(), decisions["at"].max())
+    delay: timedelta = delays.clip(lower_bound=timedelta(0)).mean()  # type: ignore[assignment]
+    is_young = decisions["at"] > max(ends) - _ARRIVED * delay  # type: ignore[type-var, operator]
+    if not delay or is_young.mean() <= _MAX_YOUNG:  # type: ignore[operator]
+        return []
+    days = delay / timedelta(days=1)
+    return [
+        f"Feedback comes {days:.1f} days after a recall on average, and {is_young.mean():.0%} of the recalls are younger "
+        f'than {_ARRIVED} times that: some of theirs has not come. Set horizon="{math.ceil(_ARRIVED * days)}d".'
+    ]
+
+
 def _count_backdated(rewards: pl.DataFrame, decisions: pl.DataFrame) -> int:
     """Return the number of judgements dated before the recall that they are about."""
     if "at" not in decisions.columns or rewards["at"].null_count() == rewards.height:
@@ -276,6 +298,11 @@ def _drop_repeats(rewards: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         notes.append(f"{note}{revised * bool(changed)}.")
     return groups.select(*_KEY, "reward", "attributed", "stated"), notes
 
+
+_ARRIVED = 3
+"""The number of mean delays after which feedback counts as complete: .95 of it, if delays are exponential."""
+_MAX_YOUNG = 0.1
+"""The share of recalls with incomplete feedback that needs no remark."""
 
 CERTAIN = 1 - 1e-9
 """The minimum propensity of items that count as certain to be shown."""
@@ -459,6 +486,8 @@ def read_log(
         notes += answers.notes
         if horizon is not None:
             counted = decisions.filter(closed(decisions, judgements, horizon))
+        else:
+            notes += _describe_arrivals(judgements, decisions)
     rows, order, empty = _check_candidates(tables.candidates, decisions, counted)
     if empty:
         notes.append(
