@@ -88,15 +88,18 @@ def recall_all(path: Path) -> list[Asked]:
                 for item in {
                     item for head in (*heads.values(), slate.challenge["live"]) for item in head
                 }:
-                    is_adjacent = bool({item - 1, item + 1} & gold)
                     near = sessions[item] in {sessions[member] for member in gold}
-                    worth[item] = (
-                        0.9 if item in gold else 0.45 if is_adjacent else 0.12 if near else 0.02
-                    )
+                    worth[item] = reward_probability(item, gold, near)
                 questions.append(
                     Asked(tuple(slate.challenge["live"]), heads, worth, frozenset(gold))
                 )
     return questions
+
+
+def reward_probability(item: int, gold: set[int], is_near: bool) -> float:
+    """Return how often the hidden user rewards an item; ``is_near`` in a session with evidence."""
+    is_adjacent = bool({item - 1, item + 1} & gold)
+    return 0.9 if item in gold else 0.45 if is_adjacent else 0.12 if is_near else 0.02
 
 
 class Opponent:

@@ -1,13 +1,21 @@
 """Measure whether intervals cover the true value when a log's assumptions hold or fail.
 
-    python experiments/hidden_worlds.py                    # 2,000 logs a world: an hour and a half on two cores
-    python experiments/hidden_worlds.py --logs 100 --only base,position
+    python experiments/hidden_worlds.py --half report --pools locomo-dev5.json      # 200 logs a world
+    python experiments/hidden_worlds.py --half fit --only base,position             # the half on which gates are tuned
+    python experiments/hidden_worlds.py --logs 2000                                 # worlds with fixed parameters
 
-By default a world has recalls of 60 users with a pool of 30. The active policy shows the best five of its noisy scores
-and two exploration items of the 25 below, each with probability .08. Another policy, with better scores, is evaluated
-on the log. The true value is the mean reward of showing the other policy's results, over 200,000 recalls.
+With ``--half``, each log draws the size of pool and results, noise, users, exploration items and the strength of the
+position bias anew (``RANGES``). Each range has four quarters; constants of gates are fixed on the first and third
+(``fit``), and reported on the others (``report``). Without it, a world has recalls of 60 users with a pool of 30. The
+active policy shows the best five of its noisy scores and two exploration items of the 25 below, each with probability
+.08. Another policy, with better scores, is evaluated on the log. The true value is the mean reward of showing the
+other policy's results, over 200,000 recalls, or 20,000 for each log with ``--half``.
 
-The column *released* is the share of logs with an interval. The column *cover* is the share of released intervals that
+Worlds *as README* load a wide table with ``Slates.from_wide(..., scores=["old", "new"])``. *Real pools* are those of
+LoCoMo or BEAM (``--pools``); a hidden user rewards the evidence of a question and its neighbours.
+
+The column *released* is the share of logs with an interval. The column *said* is the share of these with an untested
+gate in the headline, or a note on heavy tails. The column *cover* is the share of released intervals that
 cover the true value or difference. The column *wrong* counts verdicts for the wrong side, or any verdict if both are
 equal. If the assumptions hold, coverage must be at least .93. If they fail, intervals must cover or be refused.
 
@@ -24,16 +32,18 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from challenges import Opponent
+from challenges import Opponent, reward_probability
 from numpy.typing import NDArray
 from results import Results, plot_dots
 
 import memlab
 from memlab.errors import MemlabError
+from memlab.io.ingest import conversation, read_beam, read_locomo
 
 Floats = NDArray[np.float64]
 _START = np.datetime64("2026-01-01", "us")
@@ -68,6 +78,13 @@ class World:
     missing: str | None = None
     horizon: str | None = None
     challenge: str = ""  # extra, lot, ab
+    noise: float = 1.6
+    readme: bool = False
+    group: bool = True  # whether the table as README has the column group
+    copies: bool = False  # each fact has several copies, and the first that is used earns
+    tastes: int = 1
+    heavy: bool = False
+    real: bool = False
 
 
 _BIASED = (1.0, 0.75, 0.55, 0.42, 0.34, 0.28, 0.24)
@@ -124,14 +141,14 @@ WORLDS = (
     World("lot, position bias", False, challenge="lot", recalls=1200, position=_BIASED),
     World("challenged, position bias", False, challenge="extra", recalls=1200, position=_BIASED),
     World(
-        "challenged, position bias, n = 300",
+        "challenged position bias n = 300",
         False,
         challenge="extra",
         recalls=300,
         position=_BIASED,
     ),
     World(
-        "challenged, position bias, a tie, n = 300",
+        "challenged position bias in a tie n = 300",
         False,
         challenge="extra",
         recalls=300,
@@ -142,7 +159,69 @@ WORLDS = (
         "challenged, position bias, mild", False, challenge="extra", recalls=1200, position=_MILD
     ),
     World("challenged, redundant items", False, challenge="extra", recalls=1200, redundant=True),
+    World("base as README", True, readme=True),
+    World("tie as README", True, readme=True, target="tie"),
+    World("position bias as README", False, readme=True, position=_BIASED),
+    World("position bias in a tie as README", False, readme=True, position=_BIASED, target="tie"),
+    World("redundant items as README", False, readme=True, redundant=True),
+    World("copies as README", False, readme=True, copies=True),
+    World("copies as README without group", False, readme=True, copies=True, group=False),
+    World("copies challenged", False, challenge="extra", copies=True),
+    World("two tastes as README", True, readme=True, tastes=2),
+    World("two tastes challenged", True, challenge="extra", tastes=2),
+    World("two tastes of five users challenged", True, challenge="extra", tastes=2, users=5),
+    World("heavy tails as README", False, readme=True, heavy=True),
+    World("equal packs", True, challenge="extra", target="equal"),
+    *(
+        World(f"real pools {name} n = {count}", True, real=True, recalls=count, **more)  # type: ignore[arg-type]
+        for count in (100, 300, 1000)
+        for name, more in (("as README", {"readme": True}), ("challenged", {"challenge": "extra"}))
+    ),
+    World(
+        "real pools with position bias challenged",
+        False,
+        300,
+        real=True,
+        challenge="extra",
+        position=_BIASED,
+    ),
+    World(
+        "real pools of five users challenged", True, 500, 5, real=True, challenge="extra", tastes=2
+    ),
 )
+
+RANGES = {
+    "pool": (20, 41),
+    "head": (3, 9),
+    "noise": (1.2, 2.2),
+    "users": (30, 121),
+    "probes": (1, 4),
+    "strong": (0.45, 1.0),
+    "mild": (0.08, 0.2),
+}
+"""The range of each free parameter; the last two are exponents of the examination k^-eta of position k."""
+
+
+def draw_parameters(world: World, seed: int, half: str) -> World:
+    """Return a world with parameters drawn for one log, from one half of their ranges."""
+    dice = np.random.default_rng((6, seed))
+    drawn = {}
+    for name, (low, high) in RANGES.items():
+        share = (2 * dice.integers(2) + (half == "report") + dice.random()) / 4
+        drawn[name] = low + share * (high - low)
+    pool, head, users, probes = (int(drawn[name]) for name in ("pool", "head", "users", "probes"))
+    eta = (
+        0.0 if world.position[1] == 1 else drawn["strong" if world.position == _BIASED else "mild"]
+    )
+    return replace(
+        world,
+        pool=30 if world.real else pool,
+        head=head,
+        noise=drawn["noise"],
+        probes=probes,
+        users=world.users if world.users == 5 else users,
+        position=tuple((np.arange(1, pool + 1) ** -eta).tolist()),
+    )
 
 
 @dataclass(frozen=True)
@@ -163,21 +242,87 @@ def draw(world: World, dice: np.random.Generator, recalls: int) -> Drawn:
         user = np.sort(dice.choice(world.users, recalls, p=weight / weight.sum()))
     else:
         user = np.arange(recalls) * world.users // recalls
+    if world.real:
+        return draw_real(world, dice, user)
     mood = dice.normal(0, 0.5, world.users)[user]
     quality = dice.normal(size=(recalls, world.pool))
+    group = np.zeros(quality.shape, dtype=np.int64)
+    if world.copies:
+        group = dice.integers(0, world.pool // 3, quality.shape)
+        quality = np.take_along_axis(quality, group, axis=1)
     if world.drift:
         turned = np.linspace(0, 1, recalls)[:, None]
         quality = quality * (1 - 2 * turned * 0.4)
     base = -2.9 if world.rare else 0.2
     worth = 1 / (1 + np.exp(-(0.9 * quality + mood[:, None] + base)))
-    live = quality + dice.normal(0, 1.6, quality.shape)
+    live = quality + dice.normal(0, world.noise, quality.shape)
     other = live + dice.normal(0, 1.0, quality.shape)
     if world.target == "better":
         other = other + 0.9 * quality
+    elif world.target == "equal":
+        other = 2 * live
     else:
-        other = quality + dice.normal(0, 1.6, quality.shape)
-    group = dice.integers(0, 10, quality.shape)
+        other = quality + dice.normal(0, world.noise, quality.shape)
+    if world.copies:
+        other = quality + dice.normal(0, 0.3, quality.shape)
+    else:
+        group = dice.integers(0, 10, quality.shape) % 3
+    if world.tastes == 2:
+        # two of five users like items that neither score knows of
+        another = 1 / (1 + np.exp(-0.9 * dice.normal(size=quality.shape) - 0.2))
+        worth = np.where((user % 5 < 2)[:, None], another, worth)
     return Drawn(user, live, other, worth, group)
+
+
+_POOLS: list[Floats] = []
+"""The scores of the default pack, similarities and reward probabilities of real pools, f64[questions, 30] each."""
+
+
+def read_pools(path: Path) -> list[Floats]:
+    """Return the pools of every question of a LoCoMo file, or of a folder with chats of BEAM."""
+    parts: list[list[Floats]] = [[], [], []]
+    chats = read_beam(path) if path.is_dir() else read_locomo(path)
+    for benchmark in chats:
+        with memlab.open(pack="memlab") as lab:
+            conversation(lab, benchmark.conversation, project="p")
+            rows = lab.memories.select("ref", "id", "session")
+            ids = dict(zip(rows["ref"], rows["id"], strict=True))
+            sessions = dict(zip(rows["id"], rows["session"], strict=True))
+            for question in benchmark.questions:
+                if question.category == 5 or not question.evidence:
+                    continue
+                gold = {ids[ref] for ref in question.evidence if ref in ids}
+                near = {sessions[item] for item in gold}
+                slate = lab.recall(question.text, project="p", at=benchmark.conversation.end).slate
+                best = slate.frame.sort("score", descending=True).head(30)
+                if best.height < 30:
+                    continue
+                parts[0].append(best["score"].to_numpy())
+                parts[1].append(best["similarity"].to_numpy())
+                parts[2].append(
+                    np.array(
+                        [
+                            reward_probability(item, gold, sessions[item] in near)
+                            for item in best["memory_id"].to_list()
+                        ]
+                    )
+                )
+    return [np.stack(part) for part in parts]
+
+
+def store_pools(pools: list[Floats]) -> None:
+    """Store the pools in a worker process."""
+    _POOLS[:] = pools
+
+
+def draw_real(world: World, dice: np.random.Generator, user: NDArray[np.int64]) -> Drawn:
+    """Draw recalls from the real pools; users of the other taste like what is similar."""
+    rows = dice.integers(len(_POOLS[0]), size=len(user))
+    live, other, worth = (values[rows] for values in _POOLS)
+    if world.tastes == 2:
+        liked = np.where(rank_scores(other) < 3, 0.6, 0.05)
+        worth = np.where((user % 5 < 2)[:, None], liked, worth)
+    return Drawn(user, live, other, worth, np.zeros(live.shape, dtype=np.int64))
 
 
 def rank_scores(scores: Floats) -> NDArray[np.int64]:
@@ -198,10 +343,10 @@ def draw_unsupported(world: World, drawn: Drawn, dice: np.random.Generator) -> N
     )
 
 
-def simulate_true_values(world: World, seed: int = 99) -> tuple[float, float]:
+def simulate_true_values(world: World, seed: int = 99, parts: int = 20) -> tuple[float, float]:
     """Return the true value of the other policy, and its difference to the active one."""
     values = []
-    for part in range(20):
+    for part in range(parts):
         dice = np.random.default_rng((seed, part))
         users = replace(world, users=world.users if world.sizes == "pareto" else 500)
         drawn = draw(users, dice, 10_000)
@@ -222,7 +367,9 @@ def simulate_true_values(world: World, seed: int = 99) -> tuple[float, float]:
             )
         values.append((pair[0], pair[0] - pair[1]))
     value, gap = np.mean(values, axis=0)
-    return float(value), float(gap)
+    # four of five rewards of the delayed world arrive within its horizon
+    share = 0.8 if world.delay else 1.0
+    return float(value) * share, float(gap) * share
 
 
 def draw_rewards(
@@ -238,18 +385,22 @@ def draw_rewards(
         np.minimum(rank_of_item, worth.shape[1] - 1)
     ]
     reward = (dice.random(worth.shape) < worth * examination) & is_shown
-    if world.redundant:
+    if world.redundant or world.copies:
         order = np.argsort(np.where(is_shown, rank_of_item, 99), axis=1, kind="stable")
-        used = np.zeros((len(worth), 10), dtype=bool)
+        used = np.zeros((len(worth), world.pool), dtype=bool)
         rows = np.arange(len(worth))
         for rank in range(world.head + world.probes):
             item = order[:, rank]
             there = is_shown[rows, item]
-            its = group[rows, item] % 3
+            its = group[rows, item]
             hit = reward[rows, item] & there
             reward[rows, item] = hit & ~used[rows, its]
             used[rows, its] |= hit
-    return np.asarray(reward.astype(np.float64))
+    size = np.ones(worth.shape)
+    if world.heavy:
+        # Pareto with the exponent 1.6, truncated at 100
+        size = np.minimum((1 - dice.random(worth.shape)) ** (-1 / 1.6), 100.0)
+    return np.asarray(reward * size)
 
 
 @dataclass(frozen=True)
@@ -450,11 +601,12 @@ def compute_expected(world: World, drawn: Drawn, rank: NDArray[np.int64]) -> Flo
     head = rank < world.head
     examination = np.array(world.position)[np.minimum(rank, len(world.position) - 1)]
     worth = np.where(head, drawn.worth * examination, 0.0)
-    if not world.redundant:
+    if not (world.redundant or world.copies):
         return np.asarray(worth.sum(axis=1))
-    return np.asarray(
-        sum(1 - np.where(drawn.group % 3 == kind, 1 - worth, 1.0).prod(axis=1) for kind in range(3))
-    )
+    kinds = [
+        1 - np.where(drawn.group == kind, 1 - worth, 1.0).prod(axis=1) for kind in range(world.pool)
+    ]
+    return np.asarray(sum(kinds))
 
 
 @dataclass(frozen=True)
@@ -465,12 +617,19 @@ class Outcome:
     covered: tuple[bool, bool] = (False, False)
     verdict: str = ""
     why: str = ""
+    said: bool = False
+    gap: float = 0.0
 
 
-def judge(task: tuple[World, int, float, float]) -> Outcome:
-    """Evaluate one log of a world with known value and difference."""
-    world, seed, value, gap = task
+def judge(task: tuple[World, int, float, float, str]) -> Outcome:
+    """Evaluate one log of a world, whose value and difference are known unless it draws its parameters."""
+    world, seed, value, gap, half = task
     warnings.simplefilter("ignore")
+    if half:
+        seed += 100_000 * (half == "report")
+        world = draw_parameters(world, seed, half)
+        value, gap = simulate_true_values(world, seed, parts=2)
+        gap = gap if world.target == "better" else 0.0
     try:
         return (_judge_challenge if world.challenge else _judge_evaluation)(world, seed, value, gap)
     except MemlabError as error:
@@ -479,15 +638,49 @@ def judge(task: tuple[World, int, float, float]) -> Outcome:
 
 def _judge_evaluation(world: World, seed: int, value: float, gap: float) -> Outcome:
     """Evaluate the log of a world."""
-    slates = build_slates(world, simulate_log(world, seed), seed)
-    evaluation = memlab.evaluate(slates, ["other"], missing=world.missing, horizon=world.horizon)  # type: ignore[arg-type]
-    row = next(entry for entry in evaluation.rows if entry.policy == "other")
+    log = simulate_log(world, seed)
+    if world.readme:
+        slates, names = load_as_readme(world, log), ["new", "old"]
+    else:
+        slates, names = build_slates(world, log, seed), ["other"]
+    baseline = "old" if world.readme else None
+    evaluation = memlab.evaluate(
+        slates,
+        names,
+        baseline=baseline,
+        missing=world.missing,  # type: ignore[arg-type]
+        horizon=world.horizon,
+    )
+    row = next(entry for entry in evaluation.rows if entry.policy == names[0])
     if row.value is None or row.difference is None:
         return Outcome(False, why=", ".join(gate.name for gate in row.closed))
     ends = (row.value, value), (row.difference, gap)
-    return Outcome(
-        True, tuple(entry.low <= true <= entry.high for entry, true in ends), row.verdict
-    )  # type: ignore[arg-type]
+    covered = tuple(entry.low <= true <= entry.high for entry, true in ends)
+    tails = any("heavy tails" in note for note in evaluation.notes)
+    return Outcome(True, covered, row.verdict, said=bool(row.untested) or tails, gap=gap)  # type: ignore[arg-type]
+
+
+def load_as_readme(world: World, log: Shown) -> memlab.Slates:
+    """Return a log as README loads one: a wide table with two scores, and no score that ranked it."""
+    recall, item = np.indices(log.is_shown.shape)
+    columns = {"query_id": recall, "memory_id": item, "rank": log.position, "clicked": log.reward}
+    columns |= {"p": log.chance, "old": log.drawn.live, "new": log.drawn.other}
+    frame = pl.DataFrame({name: values.ravel() for name, values in columns.items()})
+    frame = frame.with_columns(user=pl.Series(log.drawn.user)[pl.Series(recall.ravel())])
+    if world.copies and world.group:
+        frame = frame.with_columns(group=pl.Series(log.drawn.group.ravel()))
+    return memlab.Slates.from_wide(
+        frame,
+        decision="query_id",
+        item="memory_id",
+        shown="rank",
+        reward="clicked",
+        propensity="p",
+        cluster="user",
+        limit=world.head,
+        scores=["old", "new"],
+        reward_range=(0.0, 100.0) if world.heavy else None,
+    )
 
 
 def _judge_challenge(world: World, seed: int, _: float, gap: float) -> Outcome:
@@ -501,7 +694,8 @@ def _judge_challenge(world: World, seed: int, _: float, gap: float) -> Outcome:
     always = bool(((low <= truth) & (truth <= high)).all())
     first = np.flatnonzero((low > 0) | (high < 0))
     side = "" if not len(first) else "better" if low[first[0]] > 0 else "worse"
-    return Outcome(True, (always, verdict.planned.low <= gap <= verdict.planned.high), side)
+    covered = always, verdict.planned.low <= gap <= verdict.planned.high
+    return Outcome(True, covered, side, said=bool(verdict.untested), gap=gap)
 
 
 def main() -> None:
@@ -510,33 +704,42 @@ def main() -> None:
     parser.add_argument("--logs", type=int, default=2000)
     parser.add_argument("--only", default="", help="comma-separated parts of names of worlds")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--half", default="", choices=("fit", "report"))
+    parser.add_argument("--pools", type=Path, help="a LoCoMo file, for the worlds of real pools")
     arguments = parser.parse_args()
     results = Results("hidden_worlds", arguments)
+    pools = [] if arguments.pools is None else read_pools(arguments.pools)
     rows: list[dict[str, Any]] = []
     wanted = [part for part in arguments.only.split(",") if part]
     print(
-        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
+        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}{'said':>6}"
     )
     bad = 0
     began = time.monotonic()
-    with get_context("spawn").Pool(arguments.processes) as pool:
+    with get_context("spawn").Pool(arguments.processes, store_pools, (pools,)) as pool:
+        store_pools(pools)
         for world in WORLDS:
-            if wanted and not any(part in world.name for part in wanted):
+            if (wanted and not any(part in world.name for part in wanted)) or world.real > bool(
+                pools
+            ):
                 continue
-            value, gap = simulate_true_values(world)
-            if world.delay:
-                value, gap = value * 0.8, gap * 0.8
+            value, gap = (np.nan, np.nan) if arguments.half else simulate_true_values(world)
             outcomes = pool.map(
-                judge, [(world, seed, value, gap) for seed in range(arguments.logs)], chunksize=4
+                judge,
+                [(world, seed, value, gap, arguments.half) for seed in range(arguments.logs)],
+                chunksize=4,
             )
             out = [outcome for outcome in outcomes if outcome.released]
+            said = float(np.mean([outcome.said for outcome in out])) if out else np.nan
+            gap = float(np.mean([outcome.gap for outcome in out])) if out else gap
             cover = [
                 np.mean([outcome.covered[at] for outcome in out]) if out else np.nan
                 for at in (0, 1)
             ]
-            tie = world.target == "tie"
+            tie = world.target != "better"
             right = sum(
-                outcome.verdict == ("better" if gap > 0 else "worse") and not tie for outcome in out
+                outcome.verdict == ("better" if outcome.gap > 0 else "worse") and not tie
+                for outcome in out
             )
             wrong = sum(outcome.verdict in ("better", "worse") for outcome in out) - right
             why = Counter(outcome.why for outcome in outcomes if outcome.why)
@@ -554,13 +757,14 @@ def main() -> None:
                     "coverage": float(cover[1]) if out else None,
                     "right": right,
                     "wrong": wrong,
+                    "said": said if out else None,
                     "reasons": reasons,
                 }
             )
             print(
                 f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(outcomes):>9.2f}"
                 f"{cover[0]:>9.3f}{cover[1]:>9.3f}"
-                f"{right:>7}{wrong:>7}  {reasons}{'  BELOW' if low else ''}",
+                f"{right:>7}{wrong:>7}{said:>6.2f}  {reasons}{'  BELOW' if low else ''}",
                 flush=True,
             )
     print(f"{bad} worlds below .93; {time.monotonic() - began:.0f} s")

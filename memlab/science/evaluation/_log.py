@@ -194,22 +194,27 @@ def read_answers(
 
 def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> list[str]:
     """Return a remark if feedback on the last recalls of a log without a horizon still arrives."""
-    if any(
-        "at" not in frame.columns or frame["at"].null_count() for frame in (judgements, decisions)
+    frames = judgements, decisions
+    if not judgements.height or not all(
+        frame.schema.get("at", pl.Null()).is_temporal() and not frame["at"].null_count()
+        for frame in frames
     ):
         return []
-    times = judgements.join(decisions.select("decision", asked="at"), on="decision")
-    if not times.height:
+    given, asked = (
+        frame.select("decision", micros=pl.col("at").dt.epoch("us")) for frame in frames
+    )
+    times = given.join(asked, on="decision", suffix="_asked")
+    delays = (times["micros"] - times["micros_asked"]).clip(lower_bound=0).to_numpy()
+    delay = float(delays.mean()) if len(delays) else 0.0
+    moments = asked["micros"].to_numpy()
+    last = max(moments.max(), given["micros"].to_numpy().max())
+    young = float((moments > last - _ARRIVED * delay).mean())
+    if not delay or young <= _MAX_YOUNG:
         return []
-    delays, ends = times["at"] - times["asked"], (judgements["at"].max(), decisions["at"].max())
-    delay: timedelta = delays.clip(lower_bound=timedelta(0)).mean()  # type: ignore[assignment]
-    is_young = decisions["at"] > max(ends) - _ARRIVED * delay  # type: ignore[type-var, operator]
-    if not delay or is_young.mean() <= _MAX_YOUNG:  # type: ignore[operator]
-        return []
-    days = delay / timedelta(days=1)
+    days = delay / (86_400 * 1e6)
     return [
-        f"Feedback comes {days:.1f} days after a recall on average, and {is_young.mean():.0%} of the recalls are younger "
-        f'than {_ARRIVED} times that: some of theirs has not come. Set horizon="{math.ceil(_ARRIVED * days)}d".'
+        f"Feedback comes {days:.1f} days after a recall on average, and {young:.0%} of the recalls are younger than "
+        f'{_ARRIVED} times that: some of theirs has not come. Set horizon="{math.ceil(_ARRIVED * days)}d".'
     ]
 
 

@@ -12,7 +12,6 @@ import polars as pl
 
 from memlab.errors import InputError
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.slates import CONTENT
 from memlab.science.distributions import normal_quantile
 from memlab.science.evaluation._duplicates import find_repeated, shows_unseen_pairs
 from memlab.science.evaluation._intervals import Estimate, Flags, Floats, Ints, Sample, Statistic
@@ -931,9 +930,7 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
     numeric = [
         name
         for name in names
-        if name in schema
-        and name not in CONTENT
-        and (schema[name].is_numeric() or schema[name] == pl.Boolean)
+        if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
     rest = [name for name in numeric if name != first]

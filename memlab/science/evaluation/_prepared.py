@@ -9,7 +9,7 @@ import polars as pl
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import checked
-from memlab.kernel.slates import Slates
+from memlab.kernel.slates import CONTENT, Slates
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._targets import (
     Fingerprints,
@@ -131,7 +131,8 @@ def prepare(
 
 def feature_names(slates: Slates) -> tuple[str, ...]:
     """Return the columns that describe a candidate: its features, or else its scores."""
-    return slates.features or slates.policies or ("score",)
+    features = tuple(name for name in slates.features if name not in CONTENT)
+    return features or slates.policies or ("score",)
 
 
 def _weight_positions(settings: Settings) -> Settings:

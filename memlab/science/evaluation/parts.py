@@ -4,6 +4,7 @@ The public interface is ``memlab.science.evaluation``.
 """
 
 from memlab.science.evaluation._duels import Course
+from memlab.science.evaluation._duplicates import find_repeated
 from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
@@ -98,6 +99,7 @@ __all__ = [
     "estimate_examination",
     "falling_p",
     "falls_at",
+    "find_repeated",
     "format_count",
     "gates",
     "holm",
