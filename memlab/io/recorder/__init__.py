@@ -1,0 +1,6 @@
+"""Record the searches of any retriever, and read such logs and traces of other programs."""
+
+from memlab.io.recorder._log import is_record, read_record
+from memlab.io.recorder._recorder import RecordedHits, Recorder, record
+
+__all__ = ["RecordedHits", "Recorder", "is_record", "read_record", "record"]
