@@ -705,10 +705,16 @@ def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
 
 
 class _Ranking(msgspec.Struct):
-    """The top-k memory ids of one pack, best first, and the hash of the pack."""
+    """The top-k memory ids of one pack, best first, and the hash of the pack.
+
+    ``number`` is the number of the pack's comparison in the lab, and ``share`` its share of the
+    error. Both are 0 in recalls from before comparisons were numbered.
+    """
 
     ids: list[int | str]
     hash: str = ""
+    number: int = 0
+    share: float = 0.0
 
 
 class Challenged(msgspec.Struct):
@@ -766,6 +772,12 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
             f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Log ids of "
             f"that type."
         )
+    for name, head in challenge.heads.items():
+        if (head.number or head.share) and not (head.number > 0 and 0 < head.share <= 1):
+            raise InputError(
+                f"{where} gives {name} the number {head.number} and the share {head.share:g} of the error. Log a number "
+                "of at least 1 and a share above 0 and at most 1, or neither."
+            )
     if challenge.design == "ab" or challenge.shares:
         names = ("", *challenge.heads)
         wrong = next((name for name in names if not 0 < challenge.shares.get(name, 0) <= 1), None)

@@ -17,10 +17,10 @@ stops at any time. The estimand is the mean, over the recalls so far, of the dif
 expected given earlier recalls. Each recall has equal weight. Reports also show the interval of a
 fixed-sample test.
 
-All verdicts of a log hold together: the probability that any of them is wrong is at most 1 -
-``level``. Each comparison has a share of that error, which is fixed when the comparison begins. The
-k-th comparison has the share 6 / (pi k)^2, and these shares sum to 1. So a later challenge never
-changes an earlier verdict.
+All verdicts of a lab hold together: the probability that any of them is wrong is at most 1 -
+``level``. Each comparison has a share of that error, which is fixed when the comparison begins, and
+which each of its recalls states. The k-th comparison has the share 6 / (pi k)^2, and these shares
+sum to 1. So neither a later challenge nor a part of the log changes a verdict.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from memlab.science.evaluation._prepared import (
     check_settings,
     feature_names,
 )
-from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
+from memlab.science.evaluation._sequence import recalls_to_end, sequence
 from memlab.science.evaluation._tests import (
     Facts,
     Gate,
@@ -121,9 +121,9 @@ class Verdict:
     track
         A row for each recall or block: ``at``, ``recalls``, ``difference``, ``low`` and ``high``.
     number
-        The number of this comparison in the log, from 1.
+        The number of this comparison in the lab, from 1.
     level
-        The confidence level of the anytime-valid interval, which follows from ``number``.
+        The confidence level of the anytime-valid interval, fixed when the comparison began.
 
     Examples
     --------
@@ -440,7 +440,7 @@ def verdict(
 
     Notes
     -----
-    The k-th comparison of a log has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
+    The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
     first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
     another challenge never changes a verdict. A change of the challenger or of the live pack begins
     a new comparison. The old comparison continues if both packs are changed back.
@@ -514,7 +514,7 @@ def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
     """Decide whether a challenger or the live pack is better; return remarks too."""
-    level = level_of(duel.number, settings.level)
+    level = 1 - (1 - settings.level) * duel.share
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
