@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import Micros, to_micros
 
-__all__ = ["Item", "finite", "read_item", "read_items"]
+__all__ = ["Item", "finite", "first_value", "measure_texts", "read_item", "read_items"]
+
+_LENGTH = 2_000
+"""Characters of a text that are read for ``words`` and ``overlap``, so that a long text costs little time."""
 
 # The fields that stores use for an id, a text and a time, in the order in which they are tried.
 _IDS = ("id", "memory_id", "key")
@@ -68,9 +71,9 @@ def read_item(raw: Any) -> Item:
     elif not isinstance(result, Mapping):
         fields = (*_IDS, *_TEXTS, *_TIMES, "score")
         result = {name: getattr(result, name) for name in fields if hasattr(result, name)}
-    id, text = _first(result, _IDS), _first(result, _TEXTS)
+    id, text = first_value(result, _IDS), first_value(result, _TEXTS)
     if isinstance(text, Mapping):
-        text = _first(text, _TEXTS) or str(text)
+        text = first_value(text, _TEXTS) or str(text)
     text = text if isinstance(text, str) else ""
     if id is None and not text:
         raise InputError(
@@ -80,16 +83,27 @@ def read_item(raw: Any) -> Item:
     if id is None:
         id = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     try:
-        created = to_micros(_first(result, _TIMES) or 0)
+        created = to_micros(first_value(result, _TIMES) or 0)
     except InputError:  # an unreadable time is an unknown time
         created = 0
     return Item(raw, str(id), finite(result.get("score", score)), text, created)
 
 
-def _first(result: Mapping[str, Any], names: Iterable[str]) -> Any:
+def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:
     """Return the first of the named fields that has a value, or None."""
     for name in names:
         value = result.get(name)
         if value is not None:
             return value
     return None
+
+
+def measure_texts(query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
+    """Return the features of results: score, number of words, and share of the query's words."""
+    asked = set(query[:_LENGTH].lower().split())
+    texts = [item.text[:_LENGTH].lower().split() for item in items]
+    return {
+        "search-score": [item.score for item in items],
+        "words": [float(len(words)) for words in texts],
+        "overlap": [len(asked.intersection(words)) / max(len(asked), 1) for words in texts],
+    }

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 from polars import selectors
 
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, LabError, UnknownName
 from memlab.kernel.journal import Journal
 from memlab.kernel.slates import Slates, feedback_table
 
@@ -27,6 +27,7 @@ __all__ = [
     "read_record",
     "read_search",
     "read_tables",
+    "to_table",
 ]
 
 SEARCHED, REWARDED = "recorder/search", "recorder/reward"
@@ -55,9 +56,12 @@ def _is_record(journal: Journal) -> bool:
 
 
 def is_record(path: str | Path) -> bool:
-    """Return whether an existing lab or log is a recorded log."""
-    with Journal.open(path, read_only=True) as journal:
-        return journal.head > 0 and _is_record(journal)
+    """Return whether a folder is a recorded log; a lab that cannot be opened is none."""
+    try:
+        with Journal.open(path, read_only=True) as journal:
+            return journal.head > 0 and _is_record(journal)
+    except LabError:
+        return False
 
 
 def read_search(journal: Journal, decision: int) -> dict[str, Any]:
@@ -122,8 +126,8 @@ def read_tables(journal: Journal) -> Slates:
     feedback = None
     if rewards:
         texts = pl.lit(None, dtype=pl.String)
-        feedback = feedback_table(_table(rewards).with_columns(outcome=texts))
-    decisions, candidates, exposures = map(_table, zip(*searches, strict=True))
+        feedback = feedback_table(to_table(rewards).with_columns(outcome=texts))
+    decisions, candidates, exposures = map(to_table, zip(*searches, strict=True))
     # Stores give scores of different scales, or none, so the log's own score is the rank.
     scored = candidates.with_columns(score=-pl.col("rank").cast(pl.Float64))
     return Slates.from_frames(
@@ -131,7 +135,7 @@ def read_tables(journal: Journal) -> Slates:
     )
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def to_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Return a frame of rows whose lists become one row for each element."""
     names = dict.fromkeys(name for row in rows for name in row)
     # A feature that a search lacks is null for each of its candidates.

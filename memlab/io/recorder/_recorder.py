@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from memlab.errors import InputError, MemlabError, UnknownName
-from memlab.io.recorder._items import Item, finite, read_items
+from memlab.io.recorder._items import Item, finite, measure_texts, read_items
 from memlab.io.recorder._log import REWARDED, SEARCHED, open_log, pack, read_search, read_tables
 from memlab.io.recorder._stores import Searched, find_store
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Seed, Within, checked, warn_caller
@@ -48,8 +48,6 @@ A write takes less than a millisecond, so this is long enough for thousands of w
 _MORE = 10
 """Results asked beyond the limit: a probe then has a probability of a tenth, which still gives
 precise estimates, and few changes move a result by more than ten ranks."""
-_LENGTH = 2_000
-"""Characters of a text from which ``words`` and ``overlap`` are computed, so that a long text costs no time."""
 
 Feature = Callable[[str, Sequence[Any]], Sequence[float | None]]
 """A function from the query and the results to one number for each result."""
@@ -66,6 +64,9 @@ class _Challenger:
     extra: int
     rate: float
     timeout: float
+    # The log counts its comparisons.
+    number: int = 0
+    share: float = 0.0
 
     @property
     def pack(self) -> _Challenger:
@@ -359,13 +360,7 @@ class Recorder:
 
     def _measure(self, query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
         """Return the features of the candidates: scores, counts of words, and the caller's numbers."""
-        asked = set(query[:_LENGTH].lower().split())
-        texts = [item.text[:_LENGTH].lower().split() for item in items]
-        columns: dict[str, list[float | None]] = {
-            "search-score": [item.score for item in items],
-            "words": [float(len(words)) for words in texts],
-            "overlap": [len(asked.intersection(words)) / max(len(asked), 1) for words in texts],
-        }
+        columns = measure_texts(query, items)
         for name, compute in self._features.items():
             try:
                 values = compute(query, [item.raw for item in items])
