@@ -115,7 +115,8 @@ def evaluate(
 ) -> Report:
     """Estimate how each policy would have performed on LOG.
 
-    LOG is a lab, a log of memlab.record, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be evaluated.
+    LOG is a lab, a log of memlab.record, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be
+    evaluated.
 
     Example: memlab evaluate my.memlab -p companion -p mine.hy --missing zero
     """
