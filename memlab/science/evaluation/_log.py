@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
@@ -385,6 +386,31 @@ class Log:
     def answered(self) -> Flags:
         """Whether each candidate was shown and has a reward."""
         return self.exposed & ~np.isnan(self.reward)
+
+    def digest(self) -> str:
+        """Return a SHA-256 digest of the log.
+
+        It covers recalls, candidates, probabilities, items shown, rewards, limits and clusters, and
+        the packs and challenges of recalls if they were logged.
+        """
+        digest = hashlib.sha256()
+        for array in (
+            self.recall,
+            self.propensity,
+            self.exposed,
+            self.reward,
+            self.limit,
+            self.cluster,
+        ):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        logged = [
+            self.decisions[name]
+            for name in ("pack_hash", "challenge")
+            if name in self.decisions.columns
+        ]
+        for column in (self.ids["decision"], self.ids["memory_id"], *logged):
+            digest.update("\x1f".join(map(str, column.to_list())).encode())
+        return digest.hexdigest()
 
 
 def _expand_mask(outer: Flags, inner: Flags) -> Flags:
