@@ -1,6 +1,7 @@
 """Recorded searches: what is shown, what is logged, and what a faulty search does."""
 
 import asyncio
+import contextlib
 import json
 import math
 import os
@@ -142,7 +143,7 @@ def test_an_answer_credits_the_result_that_it_restates(log):
 @pytest.mark.parametrize("reward", [2, -0.1, math.nan])
 def test_a_reward_outside_the_range_is_refused(log, reward):
     hits = memlab.record(search, log=log)("q")
-    with pytest.raises(InputError, match="outside 0..1|finite"):
+    with pytest.raises(InputError, match=r"outside 0\.\.1|finite"):
         hits.feedback(hits[0], reward)
 
 
@@ -392,11 +393,11 @@ def test_a_challenger_that_raises_is_left_out_of_that_search(log):
 
     recorded = memlab.record(search, log=log, limit=3)
     recorded.challenge(flaky, name="flaky")
-    with pytest.warns(UserWarning, match="flaky is left out"):
-        for number in range(10):
+    for number in range(10):
+        with pytest.warns() if number == 3 else contextlib.nullcontext():
             hits = recorded(f"query {number}")
-            for item in hits:
-                hits.feedback(item, 1 if item["id"] == "m0" else 0)
+        for item in hits:
+            hits.feedback(item, 1 if item["id"] == "m0" else 0)
     decisions = tables(recorded)[0]
     assert decisions["failed"].drop_nulls().to_list() == ["flaky"]
     assert recorded.verdict()["flaky"].recalls == 9
@@ -421,7 +422,8 @@ def test_the_command_evaluates_a_recorded_log(log):
         for item in (hits := recorded(f"query {number}")):
             hits.feedback(item, float(item["id"] == "m1"))
     result = CliRunner().invoke(main, ["evaluate", str(log), "-p", "words", "-p", "overlap"])
-    assert "words" in result.output and "60 recalls" in result.output, result.output
+    assert "words" in result.output, result.output
+    assert "60 recalls" in result.output
 
 
 # -- stores of other packages, by their published signatures; tests/recorder/test_stores.py has the packages themselves

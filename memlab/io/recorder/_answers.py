@@ -31,14 +31,14 @@ class AnswerReader:
         self._read: set[str] = set()
 
     def rewards(
-        self, answer: Answer, pool: Sequence[Item], shown: Sequence[Item]
+        self, answer: Answer, pool: Sequence[Item], results: Sequence[Item]
     ) -> list[tuple[str, float, float]]:
         """Return the id, reward and confidence of each shown result on which an answer decides."""
         new = [item for item in pool if item.text and item.id not in self._read]
         new = new[: _TEXTS - len(self._read)]
         self._words.append([item.text for item in new])
         self._read.update(item.id for item in new)
-        items = [item for item in shown if item.text]
+        items = [item for item in results if item.text]
         vectors = self._embedder.encode([item.text for item in items])
         memories = [
             RetrievedMemory(number, item.text, None, item.created, "", vector)
@@ -48,4 +48,4 @@ class AnswerReader:
         credit, decided = compute_credit(self._pack, cues, np.arange(len(items)))
         columns = credit.clip(0).tolist(), SHIPPED.confidence(credit).tolist(), decided
         rows = zip(items, *columns, strict=True)
-        return [(item.id, reward, confidence) for item, reward, confidence, known in rows if known]
+        return [(item.id, reward, confidence) for item, reward, confidence, says in rows if says]

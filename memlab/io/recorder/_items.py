@@ -24,7 +24,7 @@ _TIMES = ("created_at", "created")
 
 @dataclass(frozen=True)
 class Item:
-    """One result as the store returned it, and what is known of it.
+    """One result of a store, in its own form and with common fields.
 
     ``score`` is None, ``text`` "" and ``created`` 0 if they are unknown.
     """
@@ -100,10 +100,12 @@ def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def measure_texts(query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
     """Return the features of results: score, number of words, and share of the query's words."""
-    asked = set(query[:_LENGTH].lower().split())
+    query_words = set(query[:_LENGTH].lower().split())
     texts = [item.text[:_LENGTH].lower().split() for item in items]
     return {
         "search-score": [item.score for item in items],
         "words": [float(len(words)) for words in texts],
-        "overlap": [len(asked.intersection(words)) / max(len(asked), 1) for words in texts],
+        "overlap": [
+            len(query_words.intersection(words)) / max(len(query_words), 1) for words in texts
+        ],
     }

@@ -26,7 +26,7 @@ from memlab.io.recorder._log import REWARDED, SEARCHED, open_log, pack, read_sea
 from memlab.io.recorder._stores import Searched, find_store
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Seed, Within, checked, warn_caller
 from memlab.kernel.base.clock import Clock, system_clock
-from memlab.kernel.base.printable import count_of, printable
+from memlab.kernel.base.printable import printable
 from memlab.kernel.policies import ChallengeDesign
 from memlab.kernel.privacy import screen
 from memlab.kernel.recall import ChallengerResults, describe_challenge, draw_challenge, generator
@@ -74,6 +74,22 @@ class _Challenger:
         return self
 
 
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of ``memlab.record``."""
+
+    log: Path
+    limit: int
+    probes: int
+    pool: int
+    features: Mapping[str, Feature]
+    name: str
+    version: str
+    reward_range: tuple[float, float]
+    seed: int
+    clock: Clock
+
+
 class RecordedHits(list[Any]):
     """The results that a recorded search showed, as the store returned them.
 
@@ -103,12 +119,12 @@ class RecordedHits(list[Any]):
         recorder: Recorder,
         query: str,
         decision: int | None,
-        shown: Sequence[Item],
+        items: Sequence[Item],
         pool: Sequence[Item],
     ) -> None:
-        super().__init__(item.raw for item in shown)
-        self.query, self.decision, self.ids = query, decision, [item.id for item in shown]
-        self._recorder, self._shown, self._pool = recorder, shown, pool
+        super().__init__(item.raw for item in items)
+        self.query, self.decision, self.ids = query, decision, [item.id for item in items]
+        self._recorder, self._items, self._pool = recorder, items, pool
 
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
         """Infer from an answer which results it used, and record their rewards.
@@ -145,8 +161,8 @@ class RecordedHits(list[Any]):
         """
         from memlab.subjects.attribution.cues import Answer
 
-        read = Answer(self.query, answer, self._recorder.clock(), arguments, reply)
-        rows = self._recorder.answers.rewards(read, self._pool, self._shown)
+        read = Answer(self.query, answer, self._recorder.settings.clock(), arguments, reply)
+        rows = self._recorder.answers.rewards(read, self._pool, self._items)
         self._recorder.write_rewards(self.decision, rows, ATTRIBUTED)
         return {id: reward for id, reward, _ in rows}
 
@@ -177,6 +193,13 @@ class Recorder:
     Call it like the search, without the number of results. It is also the log for
     ``memlab.evaluate``, ``memlab.plan`` and ``memlab.verdict``.
 
+    Parameters
+    ----------
+    searched
+        The search.
+    settings
+        The arguments of ``memlab.record``.
+
     Examples
     --------
     >>> import tempfile
@@ -189,42 +212,25 @@ class Recorder:
     [1.0, 0.5, 0.5]
     """
 
-    def __init__(
-        self,
-        searched: Searched,
-        log: Path,
-        *,
-        limit: int,
-        probes: int,
-        pool: int,
-        features: Mapping[str, Feature],
-        name: str,
-        version: str,
-        reward_range: tuple[float, float],
-        seed: int,
-        clock: Clock,
-    ) -> None:
-        self.log, self.limit, self.pool, self.name, self.clock = log, limit, pool, name, clock
-        self._searched, self._features, self._version = searched, features, version
-        self._range, self._seed = reward_range, seed
+    def __init__(self, searched: Searched, settings: Settings) -> None:
+        self.settings, self._searched = settings, searched
         # A probe is drawn like the item of a challenger that would show all candidates below the limit.
-        self._probing = _Challenger("", "", searched, "extra", probes, 1.0, 0.0)
+        self._probing = _Challenger("", "", searched, "extra", settings.probes, 1.0, 0.0)
         self._challengers: tuple[_Challenger, ...] = ()
         self._journals: dict[int, Journal] = {}
         self._journal()
 
     def __repr__(self) -> str:
-        against = ", ".join(challenger.name for challenger in self._challengers)
+        against = [f", compared with {challenger.name}" for challenger in self._challengers]
         return printable(
-            f"<Recorder of {self.name} in {self.log}: {self.limit} results and "
-            f"{count_of(self._probing.extra, 'probe')} of a pool of {self.pool}{against and f', compared with {against}'}>"
+            f"<Recorder of {self.settings.name} in {self.settings.log}{''.join(against)}>"
         )
 
     def _journal(self) -> Journal:
         """Return the journal of this process, because a journal does not survive a fork."""
         process = os.getpid()
         if process not in self._journals:
-            self._journals[process] = open_log(self.log, _TIMEOUT)
+            self._journals[process] = open_log(self.settings.log, _TIMEOUT)
         return self._journals[process]
 
     @cached_property
@@ -247,11 +253,13 @@ class Recorder:
             raise InputError(f"The query of a search must be a text, not {type(query).__name__}.")
         session = self._searched.session(args, options) if session is None else session
         challengers = self._challengers
-        answer = self._searched.call(query, self.pool, *args, **options)
+        answer = self._searched.call(query, self.settings.pool, *args, **options)
         others = []
         for challenger in challengers:
             try:
-                others.append(challenger.searched.call(query, self.limit, *args, **options))
+                others.append(
+                    challenger.searched.call(query, self.settings.limit, *args, **options)
+                )
             except Exception as error:  # noqa: BLE001 - the user gets the results of the recorded search
                 others.append(error)
         if inspect.isawaitable(answer):
@@ -273,10 +281,10 @@ class Recorder:
             else _now(other)
             for challenger, other in zip(challengers, others, strict=True)
         ]
-        found, *rest = await asyncio.gather(answer, *waiting, return_exceptions=True)
-        if isinstance(found, BaseException):
-            raise found
-        return self._show(query, session, found, challengers, rest)
+        first, *rest = await asyncio.gather(answer, *waiting, return_exceptions=True)
+        if isinstance(first, BaseException):
+            raise first
+        return self._show(query, session, first, challengers, rest)
 
     def _show(
         self,
@@ -287,16 +295,16 @@ class Recorder:
         others: Sequence[Any],
     ) -> RecordedHits:
         """Draw what is shown, record it, and return it."""
-        items = read_items(self._searched.results(answer))[: self.pool]
+        items = read_items(self._searched.results(answer))[: self.settings.pool]
         index = {item.id: number for number, item in enumerate(items)}
-        active = np.arange(min(self.limit, len(items)))
+        active = np.arange(min(self.settings.limit, len(items)))
         results: list[Any] = []
         failed = []
         for challenger, other in zip(challengers, others, strict=True):
             try:
                 if isinstance(other, BaseException):
                     raise other
-                top = read_items(challenger.searched.results(other))[: self.limit]
+                top = read_items(challenger.searched.results(other))[: self.settings.limit]
             except Exception as error:  # noqa: BLE001 - the user gets the results of the recorded search
                 warn_caller(f"The challenger {challenger.name} is left out of a search: {error!r}.")
                 failed.append(challenger.name)
@@ -312,12 +320,12 @@ class Recorder:
         features, ids = self._measure(query, items), list(index)
         try:
             with self._journal().write(durable=False) as tx:
-                shown, drawn, propensity, draws, arm = draw_challenge(
+                order, drawn, propensity, draws, arm = draw_challenge(
                     active,
                     [each.rows for each in drawing],
                     len(items),
                     challenges,
-                    generator(self._seed, tx.head + 1),
+                    generator(self.settings.seed, tx.head + 1),
                 )
                 design, challenge = challenges[0].design, None
                 if results:
@@ -326,15 +334,15 @@ class Recorder:
                     for head in challenge["heads"].values():
                         head["ids"] = [ids[number - 1] for number in head["ids"]]
                 sampler = ("challenge" if design == "extra" else design) if results else "probe"
-                places = shown.tolist()
+                positions = order.tolist()
                 row = {
                     "of": {
                         "query": screen(query).text,
-                        "limit": self.limit,
-                        "pack": self.name,
-                        "pack_hash": self._version,
+                        "limit": self.settings.limit,
+                        "pack": self.settings.name,
+                        "pack_hash": self.settings.version,
                         "sampler": sampler if results or draws else "deterministic",
-                        "seed": self._seed if draws else None,
+                        "seed": self.settings.seed if draws else None,
                         "session": session,
                         "challenge": challenge and msgspec.json.encode(challenge).decode(),
                         "failed": ", ".join(failed) or None,
@@ -347,21 +355,23 @@ class Recorder:
                             **features,
                         },
                         {
-                            "memory_id": [ids[place] for place in places],
-                            "probe": np.isin(shown, drawn).tolist(),
+                            "memory_id": [ids[position] for position in positions],
+                            "probe": np.isin(order, drawn).tolist(),
                         },
                     ),
                 }
-                decision = tx.event(SEARCHED, {"row": pack(row)}, at=self.clock())
+                decision = tx.event(SEARCHED, {"row": pack(row)}, at=self.settings.clock())
         except MemlabError as error:
             warn_caller(f"A search was not recorded, and is shown without probes. {error}")
             return RecordedHits(self, query, None, items[: len(active)], items)
-        return RecordedHits(self, query, decision, [items[place] for place in places], items)
+        return RecordedHits(
+            self, query, decision, [items[position] for position in positions], items
+        )
 
     def _measure(self, query: str, items: Sequence[Item]) -> dict[str, list[float | None]]:
         """Return the features of the candidates: scores, counts of words, and the caller's numbers."""
         columns = measure_texts(query, items)
-        for name, compute in self._features.items():
+        for name, compute in self.settings.features.items():
             try:
                 values = compute(query, [item.raw for item in items])
                 columns[name] = [finite(value) for _, value in zip(items, values, strict=True)]
@@ -374,7 +384,7 @@ class Recorder:
     @checked
     def feedback(
         self,
-        decision: Annotated[int | None, AsGiven],
+        decision: int | None,
         item: Annotated[Any, AsGiven],
         reward: float,
     ) -> None:
@@ -396,16 +406,16 @@ class Recorder:
         InputError
             If the reward is outside the range.
         """
-        low, high = self._range
+        low, high = self.settings.reward_range
         if not low <= reward <= high:
             raise InputError(
                 f"The reward {reward:g} is outside {low:g}..{high:g}. Pass the range of your rewards to memlab.record as "
                 "reward_range=(low, high)."
             )
         if decision is not None:
-            shown = read_search(self._journal(), decision)["tables"][1]["memory_id"]
-            if str(item) not in shown:
-                raise UnknownName(f"result of search {decision}", str(item), shown)
+            ids = read_search(self._journal(), decision)["tables"][1]["memory_id"]
+            if str(item) not in ids:
+                raise UnknownName(f"result of search {decision}", str(item), ids)
         self.write_rewards(decision, [(str(item), float(reward), None)], "user")
 
     def write_rewards(
@@ -424,7 +434,7 @@ class Recorder:
             **dict(zip(names, zip(*rows, strict=True), strict=True)),
         }
         with self._journal().write(durable=False) as tx:
-            tx.event(REWARDED, {"row": pack(row)}, at=self.clock())
+            tx.event(REWARDED, {"row": pack(row)}, at=self.settings.clock())
 
     # -- challenges and the log -------------------------------------------------------------------------------
 
@@ -580,15 +590,15 @@ def record(
         A function ``search(query, k)``, sync or async, that returns the best results first; or a
         mem0 ``Memory``, a LangGraph store, a Chroma collection, or the search method of one. A
         result is a text, or an object or dict with an id (``id``, ``memory_id`` or ``key``) and
-        optionally ``score`` or ``distance`` and a text. A pair of a result and a score works too.
+        optionally ``score`` and a text. A pair of a result and a score works too.
     log
         The folder of the log, which is created. Several processes may record to one folder.
     limit
         The number of results to show.
     probes
         The number of additional results, drawn from those below the limit and shown at random
-        positions below the first. With 0, no result is left to chance, and the log is no evidence
-        for other policies until a challenge begins.
+        positions below the first. With 0, no item is randomised, and the log is no evidence for
+        other policies until a challenge begins.
     pool
         The number of results that the search is asked for; by default ``limit`` + 10.
     features
@@ -643,16 +653,16 @@ def record(
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range is a pair (minimum, maximum), not {reward_range!r}.")
-    return Recorder(
-        find_store(search),
+    settings = Settings(
         Path(log),
-        limit=limit,
-        probes=probes,
-        pool=size,
-        features=dict(features or {}),
-        name=name,
-        version=version,
-        reward_range=reward_range,
-        seed=seed,
-        clock=clock,
+        limit,
+        probes,
+        size,
+        dict(features or {}),
+        name,
+        version,
+        reward_range,
+        seed,
+        clock,
     )
+    return Recorder(find_store(search), settings)

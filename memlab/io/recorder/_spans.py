@@ -66,14 +66,14 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
     decisions, candidates, missing = [], [], 0
     for number, line in Lines(Path(path), Notes(str(path))):
         document = decode_json(line, str(path), number) if line.strip() else None
-        for span, found in _find_searches(document):
-            records = found.get("gen_ai.memory.records")
+        for span, attributes in _find_searches(document):
+            records = attributes.get("gen_ai.memory.records")
             if records is None:
                 missing += 1
                 continue
             if isinstance(records, str):
                 records = decode_json(records.encode(), str(path), number)
-            items, query = read_items(records), found.get("gen_ai.memory.query.text") or ""
+            items, query = read_items(records), attributes.get("gen_ai.memory.query.text") or ""
             key = {"decision": str(first_value(span, _SPAN_IDS) or f"line {number}")}
             start = first_value(span, _STARTS)
             decisions.append(
@@ -82,7 +82,7 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
                     "query": query,
                     "limit": max(len(items), 1),
                     "at": None if start is None else int(start) // 1000,
-                    "session": found.get("gen_ai.conversation.id"),
+                    "session": attributes.get("gen_ai.conversation.id"),
                 }
             )
             ids = [item.id for item in items]
@@ -94,8 +94,8 @@ def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates
             "content in the program that writes the trace."
         )
     pool = to_table(candidates)
-    shown = pool.select("decision", "memory_id")
-    log = Slates.from_frames(to_table(decisions), pool, shown, feedback, empty="keep")
+    exposures = pool.select("decision", "memory_id")
+    log = Slates.from_frames(to_table(decisions), pool, exposures, feedback, empty="keep")
     note = "memlab.record logs further searches with probabilities; memlab.plan says how many are needed."
     skipped = f"{missing:,} searches without records left out."
     return replace(log, notes=(*log.notes, *[skipped] * bool(missing), note))

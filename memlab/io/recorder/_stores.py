@@ -21,7 +21,7 @@ class Searched:
     """
 
     call: Callable[..., Any]
-    results: Callable[[Any], Sequence[Any]] = list
+    results: Callable[[Any], Any] = lambda answer: answer
     session: Callable[[Sequence[Any], Mapping[str, Any]], str | None] = lambda args, options: None
 
 
