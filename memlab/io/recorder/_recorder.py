@@ -27,13 +27,13 @@ from memlab.io.recorder._stores import Searched, find_store
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Seed, Within, checked, warn_caller
 from memlab.kernel.base.clock import Clock, system_clock
 from memlab.kernel.base.printable import printable
+from memlab.kernel.hooks import list_hooks
 from memlab.kernel.policies import ChallengeDesign
 from memlab.kernel.privacy import screen
 from memlab.kernel.recall import ChallengerResults, describe_challenge, draw_challenge, generator
 from memlab.kernel.slates import ATTRIBUTED, Slates
 
 if TYPE_CHECKING:
-    from memlab.io.recorder._answers import AnswerReader
     from memlab.kernel.journal import Journal
     from memlab.science.evaluation import Verdicts
 
@@ -124,7 +124,7 @@ class RecordedHits(list[Any]):
     ) -> None:
         super().__init__(item.raw for item in items)
         self.query, self.decision, self.ids = query, decision, [item.id for item in items]
-        self._recorder, self._items, self._pool = recorder, items, pool
+        self._recorder, self._pool = recorder, pool
 
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
         """Infer from an answer which results it used, and record their rewards.
@@ -159,10 +159,9 @@ class RecordedHits(list[Any]):
         >>> max(rewards, key=rewards.get) == hits.ids[1]
         True
         """
-        from memlab.subjects.attribution.cues import Answer
-
-        read = Answer(self.query, answer, self._recorder.settings.clock(), arguments, reply)
-        rows = self._recorder.answers.rewards(read, self._pool, self._items)
+        read = self.query, answer, self._recorder.settings.clock(), arguments, reply
+        texts = {item.id: (item.text, item.created) for item in self._pool}
+        rows = self._recorder.answers.rewards(read, texts, self.ids)
         self._recorder.write_rewards(self.decision, rows, ATTRIBUTED)
         return {id: reward for id, reward, _ in rows}
 
@@ -234,11 +233,11 @@ class Recorder:
         return self._journals[process]
 
     @cached_property
-    def answers(self) -> AnswerReader:
+    def answers(self) -> Any:
         """The reader of answers, which loads an embedding model at its first use."""
-        from memlab.io.recorder._answers import AnswerReader
+        import memlab.kernel.verbs.projections  # noqa: F401 - registers the hooks of memlab's extensions
 
-        return AnswerReader()
+        return list_hooks("read-answers")[-1]()
 
     # -- searching --------------------------------------------------------------------------------------------
 
