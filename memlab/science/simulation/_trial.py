@@ -124,15 +124,16 @@ class Trial(Report):
         """A row for each pack, best first.
 
         ``value`` has the bounds ``low`` and ``high``. ``difference`` is paired with ``baseline``
-        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value,
-        Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
+        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value. Both
+        are Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
         its difference to the baseline. ``verdict`` and ``hash`` follow.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
         rows = []
         for row in self._rows:
-            gap = row.difference
+            # All intervals of differences hold together, and each excludes 0 if and only if p is below the level.
+            gap = row.difference and row.difference.at_level(1 - _LEVEL / others)
             p = None if gap is None or np.isnan(gap.p) else min(1.0, gap.p * others)
             ahead = None
             if row is not base and row.one_step is not None and base.one_step is not None:
