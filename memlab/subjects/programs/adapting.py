@@ -480,7 +480,7 @@ class _Step:
                 self._slates,
                 policy,
                 **(self._options | strict),
-                goal="order",
+                metric="order",
                 folds=_FOLDS,
                 budget=_WIDE_BUDGET,
                 seed=self._seed,
@@ -493,6 +493,7 @@ class _Step:
         from memlab.science.evaluation import tune
 
         options = self._options | {
+            "metric": "value",
             "estimator": self._estimator,
             "folds": _FOLDS,
             "budget": _BUDGET,
