@@ -126,6 +126,7 @@ class RecordedHits(list[Any]):
         self.query, self.decision, self.ids = query, decision, [item.id for item in items]
         self._recorder, self._pool = recorder, pool
 
+    @checked
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
         """Infer from an answer which results it used, and record their rewards.
 
@@ -162,10 +163,11 @@ class RecordedHits(list[Any]):
         read = self.query, answer, self._recorder.settings.clock(), arguments, reply
         texts = {item.id: (item.text, item.created) for item in self._pool}
         rows = self._recorder.answers.rewards(read, texts, self.ids)
-        self._recorder.write_rewards(self.decision, rows, ATTRIBUTED)
+        self._recorder._write_rewards(self.decision, rows, ATTRIBUTED)
         return {id: reward for id, reward, _ in rows}
 
-    def feedback(self, item: Any, reward: float) -> None:
+    @checked
+    def feedback(self, item: Annotated[Any, AsGiven], reward: float) -> None:
         """Record the reward of a result; the last one of a result counts.
 
         Parameters
@@ -415,9 +417,9 @@ class Recorder:
             ids = read_search(self._journal(), decision)["tables"][1]["memory_id"]
             if str(item) not in ids:
                 raise UnknownName(f"result of search {decision}", str(item), ids)
-        self.write_rewards(decision, [(str(item), float(reward), None)], "user")
+        self._write_rewards(decision, [(str(item), float(reward), None)], "user")
 
-    def write_rewards(
+    def _write_rewards(
         self,
         decision: int | None,
         rows: Sequence[tuple[str, float, float | None]],
@@ -537,6 +539,7 @@ class Recorder:
         """
         return read_tables(self._journal())
 
+    @checked
     def verdict(self, challenger: str | None = None, **options: Any) -> Verdicts:
         """Decide whether the recorded search or a challenger is better, at any time.
 
