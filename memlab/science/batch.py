@@ -10,8 +10,8 @@ nothing is counted twice. A batch returns all results or raises an error.
 
 from __future__ import annotations
 
+import os
 import signal
-import sys
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
@@ -82,10 +82,17 @@ def _run_task(work: Callable[[Any, Step], Any], task: Any) -> _Outcome:
     """
     try:
         return _Outcome(__version__, work(task, _ignore_progress))
+    except _Terminated:
+        # The pool would give this process its next task, so the process ends without the pool.
+        os._exit(1)
     except Exception as error:  # noqa: BLE001 - the exception is raised where the batch was called
         if not isinstance(error, MemlabError):
             error.add_note(traceback.format_exc())
         return _Outcome(__version__, None, error)
+
+
+class _Terminated(SystemExit):
+    """The end of a process of memlab, which lets its task remove temporary files."""
 
 
 def _ignore_progress(n: float) -> None:
@@ -93,13 +100,16 @@ def _ignore_progress(n: float) -> None:
 
 
 def _prepare_process() -> None:
-    """Let a process of memlab ignore interrupts, and end cleanly if it is terminated.
+    """Let a process of memlab ignore interrupts, and clean up if it is terminated.
 
-    An interrupt of the keyboard reaches all processes. The calling process then terminates its
-    workers, whose tasks remove their temporary folders.
+    A keyboard interrupt reaches all processes. The calling process then terminates its workers.
     """
+
+    def terminate(*_: object) -> None:
+        raise _Terminated(1)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, terminate)
 
 
 @contextmanager
