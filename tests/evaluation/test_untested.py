@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,8 +23,11 @@ SEEN = np.array([1.0, 0.75, 0.55, 0.42])
 UNTESTED = ["position", "redundancy"]
 
 
-def position_bias(seed=0, recalls=400, pool=12, limit=3):
-    """Return a wide table, as a user would export it, in which an item earns less further down."""
+def position_bias(seed=0, recalls=400, pool=12, limit=3, ranked=False):
+    """Return a wide table, as a user would export it, in which an item earns less further down.
+
+    Unless ``ranked``, no column is the score that ranked the log.
+    """
     dice = np.random.default_rng(seed)
     quality = dice.normal(size=(recalls, pool))
     old = quality + dice.normal(0, 1.5, (recalls, pool))
@@ -50,7 +54,7 @@ def position_bias(seed=0, recalls=400, pool=12, limit=3):
                     rank,
                     clicked,
                     chance,
-                    score,
+                    score if ranked else score + float(dice.normal()),
                     score + 0.3 * float(quality[recall, item]),
                 )
             )
@@ -103,10 +107,10 @@ def test_a_log_without_a_score_names_untested_gates_everywhere(biased, tmp_path)
     assert set(evaluation.pairs()["untested"]) <= {"independence, position, redundancy"}
 
 
-def test_the_score_that_ranked_the_log_tests_them(biased):
-    evaluation = memlab.evaluate(
-        slates_of(position_bias(), score="old_score"), ["old_score", "new_score"], missing="zero"
-    )
+@pytest.mark.parametrize("named", [{}, {"score": "old_score"}])
+def test_the_score_that_ranked_the_log_tests_them(named):
+    slates = slates_of(position_bias(ranked=True), **named)
+    evaluation = memlab.evaluate(slates, ["old_score", "new_score"], missing="zero")
     states = {gate.name: gate.state for row in evaluation.rows for gate in row.measured.gates}
     assert not {states[name] for name in UNTESTED} & {"untested", "not needed"}
 
@@ -137,7 +141,11 @@ def state_of(name, state):
 
 @pytest.mark.parametrize("design", ["extra", "lot", "ab"])
 def test_a_verdict_of_each_design_has_a_report(design, tmp_path):
-    page = memlab.verdict(challenged(design, recalls=60)).report(tmp_path / "out.html").read_text()
+    page = (
+        memlab.verdict(challenged(design, recalls=60, seed=1))
+        .report(tmp_path / "out.html")
+        .read_text()
+    )
     assert "<dt>missing feedback counts as</dt>" in page
     assert "Why there is no verdict" not in page
 
@@ -213,3 +221,56 @@ def test_the_command_line_names_untested_gates(tmp_path):
     data = json.loads(done.output)
     assert {item["gate"] for item in data["untested"]} >= set(UNTESTED)
     assert "Untested: " in data["headline"]
+
+
+@pytest.mark.parametrize(
+    ("design", "drawn"), [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5")], ids=str
+)
+def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
+    slates = challenged(design, recalls=60)
+    lost = slates.feedback.collect()[::4]
+    feedback = slates.feedback.collect().join(lost, on=["decision", "memory_id"], how="anti")
+    slates = replace(slates, feedback=feedback.lazy())
+    verdicts = memlab.verdict(slates, missing="zero", reward_range=(0, 2))
+    (verdict,) = verdicts
+    basis = verdict.basis
+    shown = slates.exposures.collect().height
+    assert (basis.design, basis.items, basis.missing) == (design, shown, lost.height)
+    assert (basis.hash, basis.live_hash, basis.rewards) == ("h", "a", (0, 2))
+    assert basis.gates == tuple(gate for gate in basis.gates if gate.name in GATES)
+    assert {gate for gate in basis.gates if gate.closed} == set(verdict.closed)
+    low, high = basis.observation
+    assert low < 0 < high
+    page = re.sub(r"\s+", " ", verdicts.report(tmp_path / "out.html").read_text())
+    for wanted in (
+        "number 1, at a level of 96.96%",
+        f"{lost.height} of {shown} items shown",
+        f"<td>{drawn}</td>",
+        "0 to 2",
+        "Mineiro 2022",
+        "p at least 0.001",
+        verdicts._log.digest(),
+        memlab.__version__,
+    ):
+        assert wanted in page, wanted
+    data = json.loads(json.dumps(verdicts.to_dict()))["verdicts"][0]
+    assert data["basis"]["design"] == design
+    assert {gate["name"] for gate in data["basis"]["gates"]} == {g.name for g in basis.gates}
+
+
+def test_the_digest_of_a_log_covers_its_challenges():
+    """Other results of the challenger are another log, even if the same items were shown."""
+    first = challenged("extra", recalls=30)
+    changed = first.decisions.with_columns(pl.col("challenge").str.replace('"h"', '"g"'))
+    assert (
+        memlab.verdict(first)._log.digest()
+        != memlab.verdict(replace(first, decisions=changed))._log.digest()
+    )
+
+
+def test_the_packs_of_a_table_are_those_of_each_row(judged):
+    """Two challengers may have met different live packs."""
+    one = judged.verdicts[0]
+    table = replace(judged, verdicts=(one, replace(one, challenger="c", live="later"))).text()
+    rows = [line.split()[:2] for line in table.splitlines() if line[:3] in ("b  ", "c  ")]
+    assert rows == [["b", "live"], ["c", "later"]]
