@@ -67,7 +67,7 @@ Workers: TypeAlias = Annotated[Any, Taken("an executor", _read_executor)]
 
 
 class _Outcome(NamedTuple):
-    """The result of a task or the exception that it raised, and the version that ran it."""
+    """The result or exception of a task, and the worker's version of memlab."""
 
     version: str
     result: Any = None

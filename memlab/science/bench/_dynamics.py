@@ -255,6 +255,7 @@ def bench_dynamics(
     abilities: list[LivedAbility] = []
     statuses: dict[str, dict[str, int]] = {}
     for number, pack in enumerate(chosen):
+        # Tasks are in the order of packs, and have one conversation each.
         own = measured[number * len(conversations) : (number + 1) * len(conversations)]
         answers = [row for rows, _ in own for row in rows]
         became = Counter(status for _, names in own for status in names)
