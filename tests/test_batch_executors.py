@@ -118,13 +118,17 @@ def try_packs(folder, **options):
 
 def tune_order(folder, **options):
     return describe_tuning(
-        memlab.tune(read_log(), POLICY, missing="zero", goal="order", budget=20, folds=2, **options)
+        memlab.tune(
+            read_log(), POLICY, missing="zero", metric="order", budget=20, folds=2, **options
+        )
     )
 
 
 def tune_value(folder, **options):
     return describe_tuning(
-        memlab.tune(read_log(), POLICY, missing="zero", budget=20, folds=2, **options)
+        memlab.tune(
+            read_log(), POLICY, missing="zero", metric="value", budget=20, folds=2, **options
+        )
     )
 
 
