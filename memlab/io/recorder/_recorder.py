@@ -386,7 +386,7 @@ class Recorder:
     def feedback(
         self,
         decision: int | None,
-        item: Annotated[Any, AsGiven],
+        item: str | int,
         reward: float,
     ) -> None:
         """Record the reward of a result that a search showed, also in another process.
@@ -577,7 +577,7 @@ def record(
     limit: Annotated[int, Within(1, 1_000)] = 10,
     probes: Annotated[int, Within(0, 20)] = 1,
     pool: Count | None = None,
-    features: Annotated[Mapping[str, Feature] | None, AsGiven] = None,
+    features: Mapping[str, Feature] | None = None,
     name: str = "search",
     version: str = "",
     reward_range: tuple[float, float] = (0.0, 1.0),
