@@ -935,13 +935,7 @@ def narrow(
     }
     if isinstance(limit, str):
         roles["decisions"]["limit"] = limit
-    used = {name for role in roles.values() for name in role.values()} | {
-        *scores,
-        *(features or ()),
-    }
-    roles["candidates"] |= {
-        name: name for name in CONTENT if name in wide.columns and name not in used
-    }
+    used = {name for role in roles.values() for name in role.values()}
     for name in wide.columns:
         table, _, column = name.partition(".")
         if name not in used and (
@@ -956,6 +950,7 @@ def narrow(
     labels.require("candidates", wide, *used, *scores, *(features or ()))
     used |= {name for role in roles.values() for name in role.values()} | {*scores, ROW}
     chosen = _choose_features(wide, used, features)
+    chosen += [name for name in CONTENT if name in wide.columns and name not in {*used, *chosen}]
     notes: list[str] = []
     decisions = _split_decisions(wide, roles["decisions"], labels)
     if isinstance(limit, int):

@@ -24,11 +24,8 @@ STAMP = pl.Datetime("us", "UTC")
 ATTRIBUTED = "attributed"
 """The source of feedback that ``lab.agents.credits.answer`` derived from an answer."""
 
-CONTENT = ("group", "refs", "text")
-"""The columns of candidates that near-duplicates share: a group, the sources, or the text.
-
-A log need not have them.
-"""
+CONTENT = ("group", "refs")
+"""The columns of candidates that near-duplicates share: a group or the sources. A log need not have them."""
 
 IDS = ("decision", "memory_id")
 """The id columns. They are Int64 or String, with the same type in every table. The tables below declare Int64."""

@@ -661,7 +661,7 @@ class Slates(Displayed):
             The column with the time of the feedback.
         features
             The columns with features. The default is all other numeric and Boolean columns. Leave out columns that were
-            measured after the decision.
+            measured after the decision. A column ``group`` or ``refs``, which near-duplicates share, is kept too.
         reward_range
             The minimum and maximum possible reward.
         empty
