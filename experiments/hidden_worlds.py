@@ -5,7 +5,7 @@
     python experiments/hidden_worlds.py --logs 2000                                 # worlds with fixed parameters
 
 With ``--half``, each log draws the size of pool and results, noise, users, exploration items and the strength of the
-position bias anew (``RANGES``). Each range has four quarters; constants of gates are fixed on the first and third
+position bias (``RANGES``). Each range has four quarters; constants of gates are fixed on the first and third
 (``fit``), and reported on the others (``report``). Without it, a world has recalls of 60 users with a pool of 30. The
 active policy shows the best five of its noisy scores and two exploration items of the 25 below, each with probability
 .08. Another policy, with better scores, is evaluated on the log. The true value is the mean reward of showing the
@@ -14,7 +14,7 @@ other policy's results, over 200,000 recalls, or 20,000 for each log with ``--ha
 Worlds *as README* load a wide table with ``Slates.from_wide(..., scores=["old", "new"])``. *Real pools* are those of
 LoCoMo or BEAM (``--pools``); a hidden user rewards the evidence of a question and its neighbours.
 
-The column *released* is the share of logs with an interval. The column *said* is the share of these with an untested
+The column *released* is the share of logs with an interval. The column *warned* is the share of these with an untested
 gate in the headline, or a note on heavy tails. The column *cover* is the share of released intervals that
 cover the true value or difference. The column *wrong* counts verdicts for the wrong side, or any verdict if both are
 equal. If the assumptions hold, coverage must be at least .93. If they fail, intervals must cover or be refused.
@@ -617,7 +617,7 @@ class Outcome:
     covered: tuple[bool, bool] = (False, False)
     verdict: str = ""
     why: str = ""
-    said: bool = False
+    warned: bool = False
     gap: float = 0.0
 
 
@@ -657,7 +657,7 @@ def _judge_evaluation(world: World, seed: int, value: float, gap: float) -> Outc
     ends = (row.value, value), (row.difference, gap)
     covered = tuple(entry.low <= true <= entry.high for entry, true in ends)
     tails = any("heavy tails" in note for note in evaluation.notes)
-    return Outcome(True, covered, row.verdict, said=bool(row.untested) or tails, gap=gap)  # type: ignore[arg-type]
+    return Outcome(True, covered, row.verdict, warned=bool(row.untested) or tails, gap=gap)  # type: ignore[arg-type]
 
 
 def load_as_readme(world: World, log: Shown) -> memlab.Slates:
@@ -695,7 +695,7 @@ def _judge_challenge(world: World, seed: int, _: float, gap: float) -> Outcome:
     first = np.flatnonzero((low > 0) | (high < 0))
     side = "" if not len(first) else "better" if low[first[0]] > 0 else "worse"
     covered = always, verdict.planned.low <= gap <= verdict.planned.high
-    return Outcome(True, covered, side, said=bool(verdict.untested), gap=gap)
+    return Outcome(True, covered, side, warned=bool(verdict.untested), gap=gap)
 
 
 def main() -> None:
@@ -712,7 +712,8 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     wanted = [part for part in arguments.only.split(",") if part]
     print(
-        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}{'said':>6}"
+        f"{'world':<38}{'true':>7}{'diff':>8}{'released':>9}{'cover v':>9}{'cover d':>9}{'right':>7}{'wrong':>7}"
+        f"{'warned':>7}"
     )
     bad = 0
     began = time.monotonic()
@@ -730,7 +731,7 @@ def main() -> None:
                 chunksize=4,
             )
             out = [outcome for outcome in outcomes if outcome.released]
-            said = float(np.mean([outcome.said for outcome in out])) if out else np.nan
+            warned = float(np.mean([outcome.warned for outcome in out])) if out else np.nan
             gap = float(np.mean([outcome.gap for outcome in out])) if out else gap
             cover = [
                 np.mean([outcome.covered[at] for outcome in out]) if out else np.nan
@@ -757,14 +758,14 @@ def main() -> None:
                     "coverage": float(cover[1]) if out else None,
                     "right": right,
                     "wrong": wrong,
-                    "said": said if out else None,
+                    "warned": warned if out else None,
                     "reasons": reasons,
                 }
             )
             print(
                 f"{world.name:<38}{value:>7.3f}{gap:>+8.3f}{len(out) / len(outcomes):>9.2f}"
                 f"{cover[0]:>9.3f}{cover[1]:>9.3f}"
-                f"{right:>7}{wrong:>7}{said:>6.2f}  {reasons}{'  BELOW' if low else ''}",
+                f"{right:>7}{wrong:>7}{warned:>6.2f}  {reasons}{'  BELOW' if low else ''}",
                 flush=True,
             )
     print(f"{bad} worlds below .93; {time.monotonic() - began:.0f} s")

@@ -97,7 +97,7 @@ def test_repeated_items_are_those_of_a_search_over_all_pairs():
 
 
 def test_copies_that_no_recall_showed_together_count_as_any_reward():
-    """The truth of the new policy is .8 + .04 x 4 at most; a sum of three copies is 2.4."""
+    """The true value of the new policy is 1 - .2^3; a sum of three copies is 2.4."""
     evaluation = memlab.evaluate(slates_of(wide()), ["old", "new"])
     new = next(row for row in evaluation.rows if row.policy == "new")
     truth = 1 - 0.2**3
@@ -123,7 +123,8 @@ def test_the_memories_of_a_lab_tell_its_copies():
         "The deploy day is Friday.",
         "the deploy day is friday",
         "Tests run with pytest.",
-        "The cat is grey.",
+        "The user likes green tea.",
+        "The user likes black tea.",
     ]
     ids = [lab.remember(text).id for text in texts]
     for _ in range(3):

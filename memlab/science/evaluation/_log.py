@@ -201,14 +201,14 @@ def _describe_arrivals(judgements: pl.DataFrame, decisions: pl.DataFrame) -> lis
         for frame in frames
     ):
         return []
-    given, asked = (
+    judged, recalled = (
         frame.select("decision", micros=pl.col("at").dt.epoch("us")) for frame in frames
     )
-    times = given.join(asked, on="decision", suffix="_asked")
+    times = judged.join(recalled, on="decision", suffix="_asked")
     delays = (times["micros"] - times["micros_asked"]).clip(lower_bound=0).to_numpy()
     delay = float(delays.mean()) if len(delays) else 0.0
-    moments = asked["micros"].to_numpy()
-    last = max(moments.max(), given["micros"].to_numpy().max())
+    moments = recalled["micros"].to_numpy()
+    last = max(moments.max(), judged["micros"].to_numpy().max())
     young = float((moments > last - _ARRIVED * delay).mean())
     if not delay or young <= _MAX_YOUNG:
         return []

@@ -27,6 +27,7 @@ from memlab.science.evaluation._prepared import Estimator, Settings
 from memlab.science.evaluation._targets import Target, pad_scores
 from memlab.science.evaluation._tests import (
     MIN_P,
+    UNSURE,
     Balance,
     Facts,
     Gate,
@@ -786,13 +787,13 @@ class Tests:
         if not self._is_scored.any():
             return math.nan
         pairs = pair_probes(log, self._scaled_rank)
-        if pairs is not None:
-            return random_position_p(pairs, log)
-        by_lot = lot_position_p(log)
-        if by_lot is not None:
-            return by_lot
+        by_chance = lot_position_p(log) if pairs is None else random_position_p(pairs, log)
         strata, reward, recall = self._scored_items
-        return position_p(strata, log.position[self._is_scored], reward, recall)
+        by_strata = position_p(strata, log.position[self._is_scored], reward, recall)
+        if by_chance is None or math.isnan(by_chance):
+            return by_strata
+        # The strata have a tenth of the level, and random positions the rest.
+        return min(1.0, by_chance / (1 - 1 / UNSURE), np.nan_to_num(by_strata, nan=1.0))
 
     @cached_property
     def redundancy(self) -> float | None:

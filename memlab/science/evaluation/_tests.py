@@ -24,6 +24,7 @@ __all__ = [
     "MIN_P",
     "MISSING_GATE",
     "ONE_CLUSTER",
+    "UNSURE",
     "Balance",
     "Facts",
     "Gate",
@@ -431,7 +432,7 @@ def format_count(count: float) -> str:
 #   answered must then not depend on its known features.
 # - *position*: of items with the same standing in their slates (the score in deviations of the slate), one that was
 #   shown further up must not have a higher reward. Where positions are random, ``_position`` tests this without the
-#   score.
+#   score too.
 # - *redundancy*: where rewards add up, the rewards of one recall vary nearly independently, or together with the mood of
 #   its user. Where one item makes others worthless, their sum varies much less than that.
 
@@ -460,7 +461,7 @@ Where one or two items answer a query, or users have two tastes, rewards exclude
 item changes another's: the share is up to .12 on LoCoMo and .15 in the example log. Where a second
 item of a kind earns nothing, it is .64 to .78.
 """
-_UNSURE = 10.0
+UNSURE = 10.0
 """The factor of a p-value that rests on strata of the score instead of random positions.
 
 Strata remove the effect of the score only approximately, so this test has a tenth of the level.
@@ -586,7 +587,7 @@ def position_p(strata: Ints, position: Ints, reward: Floats, recall: Ints) -> fl
         values - _stratum_means(values, strata) for values in (log_position, reward)
     )
     p = falling_p(by_recall((log_position * residual)[:, None], recall)[:, 0])
-    return min(1.0, _UNSURE * p) if p == p else p
+    return min(1.0, UNSURE * p) if p == p else p
 
 
 def redundancy_p(strata: Ints, reward: Floats, recall: Ints) -> float:
