@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
@@ -38,13 +37,18 @@ from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
     Settings,
+    check_estimator,
     prepare,
     with_baseline,
 )
-from memlab.science.evaluation._rows import describe_assumptions, rank_policies, sort_rows
+from memlab.science.evaluation._rows import (
+    describe_assumptions,
+    name_logging,
+    rank_policies,
+    sort_rows,
+)
 from memlab.science.evaluation._targets import (
     PolicySpec,
-    Ranker,
     RecallsAgain,
     Target,
     find_targets,
@@ -167,13 +171,10 @@ def evaluate(
         position=position,
     )
     settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
-    if estimator == "ht" and labels is None and log.silent:
-        raise InputError(
-            f"{log.silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
-            f'Set missing="zero" to accept that, or use estimator="snips".'
-        )
+    if labels is None:
+        check_estimator(estimator, log.silent)
     rankers, baseline = with_baseline(
-        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
+        prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(lab, "policies", None), "recall_again", None
@@ -196,7 +197,7 @@ def evaluate(
             settings,
             baseline,
             select_features(log, prepared.features, schema),
-            _name_logging(prepared.rankers, log),
+            name_logging(prepared.rankers, log.packs),
         )
         is_random = (log.propensity > 0) & (log.propensity < 1)
         notes += learned + describe_assumptions(
@@ -229,12 +230,6 @@ def evaluate(
         _lab=lab,
         _between=between,
     )
-
-
-def _name_logging(rankers: Sequence[Ranker], log: Log) -> set[str]:
-    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
-    packs = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions else []
-    return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
 
 
 def _evaluate_feedback(

@@ -225,6 +225,8 @@ class Evaluation(Report):
     _features: tuple[str, ...] = field(repr=False)
     _lab: Any = field(repr=False)
     _between: Between = field(repr=False)
+    _digest: str | None = field(default=None, repr=False)
+    """The digest of the sums; None if the log is in memory."""
 
     @cached_property
     def model_values(self) -> dict[str, float]:
@@ -478,6 +480,11 @@ class Evaluation(Report):
         UnknownName
             If no policy of one of the names was evaluated.
         """
+        if self._digest is not None:
+            raise InputError(
+                "This evaluation was made from sums, which have no recalls. Evaluate a part of the log in memory to see "
+                "where policies differ: memlab.evaluate(slates)."
+            )
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
         )
@@ -1053,7 +1060,7 @@ _EXAMPLES = 4
 def _render_page(ev: Evaluation) -> str:
     """Render the HTML page of an evaluation. All text from the log is escaped."""
     pair = ev.pair
-    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair and ev._digest is None else None
     figures = {
         "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
@@ -1116,6 +1123,8 @@ def log_digest(ev: Evaluation) -> str:
 
     It covers recalls, candidates, probabilities, items shown, rewards, limits and clusters.
     """
+    if ev._digest is not None:
+        return ev._digest
     log = ev._log
     digest = hashlib.sha256()
     for array in (log.recall, log.propensity, log.exposed, log.reward, log.limit, log.cluster):

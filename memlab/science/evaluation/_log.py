@@ -336,6 +336,19 @@ class Log:
     def __len__(self) -> int:
         return self.decisions.height
 
+    @property
+    def packs(self) -> list[str | None]:
+        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        if "pack_hash" not in self.decisions.columns:
+            return []
+        return self.decisions["pack_hash"].unique().to_list()
+
+    @property
+    def reward_ends(self) -> tuple[float, float]:
+        """The minimum and maximum reward; NaN without rewards."""
+        rewards = self.reward[self.answered]
+        return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return ids and ``columns`` of the candidates, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())

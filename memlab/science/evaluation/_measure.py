@@ -53,12 +53,15 @@ __all__ = [
     "compare",
     "credited_note",
     "difference_statistic",
+    "enough_recalls",
     "gather_evidence",
     "measure",
     "measure_support",
+    "name_features",
     "predicted_rewards",
     "recalls_for",
     "recalls_needed",
+    "scale_ranks",
     "value_statistic",
 ]
 
@@ -278,7 +281,7 @@ def _fit_inverse_line(counts: Floats) -> Floats:
 
 
 # Indices of columns that are updated separately.
-_UNSUPPORTED = COLUMNS.index("unsupported")
+_PROBES, _UNSUPPORTED = COLUMNS.index("probes"), COLUMNS.index("unsupported")
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _STEP = 1e-4
@@ -449,29 +452,33 @@ class Evidence(Estimates):
         self.log = log
         self.probe: Flags = is_randomised(log.propensity)
         self.unsupported: Flags = log.propensity == 0
-        certain = (log.propensity >= CERTAIN) & log.exposed
-        is_answered = log.answered
-        weight = np.zeros(len(log.propensity))
-        np.divide(1.0, log.propensity, out=weight, where=log.exposed)
-        weight = np.nan_to_num(weight)
-        response_rate = np.ones(len(weight)) if answered is None else answered
-        answered_weight, reward = (
-            np.where(is_answered, weight / response_rate, 0.0),
-            np.nan_to_num(log.reward),
+        # Most candidates were not shown, and only two of their columns are not 0.
+        self.columns: Floats = np.zeros((len(log.propensity), ARM))
+        self.columns[:, _PROBES], self.columns[:, _UNSUPPORTED] = (
+            ~self.unsupported,
+            self.unsupported,
         )
-        silent = log.exposed & ~is_answered & bounds
-        self.columns: Floats = np.column_stack(
+        exposed = np.flatnonzero(log.exposed)
+        propensity, reward = log.propensity[exposed], log.reward[exposed]
+        certain, is_answered = propensity >= CERTAIN, ~np.isnan(reward)
+        unsupported, silent = propensity == 0, ~is_answered & bounds
+        with np.errstate(divide="ignore"):
+            weight = np.nan_to_num(1.0 / propensity)
+        response_rate = 1.0 if answered is None else answered[exposed]
+        answered_weight = np.where(is_answered, weight / response_rate, 0.0)
+        weighted_reward = answered_weight * np.nan_to_num(reward)
+        self.columns[exposed] = np.column_stack(
             [
                 certain & ~silent,
                 np.where(certain, answered_weight, 0.0),
-                np.where(certain, answered_weight * reward, 0.0),
-                ~certain & ~self.unsupported,
+                np.where(certain, weighted_reward, 0.0),
+                ~certain & ~unsupported,
                 np.where(certain, 0.0, answered_weight),
-                np.where(certain, 0.0, answered_weight * reward),
+                np.where(certain, 0.0, weighted_reward),
                 np.where(silent & ~certain, weight, 0.0),
-                self.unsupported | (silent & certain),
+                unsupported | (silent & certain),
             ]
-        ).astype(np.float64)
+        )
         self._steps: list[Floats] = []
         """The columns after a unit change of the level and of the slope of the calibration."""
         for basis in np.empty((0, 0)) if credited is None else credited.bases.T:
@@ -796,9 +803,19 @@ class Tests:
             return 0.0
         if not len(self._randomised_rows):
             return None
+        return self._balance.p(self._mark_randomised(top_k))
+
+    def balance_sums(self, top_k: TopK) -> tuple[Floats, Floats]:
+        """Return the residuals of the test of propensities by recall, and their squares."""
+        if not len(self._randomised_rows):
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        return self._balance.sums(self._mark_randomised(top_k))
+
+    def _mark_randomised(self, top_k: TopK) -> Floats:
+        """Return 1 for each randomised candidate in a top-k, and 0 for others, f64[n, 1]."""
         member = np.zeros(len(self._log.propensity))
         member[top_k.rows] = 1.0
-        return self._balance.p(member[self._randomised_rows, None])
+        return member[self._randomised_rows, None]
 
     @cached_property
     def _has_single_items(self) -> bool:
@@ -825,7 +842,7 @@ class Tests:
     @cached_property
     def _scaled_rank(self) -> Floats:
         """The rank of each candidate by the score within its recall, scaled to 0..1."""
-        return _scale_ranks(self._features[:, 0], self._log)
+        return scale_ranks(self._features[:, 0], self._log)
 
     @cached_property
     def _randomised_rows(self) -> Ints:
@@ -879,7 +896,7 @@ def gather_evidence(
         answered = response_rate
     examination = None
     if settings.position:
-        places = pair_probes(log, _scale_ranks(features[:, 0], log))
+        places = pair_probes(log, scale_ranks(features[:, 0], log))
         examination = None if places is None else estimate_examination(places, log, settings.level)
         if examination is None:
             raise InputError(
@@ -899,8 +916,13 @@ def gather_evidence(
     )
 
 
-def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
-    """Return the columns that tests and models use, f64[n, k].
+def enough_recalls(recalls: int, features: int) -> bool:
+    """Return whether a log has enough recalls to test this number of numeric features."""
+    return recalls >= _RECALLS_PER_FEATURE * (features + 1)
+
+
+def name_features(names: Sequence[str], schema: pl.Schema, recalls: int) -> list[str]:
+    """Return the names of the columns that tests and models of a log use.
 
     The first column is the score by which the log was ranked, or else the rank. Numeric features
     follow if there are enough recalls for them.
@@ -912,8 +934,19 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
     columns = [] if first is None else [first]
-    if len(log) >= _RECALLS_PER_FEATURE * (len(numeric) + 1):
+    if enough_recalls(recalls, len(numeric)):
         columns += [name for name in numeric if name != first]
+    return columns
+
+
+def select_features(
+    log: Log, names: Sequence[str], schema: pl.Schema, recalls: int | None = None
+) -> Floats:
+    """Return the columns that tests and models use, f64[n, k]; see ``name_features``.
+
+    ``recalls`` is the number of recalls that decides about features, by default that of the log.
+    """
+    columns = name_features(names, schema, len(log) if recalls is None else recalls)
     if not columns:
         return np.zeros((len(log.recall), 1))
     values = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
@@ -1021,7 +1054,7 @@ def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
     return np.asarray((total - propensity) / np.maximum(count - 1, 1))
 
 
-def _scale_ranks(score: Floats, log: Log) -> Floats:
+def scale_ranks(score: Floats, log: Log) -> Floats:
     """Return each candidate's rank by the score within its recall, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size
