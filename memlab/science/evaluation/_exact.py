@@ -12,6 +12,7 @@ how the log was cut. Sums of integers do not. Two representations are used:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -66,11 +67,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     """
     names = sorted({name for frame in frames for name in frame.columns} - {key, "at"})
     largest = sum(
-        max(
-            (float(frame[name].abs().max() or 0) for name in frame.columns if name in names),
-            default=0.0,
-        )
-        for frame in frames
+        max((abs(int(end)) for end in _ends(frame, names)), default=0) for frame in frames
     )
     if len(frames) > 1 and largest > np.ldexp(_LIMIT, _UPPER_BITS):
         raise _out_of_range()
@@ -91,6 +88,15 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     used = added.select(pl.col(*names).ne(0).any()).row(0, named=True) if names else {}
     kept_names = [name for name in names if used[name]]
     return added.select(key, *(["at"] if earliest else []), *kept_names).rechunk()
+
+
+def _ends(frame: pl.DataFrame, names: Sequence[str]) -> list[Any]:
+    """Return the minimum and maximum of each of the named columns that a frame has."""
+    columns = [name for name in names if name in frame.columns] if frame.height else []
+    ends = frame.select(
+        pl.col(columns).min().name.suffix("<"), pl.col(columns).max().name.suffix(">")
+    )
+    return list(ends.row(0)) if columns else []
 
 
 def _out_of_range() -> InputError:

@@ -402,7 +402,7 @@ class _SampledTests(Tests):
         self._ranks = sums.sample["rank"].to_numpy()
 
     @property
-    def _scaled_rank(self) -> Floats:  # type: ignore[override]
+    def _scaled_rank(self) -> Floats:
         """The rank of each item by the score within its pool, scaled to 0..1."""
         return self._ranks
 

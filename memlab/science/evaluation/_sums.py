@@ -305,7 +305,7 @@ class Sums(Displayed):
             form = parts["memlab-sums"]
             if form != _FORMAT:
                 raise InputError(
-                    f"The sums have format {form}, and this memlab reads format {_FORMAT}. Use one version of memlab on "
+                    f"The sums have format {form!r}, and this memlab reads format {_FORMAT}. Use one version of memlab on "
                     "all workers."
                 )
             return cls(
