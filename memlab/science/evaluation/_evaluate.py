@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,6 +35,7 @@ from memlab.science.evaluation._measure import (
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
+from memlab.science.evaluation._partial import partial
 from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
@@ -61,9 +64,10 @@ __all__ = ["evaluate"]
 
 @checked
 def evaluate(
-    slates: Slates | HasSlates,
+    slates: Slates | HasSlates | pl.LazyFrame | Path | str,
     policies: PolicySpec,
     *,
+    columns: Mapping[str, Any] | None = None,
     horizon: Horizon = None,
     missing: Missing | None = None,
     estimator: Estimator = "snips",
@@ -84,11 +88,16 @@ def evaluate(
     Parameters
     ----------
     slates
-        The four tables of a log (``memlab.Slates``), or a lab.
+        The four tables of a log (``memlab.Slates``), or a lab. A large log may stay on disk: pass
+        the path of a Parquet file or of a folder of them, or a lazy frame. It has a row for each
+        candidate, and the rows of a recall are next to one another.
     policies
         One or several policies. A policy is the name, path or object of a pack, the text of a
         ``recall-score``, a Polars expression over the candidates, or the name of a column of
         scores. A mapping gives each policy a name.
+    columns
+        The columns of a log on disk, as arguments of ``Slates.from_wide``. By default those that
+        ``Slates.to_wide`` writes.
     horizon
         The time that each recall has to get feedback, such as "7d" or a timedelta. Recalls whose
         time is not over are left out.
@@ -124,6 +133,13 @@ def evaluate(
         ``.observed`` has what happened: counts, and the mean reward of what was shown, also for
         each query. No gate withholds it.
 
+    Notes
+    -----
+    A log on disk is read a million candidates at a time, and needs memory for these and for sums by
+    cluster (``Sums``). The values are equal up to rounding (1e-12). ``horizon``, ``position``,
+    ``labels`` and ``missing="inverse"`` need the whole log, so they are refused.
+    ``docs/howto/evaluate-large-logs.md`` has many cores and clusters.
+
     Raises
     ------
     InputError
@@ -156,6 +172,23 @@ def evaluate(
     >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
     [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
+    if isinstance(slates, pl.LazyFrame | Path | str):
+        _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
+        source = slates if isinstance(slates, pl.LazyFrame) else Path(slates)
+        sums = partial(
+            source,
+            policies,
+            columns=columns,
+            missing=missing,
+            cluster=cluster,
+            reward_range=reward_range,
+        )
+        return sums.evaluate(estimator=estimator, level=level, baseline=baseline)
+    if columns is not None:
+        raise InputError(
+            "columns= names the columns of a log on disk, and slates have their own. Omit it, or pass the path of Parquet "
+            "files."
+        )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)
     prepared = prepare(
@@ -230,6 +263,16 @@ def evaluate(
         _lab=lab,
         _between=between,
     )
+
+
+def _refuse_arguments(**arguments: object) -> None:
+    """Raise InputError for the first argument that is set, which a log on disk does not have."""
+    name = next((name for name, value in arguments.items() if value), None)
+    if name is not None:
+        raise InputError(
+            f"{name}= needs the whole log in memory. Omit it, or pass memlab.Slates.from_wide(frame, ...) in place of a "
+            "log on disk."
+        )
 
 
 def _evaluate_feedback(

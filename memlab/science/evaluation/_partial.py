@@ -145,7 +145,7 @@ def partial(
         )
     options = columns, missing, cluster, reward_range
     if isinstance(table, str | Path):
-        table = pl.scan_parquet(table)
+        table = _scan(Path(table))
     if isinstance(table, pl.LazyFrame):
         return _merge_stream(
             _sum_slates(_read_frame(frame, columns), policies, *options)
@@ -153,6 +153,16 @@ def partial(
         )
     slates = table if isinstance(table, Slates) else _read_frame(pl.DataFrame(table), columns)
     return _sum_slates(slates, policies, *options)
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    """Return a Parquet file, or the Parquet files of a folder in the order of their names."""
+    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+    if not files or not files[0].exists():
+        raise InputError(
+            f"There is no Parquet file at {path}. Pass a file or a folder of them; of a lab, pass memlab.open(path)."
+        )
+    return pl.scan_parquet(files)
 
 
 def sum_file(policies: PolicySpec, options: Mapping[str, Any], path: Path, step: Step) -> Sums:
@@ -164,8 +174,19 @@ def sum_file(policies: PolicySpec, options: Mapping[str, Any], path: Path, step:
 
 def _cut_by_decision(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
     """Yield the rows of a lazy frame in parts that do not cut a recall in two."""
-    if decision not in frame.collect_schema().names():
-        raise UnknownName("column of the log named", decision, frame.collect_schema().names())
+    try:
+        names = frame.collect_schema().names()
+        if decision not in names:
+            raise UnknownName("column of the log named", decision, names)
+        yield from _cut_batches(frame, decision)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"The log cannot be read: {error}. All Parquet files of a log need the same columns."
+        ) from error
+
+
+def _cut_batches(frame: pl.LazyFrame, decision: str) -> Iterator[pl.DataFrame]:
+    """Yield batches of a lazy frame, each up to the end of its last complete recall."""
     rest: pl.DataFrame | None = None
     for batch in frame.collect_batches(chunk_size=_ROWS, engine="streaming"):
         part = batch if rest is None else rest.vstack(batch)

@@ -30,6 +30,7 @@ from memlab.kernel.policies import (
     Version,
     VersionLog,
     as_pack,
+    error_share,
     get_slot,
     needs_of_pack,
     needs_of_policy,
@@ -436,6 +437,9 @@ class LabPolicies(Displayed):
 
         Notes
         -----
+        The event of the challenge states the number of the comparison and its share of the error of
+        all verdicts. So the level of its verdict is fixed, and part of a log has the same level.
+
         "ab" needs the most recalls. "ab" is the only valid design if items make one another
         redundant or if positions matter. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
@@ -471,11 +475,14 @@ class LabPolicies(Displayed):
                     f"The pack {loaded.name} was changed after it was read. Write the change in its text."
                 )
             sources = {_hash(text): text for text in loaded.sources}
+            number = versions.number_comparison(loaded.name, loaded.hash, design)
             body: dict[str, Any] = {
                 "pack": loaded.name,
                 "hash": loaded.hash,
                 "sources": list(sources),
                 VOCABULARY: POLICY_FORMAT,
+                "number": number,
+                "share": error_share(number),
                 "design": design,
                 "extra": extra,
                 "rate": rate,
