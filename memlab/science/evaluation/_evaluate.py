@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
