@@ -75,7 +75,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     added = (
         pl.concat(frames, how="diagonal")
         .group_by(key)
-        .agg(*earliest, pl.col(*names).sum())
+        .agg(*earliest, pl.col(names).sum())
         .sort(key)
     )
     half, unit = 1 << (_LOWER_BITS - 1), 1 << _LOWER_BITS
@@ -85,7 +85,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
         *(pl.col(name) - carry[name] * unit for name in lower),
         *(pl.col(name[:-1]) + carry[name] for name in lower),
     )
-    used = added.select(pl.col(*names).ne(0).any()).row(0, named=True) if names else {}
+    used = added.select(pl.col(names).ne(0).any()).row(0, named=True) if names else {}
     kept_names = [name for name in names if used[name]]
     return added.select(key, *(["at"] if earliest else []), *kept_names).rechunk()
 

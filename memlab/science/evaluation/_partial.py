@@ -264,7 +264,14 @@ def _read_frame(frame: pl.DataFrame, columns: Mapping[str, Any] | None) -> Slate
     if not frame.height:
         return None
     if columns is None:
-        columns = {role: name for role, name in WIDE.items() if name in frame.columns}
+        roles = {role: name for role, name in WIDE.items() if name in frame.columns}
+        columns = {"decision": "decision", "item": "memory_id", **roles}
+    propensity = frame.get_column(columns.get("propensity", ""), default=None)
+    if propensity is not None and propensity.null_count() < frame.height:
+        # ``from_wide`` takes recalls without a probe for deterministic if the whole frame has none. A partition must
+        # not differ from the log in that.
+        sampler = pl.lit("logged").alias("decision.sampler")
+        frame = frame if "decision.sampler" in frame.columns else frame.with_columns(sampler)
     return Slates.from_wide(frame, **columns)
 
 

@@ -130,8 +130,8 @@ class Sums(Displayed):
     ...     decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=3
     ... )
     >>> halves = [
-    ...     partial(half, ["old_score", "new_score"], columns=columns, missing="zero")
-    ...     for half in frame.partition_by(pl.col("query_id") % 2)
+    ...     partial(part, ["old_score", "new_score"], columns=columns, missing="zero")
+    ...     for _, part in frame.group_by(pl.col("query_id") % 2)
     ... ]
     >>> evaluation = sum(halves).evaluate()
     >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
