@@ -52,6 +52,7 @@ from memlab.science.evaluation._duels import (
     observe_items,
     observe_recalls,
 )
+from memlab.science.evaluation._influence import Influence, level_without
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
 from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
@@ -73,7 +74,7 @@ from memlab.science.evaluation._prepared import (
     check_settings,
     feature_names,
 )
-from memlab.science.evaluation._sequence import recalls_to_end, sequence
+from memlab.science.evaluation._sequence import Bounds, Process, recalls_to_end
 from memlab.science.evaluation._tests import (
     GATE_TITLES,
     GATES,
@@ -127,6 +128,13 @@ class Verdict:
         The number of this comparison in the lab, from 1.
     level
         The confidence level of the anytime-valid interval, fixed when the comparison began.
+    influence
+        A row for each session, user, agent, project and day that the log names, with the difference
+        without it and its anytime-valid bounds. Columns: ``kind``, ``group``, ``recalls``, ``share``
+        (of the recalls), ``difference``, ``low``, ``high`` and ``better``. The error of these bounds is
+        four times 1 - ``level`` of the evaluation.
+    rests_on
+        A sentence that names a group without which there is no verdict; "" if there is none.
     basis
         What the verdict rests on: the design and its probabilities, the range of rewards, missing
         feedback, all gates, and the hashes of the packs.
@@ -160,6 +168,8 @@ class Verdict:
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
+    influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
+    rests_on: str = ""
     basis: Basis | None = field(default=None, repr=False)
 
     @property
@@ -189,9 +199,12 @@ class Verdict:
             advice = f"About {more} more recalls are needed at this rate. {advice}"
         return (
             f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
-            f"{format_signed(high)}]. {advice} {untested_sentence(self.untested)}".replace(
-                "  ", " "
-            ).rstrip()
+            f"{format_signed(high)}]. "
+            + " ".join(
+                part
+                for part in (advice.strip(), self.rests_on, untested_sentence(self.untested))
+                if part
+            )
         )
 
     @property
@@ -325,6 +338,7 @@ class Verdicts(Report):
                 "withheld": [str(gate) for gate in verdict.closed],
                 "untested": [{"gate": gate.name, "reason": str(gate)} for gate in verdict.untested],
                 "faster": verdict.faster,
+                "rests_on": verdict.rests_on,
                 "number": verdict.number,
                 "basis": verdict.basis and verdict.basis.to_dict(),
             }
@@ -548,28 +562,22 @@ def _decide(
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
     weigh = _weigh_items if duel.shares is None else _weigh_recalls
     evidence = weigh(duel, settings, select_features(log, names, schema), course, rate)
-    columns, sizes = (
-        [course.sums(values) for values in evidence.observations],
-        course.sizes.astype(np.float64),
+    sizes = course.sizes.astype(np.float64)
+    weights = np.minimum(sizes, _BLOCK_WEIGHT)
+    lower, upper, floor, ceiling = (
+        course.sums(values) * weights / sizes for values in evidence.observations
     )
-    bounds = sequence(
-        columns[0],
-        columns[1],
-        floor=columns[2],
-        ceiling=columns[3],
-        sizes=sizes,
-        unit=unit,
-        level=level,
-    )
+    process = Process(lower, upper, floor, ceiling, weights, unit)
+    bounds = process.bounds(level)
     times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
     required = [gate for gate in evidence.gates if gate.name not in _FIXED_SAMPLE_GATES]
     closed = tuple(gate for gate in required if gate.closed)
-    better, since = None, None
-    if not closed and (bounds.low[-1] > 0 or bounds.high[-1] < 0):
-        better = duel.challenger if bounds.low[-1] > 0 else duel.live
-        undecided = np.flatnonzero(~(bounds.low > 0 if bounds.low[-1] > 0 else bounds.high < 0))
-        since = None if times is None else times[int(undecided[-1]) + 1 if len(undecided) else 0]
-    pace = _Pace.of(columns, sizes, unit, level)
+    influence = Influence.of(process, course, duel, settings.cluster, level_without(settings.level))
+    outcome = _name_better(bounds, influence, closed, settings.cluster)
+    better, since = outcome.better, None
+    if better is not None and times is not None:
+        since = times[outcome.since]
+    pace = _Pace.of((lower, upper, floor, ceiling), sizes, unit, level)
     track = pl.DataFrame(
         {
             **({} if times is None else {"at": times}),
@@ -600,16 +608,45 @@ def _decide(
         recalls=len(log),
         needed=pace.needed,
         unsupported=evidence.unsupported,
-        closed=closed,
+        closed=outcome.closed,
         since=since,
         faster="" if better else _advise(pace, evidence.unsupported, duel, course),
         track=track,
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
+        influence=influence.frame,
+        rests_on=outcome.rests_on,
         basis=find_basis(duel, evidence.observations, settings, tuple(required)),
     )
     return verdict, remarks
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """The better pack, if a verdict names it, and from which observation on it does."""
+
+    better: str | None
+    closed: tuple[Gate, ...]
+    since: int = 0
+    rests_on: str = ""
+
+
+def _name_better(
+    bounds: Bounds, influence: Influence, closed: tuple[Gate, ...], cluster: str | None
+) -> _Outcome:
+    """Name the better pack, unless a gate is closed or one group decides."""
+    above, duel = bool(bounds.low[-1] > 0), influence.duel
+    if closed or not (above or bounds.high[-1] < 0):
+        return _Outcome(None, closed)
+    better = duel.challenger if above else duel.live
+    kinds = ("session", cluster or "session")
+    gate, rests_on = influence.judge(better, kinds)
+    if gate is not None:
+        return _Outcome(None, (gate,))
+    decided = bounds.low > 0 if above else bounds.high < 0
+    undecided = np.flatnonzero(~(decided & influence.decided(kinds, above=above)))
+    return _Outcome(better, (), int(undecided[-1]) + 1 if len(undecided) else 0, rests_on)
 
 
 def _weigh_items(
@@ -655,6 +692,14 @@ def _weigh_recalls(
     )
     return _Evidence(observations, planned, unsupported, gates(facts), credited)
 
+
+_BLOCK_WEIGHT = 2.0
+"""The maximum weight of a block, in recalls.
+
+The range of a block grows with its weight, and rates fall with the range. With blocks of 5 to 30
+recalls, a difference of .35 is found after 2,000 recalls in the median, with a maximum of 1 after
+2,700, of 4 after 2,600, and of 8 after 3,900. With sums of blocks it is not found in 5,000 recalls.
+"""
 
 _FIXED_SAMPLE_GATES = ("answered probes", "influence", "clusters", "independence")
 """Gates of the fixed-sample test alone.

@@ -4,6 +4,7 @@ The public interface is ``memlab.science.evaluation``.
 """
 
 from memlab.science.evaluation._duels import Course
+from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
     Estimate,
@@ -43,6 +44,7 @@ from memlab.science.evaluation._position import (
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
+    Process,
     level_of,
     log_mixture,
     rate_penalty,
@@ -79,6 +81,7 @@ __all__ = [
     "Estimate",
     "Facts",
     "Gate",
+    "Process",
     "Sample",
     "TopK",
     "benjamini_hochberg",
@@ -97,6 +100,7 @@ __all__ = [
     "horizon_micros",
     "independence_p",
     "level_of",
+    "level_without",
     "log_mixture",
     "lot_position_p",
     "lower_bound",
