@@ -173,6 +173,7 @@ def evaluate(
     >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
     [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
+    # A log on disk is summed as a stream, and its sums are evaluated.
     if isinstance(slates, pl.LazyFrame | Path | str):
         _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
         source = slates if isinstance(slates, pl.LazyFrame) else Path(slates)

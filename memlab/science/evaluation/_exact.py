@@ -3,10 +3,10 @@
 Adding floats rounds, so a sum depends on the order, and sums over partitions of a log would depend on
 how the log was cut. Sums of integers do not. Two representations are used:
 
-- *Fixed point*, for many sums (a few for each cluster): each value is rounded once to a multiple of
-  2^-60, and kept as two 64-bit integers in columns of a frame.
-- *Exact*, for few sums (tests of the whole log): a value is added without any rounding, as a
-  superaccumulator does, and kept as a Python integer.
+- *Fixed point*, for sums of each cluster. Each value is rounded once to a multiple of 2^-60, and
+  kept as two 64-bit integers in columns of a frame.
+- *Exact*, for sums of the whole log. A value is added without any rounding, as a superaccumulator
+  does, and kept as a Python integer.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     Its rows are sorted by the key, its columns by their names. Lower parts are within half of a
     unit of the upper part, and columns without a value are left out.
     """
+    # Integers of 64 bits wrap around silently, so the largest ends are added in Python first.
     names = sorted({name for frame in frames for name in frame.columns} - {key, "at"})
     largest = sum(
         max((abs(int(end)) for end in _ends(frame, names)), default=0) for frame in frames

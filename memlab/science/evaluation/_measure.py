@@ -282,6 +282,7 @@ def _fit_inverse_line(counts: Floats) -> Floats:
 
 # Indices of columns that are updated separately.
 _PROBES, _UNSUPPORTED = COLUMNS.index("probes"), COLUMNS.index("unsupported")
+# Columns that a calibration or an examination rate multiplies, and those that it leaves alone.
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _STEP = 1e-4

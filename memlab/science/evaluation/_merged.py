@@ -50,6 +50,7 @@ from memlab.science.evaluation._tests import (
 __all__ = ["evaluate_sums"]
 
 
+# Sums have no single items, so arrays over items are empty.
 _NOTHING = np.zeros(0)
 
 
@@ -57,6 +58,7 @@ def evaluate_sums(
     sums: Sums, *, estimator: Estimator, level: float, baseline: str | None
 ) -> Evaluation:
     """Evaluate the policies of sums; see ``Sums.evaluate``."""
+    # The policies are ranked by the rules of a log in memory; only their totals come from elsewhere.
     definition = sums.definition
     if definition is None:
         raise InputError(
@@ -249,10 +251,10 @@ class _Summed:
         if counts["hidden"]:
             return None
         cells, number = self._sums.cells, str(self.numbers[name])
-        shown, answered, earned = self._totals(cells, number, names=FACTS).T
-        open_items = shown - answered if self.settings.missing == "bounds" else np.zeros(len(shown))
-        nothing = np.zeros(len(shown))
-        arm = [shown - open_items, answered, earned, nothing, nothing, nothing, nothing, open_items]
+        items, answered, earned = self._totals(cells, number, names=FACTS).T
+        nothing = np.zeros(len(items))
+        open_items = items - answered if self.settings.missing == "bounds" else nothing
+        arm = [items - open_items, answered, earned, nothing, nothing, nothing, nothing, open_items]
         recalls = cells["recalls"].to_numpy().astype(np.float64)
         totals = np.column_stack([recalls, *arm])
         top_k = TopK(name, np.zeros(0, dtype=np.int64), _NOTHING)
@@ -370,7 +372,7 @@ class _Summed:
     def observe(self) -> Observed:
         """Return what happened, without the outcomes of single queries."""
         cells = self._sums.cells
-        shown, answered, earned = self._totals(cells, "shown", names=FACTS).T
+        items, answered, earned = self._totals(cells, "shown", names=FACTS).T
         recalls = cells["recalls"].to_numpy().astype(np.float64)
         value, per_item = (
             self._sample(np.column_stack([count, earned])).estimate(mean)
@@ -381,7 +383,7 @@ class _Summed:
         return Observed(
             len(self._sums),
             None,
-            int(shown.sum()),
+            int(items.sum()),
             int(answered.sum()),
             value,
             per_item,

@@ -169,6 +169,7 @@ def observe(log: Log, level: float) -> Observed:
     )
 
 
+# The types of the columns of outcomes by query.
 _SCHEMA = {
     "query": pl.String,
     **dict.fromkeys(("recalls", "shown", "judged"), pl.Int64),

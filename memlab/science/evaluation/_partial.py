@@ -52,7 +52,7 @@ FACTS = ("shown", "answered", "earned")
 """Totals of what happened: the items shown, those with a reward, and the sum of rewards."""
 
 ITEMS = ("items", "randomised", "probes", "unknown", "impossible", "incomplete", "hidden")
-"""Counts of the items of a policy, or of those that two policies share.
+"""Counts of the items of a policy, or of the items that two policies share.
 
 "probes" are randomised items with a reward, "unknown" shown items without a propensity,
 "impossible" items with a propensity of 0, "incomplete" items without a propensity that were not
@@ -87,7 +87,7 @@ def partial(
     cluster: str | None = None,
     reward_range: tuple[float, float] | None = None,
 ) -> Sums:
-    """Sum the recalls of one partition of a log, for policies to evaluate on the whole log.
+    """Sum one partition of a log, to evaluate policies on the whole log.
 
     Partitions are cut by decision: all candidates of a recall are in one partition. The function
     reads nothing but its arguments, so any engine may call it on its workers. A lazy frame or a file

@@ -54,8 +54,8 @@ WIDTH = 52
 class Definition(msgspec.Struct, frozen=True):
     """What was summed. Only sums with the same definition add up.
 
-    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of those
-    that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the
+    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the
+    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the
     number of numeric features, and ``fingerprints`` are those of the features that policies read.
     """
 
@@ -197,6 +197,7 @@ class Sums(Displayed):
             If a recall is in two of them, or if they were made with different policies, settings,
             columns or versions of memlab.
         """
+        # Sums without recalls have no definition to compare, and nothing to add.
         whole = [part for part in parts if part]
         if len(whole) < 2:
             return whole[0] if whole else cls()
@@ -361,7 +362,7 @@ def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
     if not len(repeated):
         return
     is_text = dict(definition.schema).get("decision") == "String"
-    first = "" if is_text else f" (first: recall {repeated.min()})"
+    first = "" if is_text else f" (first: recall {repeated.sort().to_list()[0]})"
     verb = "is" if len(repeated) == 1 else "are"
     raise InputError(
         f"{count_of(len(repeated), 'recall')} {verb} in more than one of these sums{first}. Add the sums of each partition "
