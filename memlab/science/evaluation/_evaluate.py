@@ -52,6 +52,7 @@ from memlab.science.evaluation._rows import (
     sort_rows,
 )
 from memlab.science.evaluation._targets import (
+    NO_FINGERPRINTS,
     PolicySpec,
     RecallsAgain,
     Target,
@@ -217,9 +218,7 @@ def evaluate(
     targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
-        notes.append(
-            "The log has no fingerprints: features are assumed to mean what their names say."
-        )
+        notes.append(NO_FINGERPRINTS)
     notes += [
         f"{target.name} gives {count_of(target.unscored, 'candidate')} no finite score and would not show them."
         for target in targets

@@ -35,6 +35,7 @@ from memlab.science.evaluation._tests import (
     missing_p,
     position_p,
     redundancy_p,
+    score_strata,
 )
 from memlab.science.regression import fit_logistic, fit_ridge, predict_chance
 
@@ -57,11 +58,11 @@ __all__ = [
     "gather_evidence",
     "measure",
     "measure_support",
-    "name_features",
+    "name_numeric",
     "predicted_rewards",
+    "read_score",
     "recalls_for",
     "recalls_needed",
-    "scale_ranks",
     "value_statistic",
 ]
 
@@ -677,6 +678,11 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
 
 _POWER = 0.8
 """The power of forecasts, which is conventional."""
+_MISRANKED = 0.01
+"""The share of neighbours in the wrong order up to which a score counts as that of the log.
+
+Scores are rounded when they are logged.
+"""
 _RECALLS_PER_FEATURE = 10
 """The number of recalls per feature that a test needs.
 
@@ -779,14 +785,14 @@ class Tests:
             return None
         if not self._is_scored.any():
             return math.nan
-        pairs = pair_probes(log, self._scaled_rank)
+        pairs = pair_probes(log, self.scaled_rank)
         if pairs is not None:
             return random_position_p(pairs, log)
         by_lot = lot_position_p(log)
         if by_lot is not None:
             return by_lot
-        score, reward, recall = self._scored_items
-        return position_p(score, log.position[self._is_scored], reward, recall)
+        strata, reward, recall = self._scored_items
+        return position_p(strata, log.position[self._is_scored], reward, recall)
 
     @cached_property
     def redundancy(self) -> float | None:
@@ -831,19 +837,26 @@ class Tests:
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
+    @cached_property
+    def strata(self) -> Ints:
+        """The stratum of the score of each candidate within its recall."""
+        recall, size = self._log.recall, np.bincount(self._log.recall, minlength=len(self._log))
+        return score_strata(self._features[:, 0], np.rint(self.scaled_rank * size[recall]), recall)
+
     @property
-    def _scored_items(self) -> tuple[Floats, Floats, Ints]:
-        """The scores, rewards and recalls of shown items with reward, position, score."""
+    def _scored_items(self) -> tuple[Ints, Floats, Ints]:
+        """The strata of scores, rewards and recalls of the items that ``_is_scored`` selects."""
+        log = self._log
         return (
-            self._features[self._is_scored, 0],
-            self._log.reward[self._is_scored],
-            self._log.recall[self._is_scored],
+            self.strata[self._is_scored],
+            log.reward[self._is_scored],
+            log.recall[self._is_scored],
         )
 
     @cached_property
-    def _scaled_rank(self) -> Floats:
+    def scaled_rank(self) -> Floats:
         """The rank of each candidate by the score within its recall, scaled to 0..1."""
-        return scale_ranks(self._features[:, 0], self._log)
+        return _scale_ranks(self._features[:, 0], self._log)
 
     @cached_property
     def _randomised_rows(self) -> Ints:
@@ -859,7 +872,7 @@ class Tests:
     def _balance(self) -> Balance:
         """The test that logged propensities are right, with weights that fit any policy."""
         log, rows = self._log, self._randomised_rows
-        propensity, recall, rank = log.propensity[rows], log.recall[rows], self._scaled_rank[rows]
+        propensity, recall, rank = log.propensity[rows], log.recall[rows], self.scaled_rank[rows]
         weight = None
         # Propensities of a Gumbel draw are conditional on its threshold, so a weight must come from other recalls.
         if "sampler" in log.decisions.columns:
@@ -897,7 +910,7 @@ def gather_evidence(
         answered = response_rate
     examination = None
     if settings.position:
-        places = pair_probes(log, scale_ranks(features[:, 0], log))
+        places = pair_probes(log, _scale_ranks(features[:, 0], log))
         examination = None if places is None else estimate_examination(places, log, settings.level)
         if examination is None:
             raise InputError(
@@ -922,36 +935,69 @@ def enough_recalls(recalls: int, features: int) -> bool:
     return recalls >= _RECALLS_PER_FEATURE * (features + 1)
 
 
-def name_features(names: Sequence[str], schema: pl.Schema, recalls: int) -> list[str]:
-    """Return the names of the columns that tests and models of a log use.
-
-    The first column is the score by which the log was ranked, or else the rank. Numeric features
-    follow if there are enough recalls for them.
-    """
-    numeric = [
+def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
+    """Return the names of the numeric features."""
+    return [
         name
         for name in names
         if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
+
+
+def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str | None, Floats]:
+    """Return the score by which the log was ranked, higher is better, and its name.
+
+    This is ``score``, or else minus ``rank``, or else the first feature that falls with the position
+    of the certain items. If none does, the name is None and the score 0.
+    """
     first = next((name for name in ("score", "rank") if name in schema), None)
-    columns = [] if first is None else [first]
-    if enough_recalls(recalls, len(numeric)):
-        columns += [name for name in numeric if name != first]
-    return columns
+    score = _read_columns(log, [] if first is None else [first]) * (-1 if first == "rank" else 1)
+    if score.any() and np.ptp(score):
+        return first, score
+    # A log without the score that ranked it has the constant 0 there.
+    numeric = name_numeric(names, schema)
+    scores = _read_columns(log, numeric)
+    ranking = _find_ranking(log, scores)
+    if ranking is None:
+        return None, np.zeros((len(log.recall), 1))
+    return numeric[ranking], scores[:, [ranking]]
 
 
 def select_features(
     log: Log, names: Sequence[str], schema: pl.Schema, recalls: int | None = None
 ) -> Floats:
-    """Return the columns that tests and models use, f64[n, k]; see ``name_features``.
+    """Return the columns that tests and models use, f64[n, k].
 
-    ``recalls`` is the number of recalls that decides about features, by default that of the log.
+    The first column is that of ``read_score``. Numeric features follow if there are enough recalls
+    for them; their number is ``recalls``, by default that of the log.
     """
-    columns = name_features(names, schema, len(log) if recalls is None else recalls)
-    if not columns:
-        return np.zeros((len(log.recall), 1))
-    values = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
+    numeric = name_numeric(names, schema)
+    ranking, score = read_score(log, names, schema)
+    is_enough = enough_recalls(len(log) if recalls is None else recalls, len(numeric))
+    rest = [name for name in numeric if name not in (ranking, "score", "rank")] if is_enough else []
+    return np.column_stack([score, _read_columns(log, rest)])
+
+
+def _read_columns(log: Log, names: Sequence[str]) -> Floats:
+    """Return columns of the candidates, f64[n, columns], with 0 for what is not finite."""
+    if not names:
+        return np.zeros((len(log.recall), 0))
+    values = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
     return np.asarray(np.where(np.isfinite(values), values, 0.0))
+
+
+def _find_ranking(log: Log, scores: Floats) -> int | None:
+    """Return the first column that falls with the position of the items certain to be shown."""
+    rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
+    rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
+    is_next = np.diff(log.recall[rows]) == 0
+    if not is_next.any():
+        return None
+    for column, score in enumerate(scores.T):
+        steps = np.diff(score[rows])[is_next]
+        if steps.any() and (steps > 0).mean() <= _MISRANKED:
+            return column
+    return None
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
@@ -1055,7 +1101,7 @@ def _mean_elsewhere(propensity: Floats, ranks: Floats, recall: Ints) -> Floats:
     return np.asarray((total - propensity) / np.maximum(count - 1, 1))
 
 
-def scale_ranks(score: Floats, log: Log) -> Floats:
+def _scale_ranks(score: Floats, log: Log) -> Floats:
     """Return each candidate's rank by the score within its recall, scaled to 0..1."""
     size = np.bincount(log.recall, minlength=len(log))
     first = np.cumsum(size) - size

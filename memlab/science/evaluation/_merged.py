@@ -393,7 +393,7 @@ class _Summed:
 
 
 class _SampledTests(Tests):
-    """Tests on sampled recalls, whose ranks within the pool were stored with them."""
+    """Tests on sampled recalls, whose items have stored ranks and strata."""
 
     def __init__(self, sums: Sums, settings: Settings, log: Log) -> None:
         assert sums.definition is not None
@@ -401,12 +401,9 @@ class _SampledTests(Tests):
         if not enough_recalls(len(sums), sums.definition.numeric):
             features = features[:, :1]
         super().__init__(log, settings, features)
-        self._ranks = sums.sample["rank"].to_numpy()
-
-    @property
-    def _scaled_rank(self) -> Floats:
-        """The rank of each item by the score within its pool, scaled to 0..1."""
-        return self._ranks
+        # Computed from whole pools, of which the sample has only the items that were shown.
+        self.__dict__["scaled_rank"] = sums.sample["rank"].to_numpy()
+        self.__dict__["strata"] = sums.sample["stratum"].to_numpy()
 
 
 def _make_log(

@@ -25,7 +25,8 @@ from memlab.science.evaluation._measure import (
     Evidence,
     Tests,
     TopK,
-    scale_ranks,
+    name_numeric,
+    read_score,
     select_features,
 )
 from memlab.science.evaluation._prepared import Prepared, prepare
@@ -38,6 +39,7 @@ from memlab.science.evaluation._sums import (
     sample_recalls,
 )
 from memlab.science.evaluation._targets import (
+    NO_FINGERPRINTS,
     PolicySpec,
     Ranker,
     Target,
@@ -328,11 +330,8 @@ def _define(prepared: Prepared, rankers: Sequence[Ranker], **more: Any) -> Defin
         ),
         reward_range=prepared.settings.reward_range,
         schema=tuple((name, str(kind)) for name, kind in schema.items()),
-        numeric=sum(
-            schema[name].is_numeric() or schema[name] == pl.Boolean
-            for name in prepared.features
-            if name in schema
-        ),
+        numeric=len(name_numeric(prepared.features, schema)),
+        score=read_score(prepared.log, prepared.features, schema)[0],
         fingerprints=tuple(
             (
                 name,
@@ -368,7 +367,6 @@ def _sum_recalls(
     features = select_features(
         log, prepared.features, prepared.schema, 1 << 62 if settings.missing == "censor" else 0
     )
-    ranks = scale_ranks(features[:, 0], log)
     tests = Tests(log, settings, features)
     for number, (top_k, target) in enumerate(zip(top_ks, targets, strict=True)):
         totals[f"balance {number}"] = _sum_moments(*tests.balance_sums(top_k))
@@ -407,10 +405,14 @@ def _sum_recalls(
             "position": log.position[rows],
             "propensity": log.propensity[rows],
             "reward": log.reward[rows],
-            "rank": ranks[rows],
+            "rank": tests.scaled_rank[rows],
+            "stratum": tests.strata[rows],
             **{f"feature {number}": column for number, column in enumerate(features[rows].T)},
         }
     )
+    notes = [*slates.notes, *log.notes]
+    if not prepared.fingerprints.any and any(target.ranker.policy for target in targets):
+        notes.append(NO_FINGERPRINTS)
     return Sums(
         definition=definition,
         totals=dict(sorted(totals.items())),
@@ -421,7 +423,7 @@ def _sum_recalls(
         recalls=recalls.sort(),
         sample=sample_recalls(sample, recalls.sort()),
         packs=tuple(sorted(log.packs, key=str)),
-        notes=_count_notes([*slates.notes, *log.notes]),
+        notes=_count_notes(notes),
     )
 
 

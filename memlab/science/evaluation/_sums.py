@@ -55,8 +55,9 @@ class Definition(msgspec.Struct, frozen=True):
     """What was summed. Only sums with the same definition add up.
 
     ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the
-    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is the
-    number of numeric features, and ``fingerprints`` are those of the features that policies read.
+    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is
+    the number of numeric features, ``score`` the column that ranked the log, and ``fingerprints``
+    are those of the features that policies read.
     """
 
     version: str
@@ -69,6 +70,7 @@ class Definition(msgspec.Struct, frozen=True):
     unit: str
     schema: tuple[tuple[str, str], ...]
     numeric: int
+    score: str | None
     fingerprints: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -80,6 +82,7 @@ _WORDS = {
     "unit": "unit of a cluster",
     "schema": "columns of candidates",
     "numeric": "numeric features",
+    "score": "columns that ranked the log (name it: columns={'score': ...})",
 }
 """The names of parts of a definition in messages, where they differ from the field."""
 

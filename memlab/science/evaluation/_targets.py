@@ -47,6 +47,7 @@ __all__ = [
     "BASELINES",
     "BM25",
     "DENSE",
+    "NO_FINGERPRINTS",
     "SLOT",
     "Fingerprints",
     "PolicySpec",
@@ -364,6 +365,10 @@ class Fingerprints:
                     f"policy {wanted[name]}"
                 )
         return reasons
+
+
+NO_FINGERPRINTS = "The log has no fingerprints: features are assumed to mean what their names say."
+"""The remark on a policy that reads features of a log without fingerprints."""
 
 
 def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fingerprints:
