@@ -377,7 +377,7 @@ class _Summed:
         value, per_item = (
             self._sample(np.column_stack([count, earned])).estimate(mean)
             if count.any()
-            else Estimate(*[np.nan] * 5)
+            else Estimate(np.nan, np.nan, np.nan, np.nan, np.nan)
             for count in (recalls, answered)
         )
         return Observed(
