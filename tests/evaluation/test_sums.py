@@ -493,7 +493,7 @@ def test_arguments_of_a_log_on_disk(tmp_path: Path) -> None:
             memlab.evaluate(tmp_path, NAMES, columns=CLUSTERED, **{name: value})  # type: ignore[arg-type]
     with pytest.raises(InputError, match="There is no Parquet file"):
         memlab.evaluate(tmp_path / "other", NAMES)
-    with pytest.raises(InputError, match="columns= names the columns of a log on disk"):
+    with pytest.raises(InputError, match="columns= is for a log on disk"):
         memlab.evaluate(memlab.Slates.from_wide(_LOG, **CLUSTERED), NAMES, columns=CLUSTERED)
     (tmp_path / "log.parquet").write_bytes(b"PAR1 and nothing else PAR1")
     with pytest.raises(InputError, match="The log cannot be read"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation._evaluation import (
     Between,
     Evaluation,
@@ -36,7 +38,7 @@ from memlab.science.evaluation._measure import (
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
-from memlab.science.evaluation._partial import partial
+from memlab.science.evaluation._partial import find_files, partial, sum_file
 from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
@@ -51,6 +53,7 @@ from memlab.science.evaluation._rows import (
     rank_policies,
     sort_rows,
 )
+from memlab.science.evaluation._sums import Sums
 from memlab.science.evaluation._targets import (
     NO_FINGERPRINTS,
     PolicySpec,
@@ -79,6 +82,7 @@ def evaluate(
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | LabelsRecalls | None = None,
+    executor: Workers = None,
 ) -> Evaluation:
     """Estimate the expected reward of policies on the recalls of a log.
 
@@ -125,6 +129,10 @@ def evaluate(
         A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
         or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
         is not read, and the metrics are those of retrieval.
+    executor
+        Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,
+        or an object with ``submit``, such as a ``dask.distributed.Client``. All workers see the
+        folder, and each file has whole recalls. The result has the same bits.
 
     Returns
     -------
@@ -177,20 +185,27 @@ def evaluate(
     # A log on disk is summed as a stream, and its sums are evaluated.
     if isinstance(slates, pl.LazyFrame | Path | str):
         _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
-        source = slates if isinstance(slates, pl.LazyFrame) else Path(slates)
-        sums = partial(
-            source,
-            policies,
-            columns=columns,
-            missing=missing,
-            cluster=cluster,
-            reward_range=reward_range,
-        )
+        options = {
+            "columns": columns,
+            "missing": missing,
+            "cluster": cluster,
+            "reward_range": reward_range,
+        }
+        if executor is None:
+            sums = partial(slates, policies, **options)
+        elif isinstance(slates, pl.LazyFrame):
+            raise InputError(
+                "executor= sums one file in each task, and a lazy frame has none. Pass the path of a folder of Parquet "
+                "files."
+            )
+        else:
+            task = functools.partial(sum_file, policies, options)
+            sums = Sums.merge(run_tasks(task, find_files(Path(slates)), executor))
         return sums.evaluate(estimator=estimator, level=level, baseline=baseline)
-    if columns is not None:
+    on_disk = {"columns": columns, "executor": executor}
+    if name := next((name for name, value in on_disk.items() if value is not None), None):
         raise InputError(
-            "columns= names the columns of a log on disk, and slates have their own. Omit it, or pass the path of Parquet "
-            "files."
+            f"{name}= is for a log on disk. Omit it, or pass the path of Parquet files."
         )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)

@@ -350,6 +350,10 @@ class Log:
         rewards = self.reward[self.answered]
         return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Workers get the columns that they rank with, and the table of candidates may be large.
+        return self.__dict__ | {"_candidates": pl.LazyFrame()}
+
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return ids and ``columns`` of the candidates, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())

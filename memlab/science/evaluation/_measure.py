@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -117,11 +117,13 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 
     ``fill`` is the reward of unsupported items. NaN stands for the mean reward of the other items.
     """
+    # A closure could not be pickled for the workers of ``memlab.tune``.
+    return partial(_divide_rewards, estimator, fill)
 
-    def statistic(totals: Floats) -> Floats:
-        return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
-    return statistic
+def _divide_rewards(estimator: Estimator, fill: float, totals: Floats) -> Floats:
+    """Return a policy's value from totals."""
+    return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
 
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:

@@ -47,7 +47,7 @@ from memlab.science.evaluation._targets import (
     make_logged_ranker,
 )
 
-__all__ = ["FACTS", "ITEMS", "Partition", "partial", "sum_file"]
+__all__ = ["FACTS", "ITEMS", "Partition", "find_files", "partial", "sum_file"]
 
 
 FACTS = ("shown", "answered", "earned")
@@ -147,7 +147,7 @@ def partial(
         )
     options = columns, missing, cluster, reward_range
     if isinstance(table, str | Path):
-        table = _scan(Path(table))
+        table = pl.scan_parquet(find_files(Path(table)))
     if isinstance(table, pl.LazyFrame):
         return _merge_stream(
             _sum_slates(_read_frame(frame, columns), policies, *options)
@@ -157,14 +157,14 @@ def partial(
     return _sum_slates(slates, policies, *options)
 
 
-def _scan(path: Path) -> pl.LazyFrame:
+def find_files(path: Path) -> list[Path]:
     """Return a Parquet file, or the Parquet files of a folder in the order of their names."""
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files or not files[0].exists():
         raise InputError(
             f"There is no Parquet file at {path}. Pass a file or a folder of them; of a lab, pass memlab.open(path)."
         )
-    return pl.scan_parquet(files)
+    return files
 
 
 def sum_file(policies: PolicySpec, options: Mapping[str, Any], path: Path, step: Step) -> Sums:
