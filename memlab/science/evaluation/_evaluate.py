@@ -185,7 +185,7 @@ def evaluate(
     # A log on disk is summed as a stream, and its sums are evaluated.
     if isinstance(slates, pl.LazyFrame | Path | str):
         _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
-        options = {
+        options: dict[str, Any] = {
             "columns": columns,
             "missing": missing,
             "cluster": cluster,

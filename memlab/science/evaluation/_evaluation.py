@@ -57,6 +57,7 @@ from memlab.subjects.drawing import (
     OnAxes,
     draw_figure,
     draw_svg,
+    render_latex,
     render_page,
     write_page,
 )
@@ -546,6 +547,44 @@ class Evaluation(Report):
             If the file cannot be written.
         """
         return write_page(_render_page(self), path)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of booktabs.
+
+        The caption has the finding, the method, the hashes of policies and log, the seeds of the
+        log's draws, and the version of memlab.
+
+        Returns
+        -------
+        str
+            An environment ``table``, without columns whose cells are all empty.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import memlab
+        >>> log = memlab.Slates.from_wide(
+        ...     pl.read_parquet(memlab.examples.LOG),
+        ...     decision="query_id",
+        ...     item="memory_id",
+        ...     shown="rank",
+        ...     reward="clicked",
+        ...     propensity="p",
+        ...     limit=3,
+        ...     scores=["old_score", "new_score"],
+        ... )
+        >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+        >>> "toprule" in evaluation.to_latex()
+        True
+        """
+        rankers = (target.ranker for target in self._targets)
+        finding = headline(self).replace(", for the reasons below", "")
+        method = caption(self)
+        return render_latex(
+            _leaderboard(self),
+            f"{finding} {method[0].upper()}{method[1:]}. {_LEGEND} "
+            + self._log.provenance({ranker.name: ranker.hash for ranker in rankers}),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values.

@@ -152,7 +152,8 @@ class Gate:
             return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
             return f"p {self.figure:.3f}" if self.figure >= _MIN_P else "p < .001"
-        return share(self.figure) if self.name == "propensities" else f"{self.figure:,.0f}"
+        is_share = self.name == "propensities" or self.name.startswith("single ")
+        return share(self.figure) if is_share else f"{self.figure:,.0f}"
 
     def __str__(self) -> str:
         return f"{self.finding} {self.advice}".rstrip()

@@ -811,6 +811,10 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.evaluation().disagreements,
         {"a": "similarity", "b": "recency"},
     ),
+    "Estimate.at_level": lambda d: (
+        cluster_interval([0.2, 0.4, 0.5], ["a", "a", "b"]).at_level,
+        {"level": 0.9},
+    ),
     "Evaluation.pairs": lambda d: (d.evaluation().pairs, {"adjust": "bh"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard", "axes": None}),
     "Report.text": lambda d: (d.evaluation().text, {"width": 60}),
