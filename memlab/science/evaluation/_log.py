@@ -338,6 +338,19 @@ class Log:
     def __len__(self) -> int:
         return self.decisions.height
 
+    @property
+    def packs(self) -> list[str | None]:
+        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        if "pack_hash" not in self.decisions.columns:
+            return []
+        return self.decisions["pack_hash"].unique().to_list()
+
+    @property
+    def reward_ends(self) -> tuple[float, float]:
+        """The minimum and maximum reward; NaN without rewards."""
+        rewards = self.reward[self.answered]
+        return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
     def __getstate__(self) -> dict[str, object]:
         # Workers get the columns that they rank with, and the table of candidates may be large.
         return self.__dict__ | {"_candidates": pl.LazyFrame()}

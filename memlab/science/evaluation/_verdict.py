@@ -581,7 +581,7 @@ def verdict(
         )
     duels = find_duels(log, challenger)
     if missing is None:
-        check_missing(log)
+        check_missing(log.silent, *log.reward_ends)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
     verdicts, remarks = zip(
         *(_decide(duel, settings, names, schema) for duel in duels), strict=True
