@@ -393,9 +393,9 @@ class VersionLog:
             self._put(event, slot, policy)
         elif event.kind == "challenge":
             pack = _pack_in(event, source_of)
-            terms = body["design"], body["extra"], body["rate"]
+            extra = body["extra"] or "auto"
             self._challenges[pack.name] = Challenge(
-                pack, *terms, event.seq, event.at, body["reason"]
+                pack, body["design"], extra, body["rate"], event.seq, event.at, body["reason"]
             )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":

@@ -43,6 +43,7 @@ from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
 from memlab.science.evaluation._duels import (
+    Blocks,
     Course,
     Duel,
     Observations,
@@ -72,7 +73,7 @@ from memlab.science.evaluation._prepared import (
     check_settings,
     feature_names,
 )
-from memlab.science.evaluation._sequence import level_of, recalls_to_end, sequence
+from memlab.science.evaluation._sequence import level_of, recalls_to_end
 from memlab.science.evaluation._tests import (
     Facts,
     Gate,
@@ -124,6 +125,10 @@ class Verdict:
         The number of this comparison in the log, from 1.
     level
         The confidence level of the anytime-valid interval, which follows from ``number``.
+    preference
+        Whether the challenge was a draft without extra items. A draft shows the better half of what
+        each pack alone would show. ``difference`` is then the credit per recall, which says which
+        pack is better and not by how much.
 
     Examples
     --------
@@ -154,6 +159,7 @@ class Verdict:
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
+    preference: bool = False
 
     @property
     def title(self) -> str:
@@ -161,6 +167,9 @@ class Verdict:
         if self.closed:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
         after = f"After {count_of(self.recalls, 'recall')}, "
+        if self.better is not None and self.preference:
+            other = self.live if self.better == self.challenger else self.challenger
+            return f"{after}{self.better} is preferred to {other}."
         if self.better is None:
             return f"{after}{self.challenger} and {self.live} are indistinguishable."
         worse = self.live if self.better == self.challenger else self.challenger
@@ -180,8 +189,9 @@ class Verdict:
         elif self.needed is not None:
             more = format_count(max(self.needed - self.recalls, 1))
             advice = f"About {more} more recalls are needed at this rate. {advice}"
+        credit = "Credit per recall" if self.preference else "Difference"
         return (
-            f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
+            f"{credit} {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
             f"{format_signed(high)}]. {advice} {untested_sentence(self.untested)}".replace(
                 "  ", " "
             ).rstrip()
@@ -251,7 +261,8 @@ class Verdicts(Report):
 
         ``difference`` has the bounds ``low`` and ``high`` of the anytime-valid interval, at the
         confidence ``level``. ``planned_low`` and ``planned_high`` are the bounds of the
-        fixed-sample interval. ``untested`` lists the ids of the untested gates. The other columns
+        fixed-sample interval. ``preference`` says that the difference is the credit of a draft.
+        ``untested`` lists the ids of the untested gates. The other columns
         are attributes of ``Verdict``.
         """
         rows = [
@@ -264,6 +275,7 @@ class Verdicts(Report):
                 "planned_low": None if verdict.planned is None else verdict.planned.low,
                 "planned_high": None if verdict.planned is None else verdict.planned.high,
                 "level": verdict.level,
+                "preference": verdict.preference,
                 "recalls": verdict.recalls,
                 "needed": verdict.needed,
                 "unsupported": verdict.unsupported,
@@ -518,21 +530,10 @@ def _decide(
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
-    weigh = _weigh_items if duel.shares is None else _weigh_recalls
+    weigh = _weigh_recalls if duel.kind == "ab" else _weigh_items
     evidence = weigh(duel, settings, select_features(log, names, schema), course, rate)
-    columns, sizes = (
-        [course.sums(values) for values in evidence.observations],
-        course.sizes.astype(np.float64),
-    )
-    bounds = sequence(
-        columns[0],
-        columns[1],
-        floor=columns[2],
-        ceiling=columns[3],
-        sizes=sizes,
-        unit=unit,
-        level=level,
-    )
+    blocks = evidence.observations.blocks(course)
+    bounds = blocks.bounds(unit=unit / duel.scale, level=level)
     times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
     required = [gate for gate in evidence.gates if gate.name not in _FIXED_SAMPLE_GATES]
     closed = tuple(gate for gate in required if gate.closed)
@@ -541,20 +542,26 @@ def _decide(
         better = duel.challenger if bounds.low[-1] > 0 else duel.live
         undecided = np.flatnonzero(~(bounds.low > 0 if bounds.low[-1] > 0 else bounds.high < 0))
         since = None if times is None else times[int(undecided[-1]) + 1 if len(undecided) else 0]
-    pace = _Pace.of(columns, sizes, unit, level)
+    pace = _Pace.of(blocks, unit / duel.scale, level)
     track = pl.DataFrame(
         {
             **({} if times is None else {"at": times}),
-            "recalls": np.cumsum(sizes).astype(np.int64),
+            "recalls": np.cumsum(course.sizes),
             "difference": bounds.mean,
             "low": bounds.low,
             "high": bounds.high,
         }
     )
     remarks = credited_note(log, evidence.credited)
+    if duel.kind == "draft":
+        remarks.append(
+            f"{duel.challenger}: a draft says which pack is better, not by how much. Its credit counts the better half "
+            'of the results that only one pack would show. lab.challenge(..., design="draft", extra=2) estimates the '
+            "difference."
+        )
     if evidence.credited is not None:
         subject = (
-            "The anytime-valid interval treats" if duel.shares is None else "Both intervals treat"
+            "Both intervals treat" if duel.kind == "ab" else "The anytime-valid interval treats"
         )
         remarks.append(f"{subject} the calibration of attributed rewards as exact.")
     verdict = Verdict(
@@ -579,6 +586,7 @@ def _decide(
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
+        preference=duel.kind == "draft",
     )
     return verdict, remarks
 
@@ -608,7 +616,9 @@ def _weigh_recalls(
     assert duel.shares is not None
     log, credited = calibrate_rewards(duel.log)
     observations = observe_recalls(duel, log, credited, course, rate, settings)
-    sums = cluster_sums([np.ones(len(log)), *observations[:2]], log.cluster, log.clusters)
+    sums = cluster_sums(
+        [np.ones(len(log)), observations.lower, observations.upper], log.cluster, log.clusters
+    )
     sample = Sample(sums, level=settings.level)
     planned = sample.estimate(
         *(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2))
@@ -657,19 +667,21 @@ class _Pace:
     without: int | None
 
     @classmethod
-    def of(cls, columns: Sequence[Floats], sizes: Floats, unit: float, level: float) -> _Pace:
+    def of(cls, entered: Blocks, unit: float, level: float) -> _Pace:
         """Forecast the recalls needed, from the observations of the blocks so far."""
-        lower, upper, floor, ceiling = columns
+        lower, upper, floor, ceiling = entered.sums()
         if np.sign(lower.sum()) != np.sign(upper.sum()):
             return cls(None, np.zeros(0, dtype=np.int64), lower, None)
-        values, minimum = (lower, floor) if lower.sum() > 0 else (-upper, -ceiling)
-        reach = values.mean() - minimum
+        is_better, columns, block = lower.sum() > 0, entered.columns, entered.block
+        reach = lower.mean() - floor if is_better else ceiling - upper.mean()
+        values, minimum = (columns[0], columns[2]) if is_better else (-columns[1], -columns[3])
 
         def needed(selected: NDArray[np.bool_]) -> int | None:
-            if not selected.any():
+            kept = selected[block]
+            if not kept.any():
                 return None
-            blocks = recalls_to_end(values[selected], minimum[selected], unit=unit, level=level)
-            return None if blocks is None else math.ceil(blocks * sizes[selected].mean())
+            count = recalls_to_end(values[kept], minimum[kept], unit=unit, level=level)
+            return None if count is None else math.ceil(count * entered.sizes[kept].mean())
 
         wide = reach > 2 * np.median(reach)
         return cls(
@@ -696,7 +708,7 @@ def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
         )
     if needed is None:
         return "The difference, if any, is too small to detect within ten million recalls."
-    draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
+    draws = float(duel.draws.max(initial=0.0)) if not duel.kind else math.inf
     # Without a draw, the live pack already shows all items of the challenger.
     if not 0 < draws <= 2:
         return ""
