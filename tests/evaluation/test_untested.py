@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -213,3 +214,56 @@ def test_the_command_line_names_untested_gates(tmp_path):
     data = json.loads(done.output)
     assert {item["gate"] for item in data["untested"]} >= set(UNTESTED)
     assert "Untested: " in data["headline"]
+
+
+@pytest.mark.parametrize(
+    ("design", "drawn"), [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5")], ids=str
+)
+def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
+    slates = challenged(design, recalls=60)
+    lost = slates.feedback.collect()[::4]
+    feedback = slates.feedback.collect().join(lost, on=["decision", "memory_id"], how="anti")
+    slates = replace(slates, feedback=feedback.lazy())
+    verdicts = memlab.verdict(slates, missing="zero", reward_range=(0, 2))
+    (verdict,) = verdicts
+    basis = verdict.basis
+    shown = slates.exposures.collect().height
+    assert (basis.design, basis.items, basis.missing) == (design, shown, lost.height)
+    assert (basis.hash, basis.live_hash, basis.rewards) == ("h", "a", (0, 2))
+    assert basis.gates == tuple(gate for gate in basis.gates if gate.name in GATES)
+    assert {gate for gate in basis.gates if gate.closed} == set(verdict.closed)
+    low, high = basis.observation
+    assert low < 0 < high
+    page = re.sub(r"\s+", " ", verdicts.report(tmp_path / "out.html").read_text())
+    for wanted in (
+        "number 1, at a level of 96.96%",
+        f"{lost.height} of {shown} items shown",
+        f"<td>{drawn}</td>",
+        "0 to 2",
+        "Mineiro 2022",
+        "p at least 0.001",
+        verdicts._log.digest(),
+        memlab.__version__,
+    ):
+        assert wanted in page, wanted
+    data = json.loads(json.dumps(verdicts.to_dict()))["verdicts"][0]
+    assert data["basis"]["design"] == design
+    assert {gate["name"] for gate in data["basis"]["gates"]} == {g.name for g in basis.gates}
+
+
+def test_the_digest_of_a_log_covers_its_challenges():
+    """Other results of the challenger are another log, even if the same items were shown."""
+    first = challenged("extra", recalls=30)
+    changed = first.decisions.with_columns(pl.col("challenge").str.replace('"h"', '"g"'))
+    assert (
+        memlab.verdict(first)._log.digest()
+        != memlab.verdict(replace(first, decisions=changed))._log.digest()
+    )
+
+
+def test_the_packs_of_a_table_are_those_of_each_row(judged):
+    """Two challengers may have met different live packs."""
+    one = judged.verdicts[0]
+    table = replace(judged, verdicts=(one, replace(one, challenger="c", live="later"))).text()
+    rows = [line.split()[:2] for line in table.splitlines() if line[:3] in ("b  ", "c  ")]
+    assert rows == [["b", "live"], ["c", "later"]]

@@ -135,14 +135,15 @@ def test_auto_adds_half_of_the_disputed_items_and_at_most_three_tenths(limit, ow
 
 def test_a_draft_shows_the_better_half_of_each_pack():
     shown, probes, propensity, draws, _, groups = drawn(
-        [0, 1, 2, 3], [[7, 8, 9, 3]], design="draft"
+        [0, 1, 2, 3], [[7, 8, 9, 3]], design="draft", extra="auto"
     )
-    assert groups == [[8, 1]] and draws == 1
+    assert (groups, draws) == ([[8, 1]], 1)
     assert propensity[[3, 0, 7, 1, 8, 2, 9]].tolist() == [1, 1, 1, 0.5, 0.5, 0, 0]
     assert set(shown.tolist()) - {1, 8} == {3, 0, 7}
     assert set(probes.tolist()) == set(shown.tolist()) & {7, 8}
     firsts = {
-        int(drawn([0, 1, 2, 3], [[7, 8, 9, 3]], design="draft", state=n)[0][0]) for n in range(30)
+        int(drawn([0, 1, 2, 3], [[7, 8, 9, 3]], design="draft", extra="auto", state=n)[0][0])
+        for n in range(30)
     }
     assert firsts == {0, 7}
 
@@ -158,7 +159,8 @@ def test_a_draft_has_the_size_of_the_active_head_and_shows_what_both_share(
     disputed = set(head) ^ set(other)
     added = min(extra, len(disputed - set(np.flatnonzero(propensity >= 1 - 1e-12)))) if extra else 0
     assert set(head) & set(other) <= set(shown.tolist())
-    assert len(shown) >= len(head) and len(set(shown.tolist())) == len(shown)
+    assert len(shown) >= len(head)
+    assert len(set(shown.tolist())) == len(shown)
     assert all(propensity[item] > 0 for item in live[: len(own)] + own)
     if extra:
         assert all(propensity[item] > 0 for item in disputed)

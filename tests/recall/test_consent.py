@@ -197,7 +197,6 @@ def test_a_challenge_has_its_probabilities_by_enumeration_of_all_draws(
 
 def cuts_of(active, heads, challenges, chance):
     """Return the cut points of each group's draw: cumulative probabilities below 1."""
-    rate = challenges[0].rate
     whole = [replace(challenge, rate=1.0) for challenge in challenges]
     draw = draw_challenge(active, heads, 7, whole, chance)
     cuts = [np.cumsum(draw.propensity[group])[:-1].tolist() for group in draw.groups]

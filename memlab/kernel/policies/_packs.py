@@ -6,6 +6,7 @@ The module also finds the extensions that a pack needs, and declares challenges:
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -1006,13 +1007,19 @@ class Challenge(Displayed):
         Start of the challenge in microseconds since 1970-01-01 UTC.
     reason
         Reason given for the challenge.
+    number
+        Number of the comparison with the active pack among those of the lab, from 1. It is 0 if the challenge began
+        before comparisons were numbered.
+    share
+        Share of the lab's error that the comparison may spend; see ``error_share``.
 
     Examples
     --------
     >>> import memlab
     >>> lab = memlab.open()
-    >>> lab.challenge("companion").extra
-    'auto'
+    >>> challenge = lab.challenge("companion")
+    >>> challenge.extra, challenge.number, round(challenge.share, 2)
+    ('auto', 1, 0.61)
     """
 
     pack: Pack
@@ -1022,6 +1029,8 @@ class Challenge(Displayed):
     seq: int
     at: int
     reason: str
+    number: int = 0
+    share: float = 0.0
 
     @property
     def name(self) -> str:
@@ -1039,6 +1048,17 @@ class Challenge(Displayed):
         return printable(
             f"<Challenge of {self.name} [{self.pack.hash[:12]}], {items} in {self.rate:.0%}{why}>"
         )
+
+
+def error_share(number: int) -> float:
+    """Return the share of a lab's error that the comparison with this number may spend.
+
+    The share of number k is 6 / (pi k)^2, so the shares of all numbers sum to 1.
+
+    >>> [round(error_share(number), 2) for number in (1, 2, 3)]
+    [0.61, 0.15, 0.07]
+    """
+    return 6 / (math.pi * number) ** 2
 
 
 def same_candidates(live: Pack, other: Pack) -> bool:

@@ -29,6 +29,7 @@ from memlab.kernel.language import Policy, compile_policy
 from memlab.kernel.policies._packs import (
     Challenge,
     Pack,
+    error_share,
     pack_from_sources,
     refusal_of,
     warn_of_versions,
@@ -217,6 +218,14 @@ class _Live(NamedTuple):
         return self.loaded
 
 
+def _observed_design(design: str, extra: int) -> str:
+    """Return the design that observes the same items.
+
+    A draft with extra items observes all items on which packs differ, as "extra" does.
+    """
+    return "extra" if design == "draft" and extra else design
+
+
 class VersionLog:
     """The active pack of a lab, its pins, challenges, and the history of every slot."""
 
@@ -230,6 +239,9 @@ class VersionLog:
         self._pins: dict[str, Policy] = {}
         self._challenges: dict[str, Challenge] = {}
         self._challenged: list[Challenge] = []
+        # Challengers by name, also those that need a missing extension: all machines must number alike.
+        self._opponents: dict[str, tuple[str, str]] = {}
+        self._comparisons: dict[tuple[str, ...], int] = {}
         self._ended: dict[int, int] = {}
         self._seq = 0
         self.explores = False
@@ -275,6 +287,46 @@ class VersionLog:
     def challenges(self) -> tuple[Challenge, ...]:
         """Packs that challenge the active pack, oldest first."""
         return tuple(self._challenges.values())
+
+    def number_comparison(self, name: str, hash: str, design: str, extra: int = 0) -> int:
+        """Return the number of a challenger's comparison with the active pack, from 1.
+
+        The next number is returned for a new comparison. A comparison is a version of the challenger,
+        a version of the active pack, and a kind of design, so it continues if a challenge begins again.
+
+        Parameters
+        ----------
+        name, hash
+            The name and the hash of the challenger.
+        design, extra
+            The design of the challenge, and its number of extra items.
+
+        Returns
+        -------
+        int
+            The number, which is fixed from the first event on that makes the comparison possible.
+        """
+        comparison = self._comparison(name, hash, _observed_design(design, extra))
+        return self._comparisons.get(comparison) or max(self._comparisons.values(), default=0) + 1
+
+    def _comparison(self, name: str, hash: str, design: str) -> tuple[str, ...]:
+        """Return the identity of a challenger's comparison with the active pack."""
+        # Observations of extra items and of a lot have the same estimand, so both continue one comparison.
+        kind = "items" if design in ("extra", "lot") else design
+        return name, hash, self.live_hash, kind
+
+    def _number_comparisons(self) -> None:
+        """Assign numbers to the comparisons of all challengers with the pack that became active."""
+        for name, (hash, design) in self._opponents.items():
+            if hash == self.live_hash:
+                continue
+            number = self.number_comparison(name, hash, design)
+            self._comparisons[self._comparison(name, hash, design)] = number
+            challenge = self._challenges.get(name)
+            if challenge is not None and challenge.number:
+                self._challenges[name] = replace(
+                    challenge, number=number, share=error_share(number)
+                )
 
     def with_pins(self, pack: Pack) -> Pack:
         """Return a pack with the pinned policies in their slots.
@@ -334,6 +386,7 @@ class VersionLog:
         """
         if event.seq <= self._seq:
             return
+        live = self.live_hash
         if not self._seq:
             self.explores = event.body.get(VOCABULARY, 1) <= _EXPLORES_UNTIL
             self.explores_by_habit = self.explores
@@ -348,7 +401,21 @@ class VersionLog:
             self._leave_out(event, refusal, source_of)
         else:
             warn_of_versions(_described(event), event.body.get("needs"))
+        self._track_comparisons(event, live)
         self._seq = event.seq
+
+    def _track_comparisons(self, event: Event, live: str) -> None:
+        """Record challengers and the numbers of comparisons; ``live`` is the hash before the event."""
+        body = event.body
+        if event.kind == "challenge":
+            opponent = body["pack"], body["hash"], _observed_design(body["design"], body["extra"])
+            self._opponents[opponent[0]] = opponent[1:]
+            number = body.get("number") or self.number_comparison(*opponent)
+            self._comparisons[self._comparison(*opponent)] = number
+        elif event.kind == "end-challenge":
+            self._opponents.pop(body["pack"], None)
+        elif self.live_hash != live:
+            self._number_comparisons()
 
     def _leave_out(self, event: Event, refusal: str, source_of: Callable[[str], str]) -> None:
         """Record a policy event that needs a missing extension.
@@ -393,9 +460,16 @@ class VersionLog:
             self._put(event, slot, policy)
         elif event.kind == "challenge":
             pack = _pack_in(event, source_of)
-            extra = body["extra"] or "auto"
             self._challenges[pack.name] = Challenge(
-                pack, body["design"], extra, body["rate"], event.seq, event.at, body["reason"]
+                pack,
+                body["design"],
+                body["extra"] or "auto",
+                body["rate"],
+                event.seq,
+                event.at,
+                body["reason"],
+                body.get("number", 0),
+                body.get("share", 0.0),
             )
             self._challenged.append(self._challenges[pack.name])
         elif event.kind == "end-challenge":

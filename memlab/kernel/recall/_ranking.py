@@ -865,6 +865,12 @@ def describe_challenge(
             results.challenge.name: {
                 "hash": results.challenge.pack.hash,
                 "ids": (results.rows + 1).tolist(),
+                # A challenge from before comparisons were numbered is counted in its log.
+                **(
+                    {"number": results.challenge.number, "share": results.challenge.share}
+                    if results.challenge.number
+                    else {}
+                ),
             }
             for results in challengers
         },

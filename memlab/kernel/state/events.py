@@ -650,7 +650,7 @@ _KERNEL = (
     _policy_event(
         "challenge",
         "A comparison of a pack with the active one began.",
-        {**_PACK, "design": WORD, "extra": NUMBER, "rate": NUMBER},
+        {**_PACK, "design": WORD, **dict.fromkeys(("extra", "rate", "number", "share"), NUMBER)},
     ),
     _policy_event("end-challenge", "A comparison with the active pack ended.", _PACK),
     _policy_event("explore", "Exploration of plain recalls was switched on or off.", {"on": FLAG}),

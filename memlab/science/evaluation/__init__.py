@@ -9,6 +9,7 @@ labels. The function ``tune`` searches the parameters of a policy. Both need a l
 from typing import Any
 
 from memlab.errors import missing_name
+from memlab.science.evaluation._basis import Basis
 from memlab.science.evaluation._disagreements import Disagreement, Disagreements
 from memlab.science.evaluation._evaluate import evaluate
 from memlab.science.evaluation._evaluation import Evaluation, PolicyValue
@@ -35,6 +36,7 @@ __all__ = [
     "GATES",
     "METRICS",
     "PLACES",
+    "Basis",
     "Disagreement",
     "Disagreements",
     "Earnings",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.policies import error_share
 from memlab.kernel.recall import drafted
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
@@ -215,7 +216,9 @@ class Duel:
     same: NDArray[np.bool_]
     """Whether both packs have the same results in each recall."""
     number: int
-    """The number of this comparison in the log, from 1."""
+    """The number of this comparison in the lab, or in a log that does not state it, from 1."""
+    share: float
+    """The share of the error of all verdicts that this comparison may spend."""
     notes: tuple[str, ...]
 
 
@@ -285,7 +288,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
                 else None,
                 np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
                 np.array([challenge.heads[name].ids == challenge.live for challenge in challenges]),
-                numbers[version[end]],
+                *numbers[version[end]],
                 _notes(name, live, len(challenged) - len(current), challenges),
             )
         )
@@ -367,25 +370,29 @@ def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> 
 
 def _number_comparisons(
     logged: Sequence[Challenged | None], hashes: Sequence[str | None]
-) -> dict[_Version, int]:
-    """Return the number of each comparison, from 1 in the order of first recalls.
+) -> dict[_Version, tuple[int, float]]:
+    """Return the number and the share of the error of each comparison, by first recalls.
 
-    A number depends only on earlier recalls. So it is known when the comparison begins and never
-    changes.
+    Both are those that the first recall states, so a part of the log has them too. A comparison from
+    before comparisons were numbered has the next number in the order of first recalls.
     """
-    begun: dict[_Version, int] = {}
+    begun: dict[_Version, tuple[int, float]] = {}
+    last = 0
     for index, challenge in enumerate(logged):
         if challenge is not None:
-            for name in challenge.heads:
-                begun.setdefault(
-                    _identify_comparison(name, challenge, hashes[index]), len(begun) + 1
-                )
+            for name, head in challenge.heads.items():
+                version = _identify_comparison(name, challenge, hashes[index])
+                if version not in begun:
+                    number = head.number or last + 1
+                    begun[version] = number, head.share or error_share(number)
+                    last = max(last, number)
     return begun
 
 
 def comparisons_begun(log: Log) -> int:
-    """Return how many comparisons of a challenger with a live pack the log has begun."""
-    return len(_number_comparisons(read_challenges(log), _live_hashes(log)))
+    """Return the largest number of a comparison of a challenger with a live pack in the log."""
+    numbers = _number_comparisons(read_challenges(log), _live_hashes(log)).values()
+    return max((number for number, _ in numbers), default=0)
 
 
 def _live_hashes(log: Log) -> list[str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,6 @@ from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation._evaluation import (
-    NO_CHANCE,
     Between,
     Evaluation,
     PolicyValue,
@@ -25,7 +24,6 @@ from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     Compared,
     Evidence,
-    Measured,
     Tests,
     TopK,
     compare,
@@ -33,7 +31,6 @@ from memlab.science.evaluation._measure import (
     gather_evidence,
     measure,
     recalls_for,
-    recalls_needed,
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
@@ -44,6 +41,7 @@ from memlab.science.evaluation._prepared import (
     prepare,
     with_baseline,
 )
+from memlab.science.evaluation._rows import describe_assumptions, rank_policies, sort_rows
 from memlab.science.evaluation._targets import (
     PolicySpec,
     Ranker,
@@ -52,7 +50,7 @@ from memlab.science.evaluation._targets import (
     find_targets,
     make_logged_ranker,
 )
-from memlab.science.evaluation._tests import ONE_CLUSTER, Gate
+from memlab.science.evaluation._tests import ONE_CLUSTER
 
 __all__ = ["evaluate"]
 
@@ -200,7 +198,13 @@ def evaluate(
             select_features(log, prepared.features, schema),
             _name_logging(prepared.rankers, log),
         )
-        notes += [*learned, *_describe_assumptions(log, settings)]
+        is_random = (log.propensity > 0) & (log.propensity < 1)
+        notes += learned + describe_assumptions(
+            settings.missing,
+            log.silent,
+            without_chance=not is_random.any() and not np.isnan(log.propensity).all(),
+            pool_unknown=bool(np.isnan(log.propensity[~log.exposed]).any()),
+        )
     else:
         rows, needed, method, settings, between, remarks = _evaluate_labels(
             targets, log, settings, baseline, labels
@@ -251,75 +255,28 @@ def _evaluate_feedback(
     """
     evidence = gather_evidence(log, settings, features)
     top_ks = {target.name: evidence.top_k(target) for target in targets}
-    base = top_ks.get(baseline)
     tests = Tests(log, settings, features)
-    measured: dict[str, Measured] = {}
-    estimates: dict[str, Compared] = {}
-    for target in targets:
-        top_k = top_ks[target.name]
-        other = base if base is not None and top_k is not base else None
-        estimates[target.name] = compare(evidence, top_k, other)
-        measured[target.name] = measure(evidence, estimates[target.name], tests)
-    passed = {
-        name
-        for name, measurement in measured.items()
-        if not any(gate.closed for gate in measurement.gates)
-    }
-    family = [
-        name for name in estimates if name in passed and baseline in passed and name != baseline
-    ]
-    differences = [estimates[name].difference for name in family]
-    raw = [difference.p for difference in differences]  # type: ignore[union-attr]
-    # Only reported comparisons belong to the family of Holm's adjustment.
-    adjusted = dict(zip(family, holm(raw), strict=True))
-    rows = []
-    for target in targets:
-        name, compared = target.name, estimates[target.name]
-        ranked, p = name in passed, adjusted.get(name, np.nan)
-        gap = compared.difference if name in adjusted else None
-        fact = None
-        if not ranked and name in logging and _was_shown(log, top_ks[name]):
-            fact = _state_fact(log, settings, features, top_ks[name])
-        source = compared if fact is None else fact
-        verdict = (
-            "baseline"
-            if name == baseline and (ranked or fact)
-            else "observed"
-            if fact
-            else "withheld"
-            if not ranked
-            else name_verdict(gap, p, settings.level)
-        )
-        rows.append(
-            PolicyValue(
-                name,
-                target.kind,
-                source.value if ranked or fact else None,
-                gap,
-                p,
-                source.lower,
-                source.upper,
-                verdict,
-                source.value.value,
-                measured[name],
-                {},
-            )
-        )
-    ordered = _sort_rows(rows)
 
-    def between(first: str, second: str) -> tuple[Estimate, tuple[Gate, ...]]:
-        """Return the difference of two policies, and the gates of their comparison."""
-        compared = compare(evidence, top_ks[first], top_ks[second])
-        assert compared.difference is not None
-        return compared.difference, measure(evidence, compared, tests).gates
+    def compare_by_name(name: str, other: str | None) -> Compared:
+        """Compare a policy with another, or estimate its value alone."""
+        return compare(evidence, top_ks[name], None if other is None else top_ks[other])
 
-    return (
-        ordered,
-        _forecast_recalls(ordered, baseline, evidence, top_ks),
-        _describe_method(evidence, log),
-        between,
-        _describe_estimates(evidence),
+    def state_fact(name: str) -> Compared | None:
+        """Return what happened under a policy that logged, or None for another policy."""
+        if name not in logging or not _was_shown(log, top_ks[name]):
+            return None
+        return _state_fact(log, settings, features, top_ks[name])
+
+    rows, needed, between = rank_policies(
+        {target.name: target.kind for target in targets},
+        baseline,
+        settings.level,
+        len(log),
+        compare_by_name,
+        lambda compared: measure(evidence, compared, tests),
+        state_fact,
     )
+    return rows, needed, _describe_method(evidence, log), between, _describe_estimates(evidence)
 
 
 def _was_shown(log: Log, top_k: TopK) -> bool:
@@ -346,51 +303,10 @@ def _describe_estimates(evidence: Evidence) -> list[str]:
     return notes
 
 
-def _describe_assumptions(log: Log, settings: Settings) -> list[str]:
-    """Return a sentence on each assumption of the estimates that the log cannot test."""
-    notes = []
-    if settings.missing == "inverse" and log.silent:
-        notes.append(
-            "Missing feedback is assumed to depend on the logged features and the position alone."
-        )
-    is_random = (log.propensity > 0) & (log.propensity < 1)
-    if not is_random.any() and not np.isnan(log.propensity).all():
-        notes.append(NO_CHANCE)
-    if np.isnan(log.propensity[~log.exposed]).any():
-        notes.append(
-            "The log does not record which other items could have been shown, so the share of unsupported items is unknown."
-        )
-    return notes
-
-
 def _describe_method(evidence: Evidence, log: Log) -> str:
     """Describe the interval method, with the unit of a cluster."""
     sample = evidence.sample(np.ones((len(log), 1)))
     return sample.method.replace("clusters", f"clusters ({log.clustered})", 1)
-
-
-def _forecast_recalls(
-    rows: Sequence[PolicyValue], baseline: str, evidence: Evidence, top_ks: Mapping[str, TopK]
-) -> tuple[str, str, int] | None:
-    """Forecast the recalls that distinguish the two best policies with a power of .8.
-
-    Returns the two policies and the number of recalls. If fewer than two policies have a value, it
-    returns the policy that needs the fewest recalls for a value, and the baseline.
-    """
-    best = [row.policy for row in rows if row.value is not None][:2]
-    if len(best) < 2:
-        candidates = [
-            (row.needed, row.policy)
-            for row in rows
-            if row.value is None and row.needed and row.policy != baseline
-        ]
-        if not candidates:
-            return None
-        fewest, policy = min(candidates)
-        return policy, baseline, len(evidence.log) + fewest
-    compared = compare(evidence, top_ks[best[0]], top_ks[best[1]])
-    count = recalls_needed(compared, len(evidence.log), evidence.level)
-    return None if count is None else (best[0], best[1], count)
 
 
 def _evaluate_labels(
@@ -447,7 +363,7 @@ def _evaluate_labels(
                 labelled.metrics[name],
             )
         )
-    ordered = _sort_rows(rows)
+    ordered = sort_rows(rows)
     needed = None
     if enough and len(ordered) > 1:
         best = ordered[0].policy, ordered[1].policy
@@ -461,10 +377,3 @@ def _evaluate_labels(
         lambda first, second: (subtract(first, second), () if enough else (ONE_CLUSTER,)),
         labelled.notes,
     )
-
-
-def _sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
-    """Sort policies by value, best first; policies without a value come last."""
-    valued = [row for row in rows if row.value is not None]
-    valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
-    return (*valued, *(row for row in rows if row.value is None))

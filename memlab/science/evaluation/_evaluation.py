@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -1087,7 +1086,7 @@ def _render_page(ev: Evaluation) -> str:
         gates=GATES,
         kinds=sorted({row.kind for row in ev.rows}),
         line=reproduction(ev),
-        digest=log_digest(ev),
+        digest=ev._log.digest(),
         versions=[("memlab", __version__), ("Python", platform.python_version())]
         + [(name, version(name)) for name in _PACKAGES],
     )
@@ -1109,20 +1108,6 @@ def reproduction(ev: Evaluation) -> str:
         parts.append(f"reward_range={settings.reward_range!r}")
     parts.append(f"level={settings.level!r}, baseline={ev.baseline!r})")
     return (",\n" + " " * len("memlab.evaluate(")).join(parts)
-
-
-def log_digest(ev: Evaluation) -> str:
-    """Return a SHA-256 digest of the log.
-
-    It covers recalls, candidates, probabilities, items shown, rewards, limits and clusters.
-    """
-    log = ev._log
-    digest = hashlib.sha256()
-    for array in (log.recall, log.propensity, log.exposed, log.reward, log.limit, log.cluster):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    for name in ("decision", "memory_id"):
-        digest.update("\x1f".join(map(str, log.ids[name].to_list())).encode())
-    return digest.hexdigest()
 
 
 def _is_finite(value: Any) -> bool:

@@ -71,11 +71,11 @@ def draw_legend(axes: Axes) -> None:
         )
 
 
-def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
-    """Return a function that draws each challenger's difference to the live pack.
+def draw_sequences(tracks: Mapping[str, pl.DataFrame]) -> Draw:
+    """Return a function that draws each challenger's difference to its live pack.
 
-    The shaded area is the anytime-valid interval. ``tracks`` has a frame for each challenger, with
-    the columns ``recalls``, ``difference``, ``low`` and ``high``.
+    The shaded area is the anytime-valid interval. ``tracks`` has a frame for each difference by its
+    name, with the columns ``recalls``, ``difference``, ``low`` and ``high``.
     """
 
     def draw(axes: Axes) -> None:
@@ -90,12 +90,14 @@ def draw_sequences(tracks: Mapping[str, pl.DataFrame], live: str) -> Draw:
                 color=colour,
                 linestyle=dash,
                 linewidth=1.8,
-                label=f"{name} minus {live}",
+                label=name,
             )
             # The first fifth of an interval is so wide that it would hide the later part.
             late = track.tail(max(1, track.height * 4 // 5))
             reach = max(reach, float(late["high"].max()), -float(late["low"].min()))  # type: ignore[arg-type]
-        axes.set_ylim(-1.15 * reach, 1.15 * reach)
+        # Packs with the same results differ by 0, and the axis needs a height.
+        reach = 1.15 * (reach or 1.0)
+        axes.set_ylim(-reach, reach)
         axes.set_xlabel("recalls while challenged")
         axes.set_ylabel("difference in reward per recall")
         draw_legend(axes)

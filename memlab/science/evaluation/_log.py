@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
@@ -386,6 +387,31 @@ class Log:
         """Whether each candidate was shown and has a reward."""
         return self.exposed & ~np.isnan(self.reward)
 
+    def digest(self) -> str:
+        """Return a SHA-256 digest of the log.
+
+        It covers recalls, candidates, probabilities, items shown, rewards, limits and clusters, and
+        the packs and challenges of recalls if they were logged.
+        """
+        digest = hashlib.sha256()
+        for array in (
+            self.recall,
+            self.propensity,
+            self.exposed,
+            self.reward,
+            self.limit,
+            self.cluster,
+        ):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        logged = [
+            self.decisions[name]
+            for name in ("pack_hash", "challenge")
+            if name in self.decisions.columns
+        ]
+        for column in (self.ids["decision"], self.ids["memory_id"], *logged):
+            digest.update("\x1f".join(map(str, column.to_list())).encode())
+        return digest.hexdigest()
+
 
 def _expand_mask(outer: Flags, inner: Flags) -> Flags:
     """Expand ``inner``, a mask of the rows that ``outer`` selects, to all rows."""
@@ -705,10 +731,16 @@ def _assign_days(counted: pl.DataFrame) -> tuple[Ints, int, str]:
 
 
 class _Ranking(msgspec.Struct):
-    """The top-k memory ids of one pack, best first, and the hash of the pack."""
+    """The top-k memory ids of one pack, best first, and the hash of the pack.
+
+    ``number`` is the number of the pack's comparison in the lab, and ``share`` its share of the
+    error. Both are 0 in recalls from before comparisons were numbered.
+    """
 
     ids: list[int | str]
     hash: str = ""
+    number: int = 0
+    share: float = 0.0
 
 
 class Challenged(msgspec.Struct):
@@ -780,6 +812,12 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
             f"{where} names the memory {stray!r}, and memory ids of this log are {log.ids['memory_id'].dtype}. Log ids of "
             f"that type."
         )
+    for name, head in challenge.heads.items():
+        if (head.number or head.share) and not (head.number > 0 and 0 < head.share <= 1):
+            raise InputError(
+                f"{where} gives {name} the number {head.number} and the share {head.share:g} of the error. Log a number "
+                "of at least 1 and a share above 0 and at most 1, or neither."
+            )
     if challenge.design == "ab" or challenge.shares:
         names = ("", *challenge.heads)
         wrong = next((name for name in names if not 0 < challenge.shares.get(name, 0) <= 1), None)

@@ -44,6 +44,7 @@ __all__ = [
     "JUDGED",
     "Compared",
     "Credited",
+    "Estimates",
     "Evidence",
     "Measured",
     "Tests",
@@ -310,7 +311,108 @@ class TopK:
         return len(self.rows) + int(self.outside.sum())
 
 
-class Evidence:
+class Estimates:
+    """Values and differences of policies, as functions of sums by cluster.
+
+    The sums are those of a log in memory (``Evidence``), or of partitions of a larger log.
+    """
+
+    def __init__(
+        self,
+        *,
+        estimator: Estimator,
+        level: float,
+        reward_range: tuple[float, float],
+        examination: Examination | None = None,
+        credited: Credited | None = None,
+    ) -> None:
+        self.estimator, self.level, self.reward_range = estimator, level, reward_range
+        self.examination, self.credited = examination, credited
+
+    def value(self, sample: Sample) -> tuple[Estimate, float, float]:
+        """Estimate a policy's value; also return its bounds without sampling error.
+
+        The interval covers the value for any rewards of unsupported items.
+        """
+        low, high = self.reward_range
+        smallest, largest, typical = (
+            self._follow_parameters(value_statistic(self.estimator, fill), ARM)
+            for fill in (low, high, np.nan)
+        )
+        return self._estimate(sample, smallest, largest, typical)
+
+    def difference(
+        self, sample: Sample, *, level: float | None = None
+    ) -> tuple[Estimate, float, float]:
+        """Estimate a difference from a contrast; also return its bounds.
+
+        The bounds have no sampling error.
+        """
+        low, high = self.reward_range
+        ends = (low, high), (high, low), (np.nan, np.nan)
+        smallest, largest, typical = (
+            self._follow_parameters(difference_statistic(self.estimator, *fill), 2 * ARM)
+            for fill in ends
+        )
+        return self._estimate(sample, smallest, largest, typical, level)
+
+    def _estimate(
+        self,
+        sample: Sample,
+        smallest: Statistic,
+        largest: Statistic,
+        typical: Statistic,
+        level: float | None = None,
+    ) -> tuple[Estimate, float, float]:
+        """Estimate a value known only within two bounds; return it and both bounds."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low, high, middle = (
+                float(statistic(sample.total)) for statistic in (smallest, largest, typical)
+            )
+            bounds = sample.estimate(smallest, None if high == low else largest, level=level)
+        # The point is NaN if no item of the policy was shown.
+        point = low if high == low else float(np.clip(middle, low, high))
+        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
+
+    def influence(self, totals: Floats, statistic: Statistic) -> Floats:
+        """Return each recall's first-order effect on a statistic, f64[recalls]."""
+        total = totals.sum(axis=0)
+        steps = np.maximum(np.abs(total), 1.0) * 1e-6
+        ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above, below = np.split(statistic(ends), 2)
+        slope = np.nan_to_num((above - below) / (2 * steps))
+        effects = totals @ slope
+        return np.asarray(effects - effects.mean())
+
+    def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
+        """Make a statistic reflect errors of its estimated parameters, to first order.
+
+        The parameters are estimated from the same totals. ``width`` is the number of columns of the
+        arms, ARM or 2 ARM.
+        """
+        examination, credited = self.examination, self.credited
+        if examination is None and credited is None:
+            return statistic
+
+        def moved(totals: Floats) -> Floats:
+            plain, rest = totals[..., : 1 + width].copy(), totals[..., 1 + width :]
+            if examination is not None:
+                slope, counts, rest = np.split(
+                    rest, [width, width + examination.counts.shape[1]], axis=-1
+                )
+                change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
+                plain[..., 1:] += slope * change[..., None]
+            if credited is not None:
+                level, slope, counts = np.split(rest, [width, 2 * width], axis=-1)
+                correction = credited.change(counts)
+                plain[..., 1:] += level * correction[..., :1] + slope * correction[..., 1:]
+            return statistic(plain)
+
+        return moved
+
+
+class Evidence(Estimates):
     """The rewards and propensities of a log, as columns that estimates sum over rows.
 
     ``answered`` is the probability with which each shown item gets feedback, for inverse weighting.
@@ -335,15 +437,16 @@ class Evidence:
         examination: Examination | None = None,
         credited: Credited | None = None,
     ) -> None:
-        self.examination, self.credited = examination, credited
+        super().__init__(
+            estimator=estimator,
+            level=level,
+            reward_range=reward_range,
+            examination=examination,
+            credited=credited,
+        )
         # Every policy needs the examination at the same values of eta, and each costs a pass over all candidates.
         self._examination_by_eta: dict[float, Floats] = {}
-        self.log, self.estimator, self.level, self.reward_range = (
-            log,
-            estimator,
-            level,
-            reward_range,
-        )
+        self.log = log
         self.probe: Flags = is_randomised(log.propensity)
         self.unsupported: Flags = log.propensity == 0
         certain = (log.propensity >= CERTAIN) & log.exposed
@@ -474,32 +577,6 @@ class Evidence:
             parts += [*(at(eta, step) - base for step in self._steps), self.credited.counts]
         return np.concatenate(parts, axis=1)
 
-    def _follow_parameters(self, statistic: Statistic, width: int) -> Statistic:
-        """Make a statistic reflect errors of its estimated parameters, to first order.
-
-        The parameters are estimated from the same totals. ``width`` is the number of columns of the
-        arms, ARM or 2 ARM.
-        """
-        examination, credited = self.examination, self.credited
-        if examination is None and credited is None:
-            return statistic
-
-        def moved(totals: Floats) -> Floats:
-            plain, rest = totals[..., : 1 + width].copy(), totals[..., 1 + width :]
-            if examination is not None:
-                slope, counts, rest = np.split(
-                    rest, [width, width + examination.counts.shape[1]], axis=-1
-                )
-                change = np.clip(examination.solve(counts) - examination.eta.value, -1.0, 1.0)
-                plain[..., 1:] += slope * change[..., None]
-            if credited is not None:
-                level, slope, counts = np.split(rest, [width, 2 * width], axis=-1)
-                correction = credited.change(counts)
-                plain[..., 1:] += level * correction[..., :1] + slope * correction[..., 1:]
-            return statistic(plain)
-
-        return moved
-
     def contrast(self, first: TopK, second: TopK) -> Floats:
         """Return the totals of the difference of two policies, f64[recalls, 1 + 2 ARM].
 
@@ -519,63 +596,6 @@ class Evidence:
         sums = np.zeros((self.log.clusters, totals.shape[1]))
         np.add.at(sums, self.log.cluster, totals)
         return Sample(sums, level=self.level)
-
-    def value(self, totals: Floats) -> tuple[Estimate, float, float]:
-        """Estimate a policy's value; also return its bounds without sampling error.
-
-        The interval covers the value for any rewards of unsupported items.
-        """
-        low, high = self.reward_range
-        smallest, largest, typical = (
-            self._follow_parameters(value_statistic(self.estimator, fill), ARM)
-            for fill in (low, high, np.nan)
-        )
-        return self._estimate(totals, smallest, largest, typical)
-
-    def difference(
-        self, totals: Floats, *, level: float | None = None
-    ) -> tuple[Estimate, float, float]:
-        """Estimate a difference from a contrast; also return its bounds.
-
-        The bounds have no sampling error.
-        """
-        low, high = self.reward_range
-        ends = (low, high), (high, low), (np.nan, np.nan)
-        smallest, largest, typical = (
-            self._follow_parameters(difference_statistic(self.estimator, *fill), 2 * ARM)
-            for fill in ends
-        )
-        return self._estimate(totals, smallest, largest, typical, level)
-
-    def _estimate(
-        self,
-        totals: Floats,
-        smallest: Statistic,
-        largest: Statistic,
-        typical: Statistic,
-        level: float | None = None,
-    ) -> tuple[Estimate, float, float]:
-        """Estimate a value known only within two bounds; return it and both bounds."""
-        sample = self.sample(totals)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high, middle = (
-                float(statistic(sample.total)) for statistic in (smallest, largest, typical)
-            )
-            bounds = sample.estimate(smallest, None if high == low else largest, level=level)
-        # The point is NaN if no item of the policy was shown.
-        point = low if high == low else float(np.clip(middle, low, high))
-        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
-
-    def influence(self, totals: Floats, statistic: Statistic) -> Floats:
-        """Return each recall's first-order effect on a statistic, f64[recalls]."""
-        total = totals.sum(axis=0)
-        steps = np.maximum(np.abs(total), 1.0) * 1e-6
-        ends = total + np.concatenate([np.diag(steps), -np.diag(steps)])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            above, below = np.split(statistic(ends), 2)
-        slope = np.nan_to_num((above - below) / (2 * steps))
-        effects = totals @ slope
-        return np.asarray(effects - effects.mean())
 
 
 # The direct method applies a model of rewards to items that were not shown. Reports call the result an extrapolation.
@@ -903,11 +923,11 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:
     """Estimate a policy's value, and its difference to ``base`` if there is one."""
     totals = evidence.totals(top_k)
-    value = evidence.value(totals)
+    value = evidence.value(evidence.sample(totals))
     if base is None:
         return Compared(top_k, base, totals, *value)
     contrast = evidence.contrast(top_k, base)
-    return Compared(top_k, base, contrast, *value, *evidence.difference(contrast))
+    return Compared(top_k, base, contrast, *value, *evidence.difference(evidence.sample(contrast)))
 
 
 def measure(evidence: Evidence, compared: Compared, tests: Tests) -> Measured:

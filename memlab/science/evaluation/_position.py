@@ -158,9 +158,11 @@ def lot_position_p(log: Log) -> float | None:
         if challenge is not None and challenge.design == "lot":
             heads = [challenge.live, *(head.ids for head in challenge.heads.values())]
             grouped = challenge.groups is not None
-            group = {item: at for at, items in enumerate(challenge.groups or ()) for item in items}
+            number_of = {
+                item: at for at, items in enumerate(challenge.groups or ()) for item in items
+            }
             parts += [
-                (number, item, rank, len(heads), grouped, group.get(item, -1))
+                (number, item, rank, len(heads), grouped, number_of.get(item, -1))
                 for head in heads
                 for rank, item in enumerate(head)
             ]
@@ -196,10 +198,9 @@ def lot_position_p(log: Log) -> float | None:
         key = part * width + rank
         order = np.argsort(key, kind="stable")
         sums = np.concatenate([[0.0], np.cumsum(weight[order])])
-        lower, upper, first = (
-            np.searchsorted(key[order], ends, side=side)
-            for ends, side in ((key, "left"), (key, "right"), (part * width, "left"))
-        )
+        ranked = key[order]
+        lower, first = (np.searchsorted(ranked, ends) for ends in (key, part * width))
+        upper = np.searchsorted(ranked, key, side="right")
         return np.asarray((sums[lower] + sums[upper] - weight) / 2 - sums[first])
 
     own = np.where(group >= 0, before(chance, recall * groups + group + 1), 0.0)

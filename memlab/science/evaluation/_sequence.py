@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memlab.errors import InputError
+from memlab.kernel.policies import error_share
 from memlab.science.evaluation._intervals import Floats
 
 __all__ = [
@@ -89,7 +90,7 @@ def level_of(number: int, level: float) -> float:
     >>> [round(level_of(number, 0.95), 4) for number in (1, 2, 3)]
     [0.9696, 0.9924, 0.9966]
     """
-    return 1 - (1 - level) * 6 / (np.pi * number) ** 2
+    return 1 - (1 - level) * error_share(number)
 
 
 def sequence(

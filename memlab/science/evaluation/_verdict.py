@@ -17,10 +17,10 @@ stops at any time. The estimand is the mean, over the recalls so far, of the dif
 expected given earlier recalls. Each recall has equal weight. Reports also show the interval of a
 fixed-sample test.
 
-All verdicts of a log hold together: the probability that any of them is wrong is at most 1 -
-``level``. Each comparison has a share of that error, which is fixed when the comparison begins. The
-k-th comparison has the share 6 / (pi k)^2, and these shares sum to 1. So a later challenge never
-changes an earlier verdict.
+All verdicts of a lab hold together: the probability that any of them is wrong is at most 1 -
+``level``. Each comparison has a share of that error, which is fixed when the comparison begins, and
+which each of its recalls states. The k-th comparison has the share 6 / (pi k)^2, and these shares
+sum to 1. So neither a later challenge nor a part of the log changes a verdict.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from memlab.kernel.base.display import Columns, Markup, Report, Table, format_ro
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
+from memlab.science.evaluation._basis import SEQUENCE, Basis, describe_basis, find_basis
 from memlab.science.evaluation._duels import (
     Blocks,
     Course,
@@ -53,7 +54,7 @@ from memlab.science.evaluation._duels import (
     observe_recalls,
 )
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, cluster_sums
-from memlab.science.evaluation._log import Horizon, Missing, horizon_micros, read_log
+from memlab.science.evaluation._log import Horizon, Log, Missing, horizon_micros, read_log
 from memlab.science.evaluation._measure import (
     Credited,
     Tests,
@@ -73,8 +74,10 @@ from memlab.science.evaluation._prepared import (
     check_settings,
     feature_names,
 )
-from memlab.science.evaluation._sequence import level_of, recalls_to_end
+from memlab.science.evaluation._sequence import recalls_to_end
 from memlab.science.evaluation._tests import (
+    GATE_TITLES,
+    GATES,
     Facts,
     Gate,
     arms_p,
@@ -122,9 +125,12 @@ class Verdict:
     track
         A row for each recall or block: ``at``, ``recalls``, ``difference``, ``low`` and ``high``.
     number
-        The number of this comparison in the log, from 1.
+        The number of this comparison in the lab, from 1.
     level
-        The confidence level of the anytime-valid interval, which follows from ``number``.
+        The confidence level of the anytime-valid interval, fixed when the comparison began.
+    basis
+        What the verdict rests on: the design and its probabilities, the range of rewards, missing
+        feedback, all gates, and the hashes of the packs.
     preference
         Whether the challenge was a draft without extra items. A draft shows the better half of what
         each pack alone would show. ``difference`` is then the credit per recall, which says which
@@ -159,6 +165,7 @@ class Verdict:
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
+    basis: Basis | None = field(default=None, repr=False)
     preference: bool = False
 
     @property
@@ -239,6 +246,7 @@ class Verdicts(Report):
     settings: Settings
     notes: tuple[str, ...]
     observed: Observed
+    _log: Log = field(repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.verdicts)
@@ -292,7 +300,8 @@ class Verdicts(Report):
         """Return the table of the report, one row for each challenger."""
         columns: Columns = (
             ("challenger", "{challenger}"),
-            (f"vs. {self.verdicts[0].live}", "{difference:+.3f}"),
+            ("vs.", "{live}"),
+            ("difference", "{difference:+.3f}"),
             ("anytime-valid", "[{low:+.3f}, {high:+.3f}]"),
             ("fixed-sample", "[{planned_low:+.3f}, {planned_high:+.3f}]"),
             ("recalls", "{recalls:,}"),
@@ -302,7 +311,10 @@ class Verdicts(Report):
             ("better", "{better}"),
         )
         return Table(
-            "", *format_rows(self.frame.iter_rows(named=True), columns), self.notes, left=(0, 7, 8)
+            "",
+            *format_rows(self.frame.iter_rows(named=True), columns),
+            self.notes,
+            left=(0, 1, 8, 9),
         )
 
     def _display(self) -> object:
@@ -325,6 +337,8 @@ class Verdicts(Report):
                 "withheld": [str(gate) for gate in verdict.closed],
                 "untested": [{"gate": gate.name, "reason": str(gate)} for gate in verdict.untested],
                 "faster": verdict.faster,
+                "number": verdict.number,
+                "basis": verdict.basis and verdict.basis.to_dict(),
             }
         return {"verdicts": rows, "observed": self.observed.to_dict(), "notes": list(self.notes)}
 
@@ -360,9 +374,7 @@ class Verdicts(Report):
         settings, table = self.settings, self._table()
         facts = [
             ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
-            ("level", f"{settings.level:.0%}"),
-        ]
-        facts += [
+            ("level of all verdicts", f"{settings.level:.0%}"),
             ("missing feedback counts as", settings.missing or "not stated"),
             ("blocks", settings.cluster or "each recall"),
         ]
@@ -374,9 +386,25 @@ class Verdicts(Report):
             figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             headings=table.heads,
             rows=table.rows,
+            bases=[
+                (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
+                for verdict in self
+                if verdict.basis is not None
+            ],
+            gates=GATES,
+            titles=GATE_TITLES,
+            sequence=SEQUENCE,
+            digest=self._log.digest(),
+            line=self._reproduction(),
             version=__version__,
         )
         return write_page(html, path)
+
+    def _reproduction(self) -> str:
+        """Return the Python call that reproduces these verdicts."""
+        names = ("horizon", "missing", "cluster", "level", "reward_range")
+        options = "".join(f",\n    {name}={getattr(self.settings, name)!r}" for name in names)
+        return f"memlab.verdict(\n    slates{options},\n)"
 
     @checked
     def figure(self, *, axes: OnAxes | None = None) -> Figure:
@@ -401,7 +429,7 @@ class Verdicts(Report):
         from memlab.science.evaluation._figures import draw_sequences
 
         return draw_sequences(
-            {verdict.challenger: verdict.track for verdict in self}, self.verdicts[0].live
+            {f"{verdict.challenger} minus {verdict.live}": verdict.track for verdict in self}
         )
 
 
@@ -452,7 +480,7 @@ def verdict(
 
     Notes
     -----
-    The k-th comparison of a log has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
+    The k-th comparison of a lab has 6 / (pi k)^2 of the error 1 - ``level``: .61 of it for the
     first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
     another challenge never changes a verdict. A change of the challenger or of the live pack begins
     a new comparison. The old comparison continues if both packs are changed back.
@@ -504,7 +532,7 @@ def verdict(
     notes.append(
         "The verdict is about the rewards of these recalls; memlab.trial simulates how memory develops under each pack."
     )
-    return Verdicts(verdicts, settings, tuple(notes), observe(log, level))
+    return Verdicts(verdicts, settings, tuple(notes), observe(log, level), log)
 
 
 @dataclass(frozen=True)
@@ -526,7 +554,7 @@ def _decide(
     duel: Duel, settings: Settings, names: Sequence[str], schema: pl.Schema
 ) -> tuple[Verdict, list[str]]:
     """Decide whether a challenger or the live pack is better; return remarks too."""
-    level = level_of(duel.number, settings.level)
+    level = 1 - (1 - settings.level) * duel.share
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
@@ -586,6 +614,7 @@ def _decide(
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
+        basis=find_basis(duel, evidence.observations, settings, tuple(required)),
         preference=duel.kind == "draft",
     )
     return verdict, remarks

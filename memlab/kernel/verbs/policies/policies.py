@@ -31,6 +31,7 @@ from memlab.kernel.policies import (
     Version,
     VersionLog,
     as_pack,
+    error_share,
     get_slot,
     needs_of_pack,
     needs_of_policy,
@@ -440,6 +441,9 @@ class LabPolicies(Displayed):
 
         Notes
         -----
+        The event of the challenge states the number of the comparison and its share of the error of
+        all verdicts. So the level of its verdict is fixed, and part of a log has the same level.
+
         "draft" needs the fewest recalls and says only which pack is better; with ``extra=2`` it
         estimates by how much. "ab" needs the most recalls, and is the only valid design if items make
         one another redundant or if positions matter. Only under "extra" is the first result always
@@ -482,13 +486,17 @@ class LabPolicies(Displayed):
                     f"The pack {loaded.name} was changed after it was read. Write the change in its text."
                 )
             sources = {_hash(text): text for text in loaded.sources}
+            added = 0 if extra == "auto" else extra
+            number = versions.number_comparison(loaded.name, loaded.hash, design, added)
             body: dict[str, Any] = {
                 "pack": loaded.name,
                 "hash": loaded.hash,
                 "sources": list(sources),
                 VOCABULARY: POLICY_FORMAT,
+                "number": number,
+                "share": error_share(number),
                 "design": design,
-                "extra": 0 if extra == "auto" else extra,
+                "extra": added,
                 "rate": rate,
                 "reason": reason,
                 **_needs_field(needs_of_pack(loaded)),

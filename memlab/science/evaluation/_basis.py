@@ -1,0 +1,173 @@
+"""What a verdict rests on: the design, its probabilities, the range of rewards, gates and versions.
+
+A reader of a published verdict needs these to judge it and to repeat it. They are facts of the log,
+so they are stated for a withheld verdict too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from memlab.kernel.base.printable import count_of
+from memlab.science.evaluation._duels import Duel, Observations
+from memlab.science.evaluation._intervals import Floats
+from memlab.science.evaluation._log import read_challenges
+from memlab.science.evaluation._prepared import Settings
+from memlab.science.evaluation._tests import Gate, share
+
+__all__ = ["DESIGNS", "SEQUENCE", "Basis", "describe_basis", "find_basis"]
+
+DESIGNS = {
+    "extra": "the results of the live pack, and extra items that only a challenger would show",
+    "lot": "the items that all packs show, and a random draw of the disputed items",
+    "ab": "the whole results of one pack, drawn for each recall",
+    "draft": "the items that both packs show, and the better half of the other items of each",
+}
+"""What a recall shows under each design of a challenge."""
+
+SEQUENCE = (
+    "A mixture of nonnegative supermartingales for the changing mean of bounded observations (Mineiro 2022, "
+    "arXiv:2210.11133), with Ville's inequality. It is nonasymptotic: it needs no normal approximation and holds at "
+    "every number of recalls at once."
+)
+"""The method of the anytime-valid interval, with its reference."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a verdict rests on.
+
+    Parameters
+    ----------
+    design
+        The design of the challenge: "extra", "lot", "ab" or "draft".
+    hash, live_hash
+        The hashes of the challenger and of the live pack; None if they were not logged.
+    probabilities
+        The smallest and the largest probability of what was drawn: of a disputed item, or of a
+        pack's results with the design "ab". None if nothing was drawn.
+    observation
+        The minimum and maximum of the observed difference of one recall, on which the bounds of the
+        sequence rest. They follow from the probabilities and the range of rewards.
+    rewards
+        The minimum and maximum reward of an item.
+    items, missing
+        The number of items shown, and of those without feedback.
+    period
+        The times of the first and the last recall; None if the log has no times.
+    seeds
+        The seeds of the draws; empty if they were not logged.
+    gates
+        The gates of the verdict, in every state.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open(seed=7)
+    >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+    >>> challenge = lab.challenge("companion", reason="an example")
+    >>> for number in range(3):
+    ...     hits = lab.recall("When do we deploy?", limit=1)
+    ...     judgement = lab.feedback(hits[0], "success")
+    >>> basis = lab.verdict(missing="zero")["companion"].basis
+    >>> basis.design, basis.seeds
+    ('extra', (7,))
+    """
+
+    design: str
+    hash: str | None
+    live_hash: str | None
+    probabilities: tuple[float, float] | None
+    observation: tuple[float, float]
+    rewards: tuple[float, float]
+    items: int
+    missing: int
+    period: tuple[Any, Any] | None
+    seeds: tuple[int, ...]
+    gates: tuple[Gate, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON values.
+
+        Returns
+        -------
+        dict
+            The keys are the attributes; a gate has its ``name``, ``state`` and ``threshold``.
+        """
+        gates = [
+            {"name": gate.name, "state": gate.state, "threshold": gate.threshold}
+            for gate in self.gates
+        ]
+        period = None if self.period is None else [end.isoformat() for end in self.period]
+        return asdict(self) | {"gates": gates, "period": period}
+
+
+def find_basis(
+    duel: Duel, observations: Observations, settings: Settings, gates: tuple[Gate, ...]
+) -> Basis:
+    """Return the basis of the verdict on a duel."""
+    log, columns = duel.log, duel.log.decisions.columns
+    _, _, low, high = observations.sums()
+    last = read_challenges(log.only(np.array([len(log) - 1])))[0]
+    assert last is not None
+    drawn = _probabilities(duel)
+    # A reward that the caller counts as 0 is neither stated nor inferred.
+    missing = log.exposed & ~log.stated & np.isnan(log.attributed)
+    times = log.decisions["at"].drop_nulls() if "at" in columns else ()
+    seeds = log.decisions["seed"].drop_nulls().unique().sort() if "seed" in columns else ()
+    return Basis(
+        design=last.design or ("ab" if last.shares else "extra"),
+        hash=last.heads[duel.challenger].hash,
+        live_hash=log.decisions["pack_hash"][-1] if "pack_hash" in columns else None,
+        probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
+        observation=(float(low.min()), float(high.max())),
+        rewards=settings.reward_range,
+        items=int(log.exposed.sum()),
+        missing=int(missing.sum()),
+        period=(times.min(), times.max()) if len(times) else None,  # type: ignore[union-attr]
+        seeds=tuple(map(int, seeds)),
+        gates=gates,
+    )
+
+
+def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
+    """Return the facts as labelled texts; ``treatment`` is what missing feedback counts as."""
+    low, high = basis.rewards
+    drawn = basis.probabilities and " to ".join(
+        dict.fromkeys(f"{chance:.3g}" for chance in basis.probabilities)
+    )
+    silent = f"{basis.missing:,} of {count_of(basis.items, 'item')} shown"
+    if basis.items:
+        silent += f" ({share(basis.missing / basis.items)})"
+    treatments = {"zero": "a reward of 0", "bounds": "any reward in the range"}
+    counts = treatments.get(treatment, "left out")
+    return [
+        ("design", f"{basis.design}: {DESIGNS.get(basis.design, 'not described')}"),
+        ("probabilities of what was drawn", drawn or "nothing was drawn"),
+        ("reward of an item", f"{low:g} to {high:g}"),
+        (
+            "observed difference of one recall, possible range",
+            f"{basis.observation[0]:+.1f} to {basis.observation[1]:+.1f}",
+        ),
+        ("missing feedback", f"{silent}, {counts}"),
+        (
+            "period",
+            "not logged"
+            if basis.period is None
+            else " to ".join(f"{end:%Y-%m-%d}" for end in basis.period),
+        ),
+        ("seed", ", ".join(map(str, basis.seeds)) or "not logged"),
+        ("challenger, hash", basis.hash or "not logged"),
+        ("live pack, hash", basis.live_hash or "not logged"),
+    ]
+
+
+def _probabilities(duel: Duel) -> Floats:
+    """Return the probability of each draw: of disputed items, or of a pack's results."""
+    if duel.shares is not None:
+        return duel.shares.ravel()
+    chance = duel.log.propensity[np.setxor1d(duel.own.rows, duel.base.rows)]
+    return np.asarray(chance[(chance > 0) & (chance < 1)])
