@@ -1304,9 +1304,9 @@ class Lab(Displayed):
             The challenger: a pack in any form, or a policy that replaces that of its slot in the
             active pack.
         design
-            How recalls are divided: "extra" adds items of the challenger at random ranks below the
-            first, "lot" draws from the results of all packs, "draft" takes the best of both packs in
-            turn, "ab" shows the results of one pack.
+            How recalls are divided. "extra" adds items of the challenger at random ranks below the
+            first. "lot" draws from the results of all packs, "draft" takes the best of both packs in
+            turn, and "ab" shows the results of one pack.
         extra
             The number of added items per recall, 1 to 20, for "extra" and "draft". "auto" adds half of
             the items that only a challenger would show, at most 3 for 10 results.

@@ -979,7 +979,7 @@ _OF_THE_POOL = (
 
 
 _AUTO = (
-    "extra items: half of those that only the challenger would show, up to 3 for 10 results (that "
+    "extra items: half of what only the challenger would show, up to 3 for 10 results (that "
     "many shorten the comparison most, and cost at most .02 of recall@10)"
 )
 """The choice of ``extra="auto"`` and its reason, as ``Challenge`` prints it."""

@@ -648,7 +648,7 @@ class Hits(Sequence[Hit], Displayed):
             + ([probes] if self.probes else [])
             + (
                 [
-                    f"the first result was left to chance: the packs disagree (design {self.slate.sampler})"
+                    f"the first result was drawn at random: the packs disagree (design {self.slate.sampler})"
                 ]
                 if is_first_drawn
                 else []

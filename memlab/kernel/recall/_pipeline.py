@@ -627,7 +627,7 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
         propensity = np.zeros(count)
         propensity[certain] = 1.0
         draw = ChallengeDraw(certain, certain[:0], propensity, 0)
-    run.shown = Shown(draw.shown, ranks, draw.propensity, (), draw.drawn, sampler)
+    run.shown = Shown(draw.results, ranks, draw.propensity, (), draw.drawn, sampler)
     run.challenge = describe_challenge(
         selected.challengers, design, draw, pool.rows[certain], pool.rows
     )

@@ -625,7 +625,7 @@ class ChallengeDraw(NamedTuple):
 
     Attributes
     ----------
-    shown, drawn
+    results, drawn
         The shown items in order, and those of them that the active pack would not show.
     propensity
         The inclusion probability of each candidate.
@@ -638,7 +638,7 @@ class ChallengeDraw(NamedTuple):
         the draws depend on each other.
     """
 
-    shown: Positions
+    results: Positions
     drawn: Positions
     propensity: Scores
     draws: int
@@ -683,13 +683,13 @@ def draw_challenge(
     logged = [*groups, *added] if rate == 1 else None
     if not takes_part or (set(certain) <= set(heads[0]) and not items):
         return ChallengeDraw(active, active[:0], propensity, draws, 0, logged)
-    shown = np.array([*certain, *items[: len(groups)]], dtype=np.int64)
+    results = np.array([*certain, *items[: len(groups)]], dtype=np.int64)
     if design == "lot":
-        shown = _order_by_best_rank(shown, heads, chance)
+        results = _order_by_best_rank(results, heads, chance)
     elif design == "draft":
-        shown = _order_by_draft(set(shown.tolist()), heads, chance)
-    shown = put_among(shown, np.array(items[len(groups) :], dtype=np.int64), chance)
-    return ChallengeDraw(shown, np.setdiff1d(shown, active), propensity, draws, 0, logged)
+        results = _order_by_draft(set(results.tolist()), heads, chance)
+    results = put_among(results, np.array(items[len(groups) :], dtype=np.int64), chance)
+    return ChallengeDraw(results, np.setdiff1d(results, active), propensity, draws, 0, logged)
 
 
 Heads = Sequence[Sequence[int]]

@@ -348,12 +348,12 @@ def _find_groups(challenges: Sequence[Challenged], log: Log) -> tuple[Ints, Flag
     first = np.flatnonzero(np.diff(recall, prepend=-1) | np.diff(number, prepend=-1))
     exposed = np.zeros(len(recall))
     exposed[inside] = log.exposed[rows]
-    shown = np.add.reduceat(exposed, first) if len(first) else exposed
-    wrong = np.flatnonzero((shown != 1) & grouped[recall[first]])
+    exposures = np.add.reduceat(exposed, first) if len(first) else exposed
+    wrong = np.flatnonzero((exposures != 1) & grouped[recall[first]])
     if len(wrong):
         index = int(recall[first[wrong[0]]])
         raise InputError(
-            f"The challenge of recall {log.decisions['decision'][index]} names a group of which {shown[wrong[0]]:.0f} "
+            f"The challenge of recall {log.decisions['decision'][index]} names a group of which {exposures[wrong[0]]:.0f} "
             "items were shown. Log the groups of which exactly one item was shown, or leave out the field groups."
         )
     return group, grouped
@@ -489,8 +489,8 @@ def _split_by_group(
     log = duel.log
     rows = np.concatenate(differing)
     sign = np.repeat([1.0, -1.0], [len(part) for part in differing])
-    kept = duel.grouped[log.recall[rows]]
-    rows, sign = rows[kept], sign[kept]
+    is_grouped = duel.grouped[log.recall[rows]]
+    rows, sign = rows[is_grouped], sign[is_grouped]
     recall, columns = log.recall[rows], evidence.columns[rows]
     unknown = columns[:, _SILENT] + columns[:, _UNSUPPORTED]
     reward = columns[:, _CERTAIN_REWARD] + columns[:, _REWARD]
@@ -498,7 +498,7 @@ def _split_by_group(
     low, high = _reward_bounds(evidence.credited, settings)
     propensity = log.propensity[rows]
     weight = np.where(propensity > 0, 1.0 / np.maximum(propensity * rate[recall], 1e-300), 1.0)
-    least, most = (sign * weight * end for end in (min(low, 0.0), max(high, 0.0)))
+    smallest, largest = (sign * weight * end for end in (min(low, 0.0), max(high, 0.0)))
     single_rows = int(duel.group.max(initial=-1)) + 1 + np.arange(len(rows))
     number = np.where(duel.group[rows] >= 0, duel.group[rows], single_rows)
     _, start, entry = np.unique(
@@ -506,8 +506,8 @@ def _split_by_group(
     )
     entry = entry.reshape(-1)  # NumPy 2.0 alone returns a column here.
     floor, ceiling = np.zeros(len(start)), np.zeros(len(start))
-    np.minimum.at(floor, entry, np.minimum(least, most))
-    np.maximum.at(ceiling, entry, np.maximum(least, most))
+    np.minimum.at(floor, entry, np.minimum(smallest, largest))
+    np.maximum.at(ceiling, entry, np.maximum(smallest, largest))
     split = (
         np.bincount(entry, weights=np.minimum(first, second), minlength=len(start)),
         np.bincount(entry, weights=np.maximum(first, second), minlength=len(start)),

@@ -157,12 +157,12 @@ def lot_position_p(log: Log) -> float | None:
     for number, challenge in enumerate(read_challenges(log)):
         if challenge is not None and challenge.design == "lot":
             heads = [challenge.live, *(head.ids for head in challenge.heads.values())]
-            grouped = challenge.groups is not None
+            is_grouped = challenge.groups is not None
             number_of = {
                 item: at for at, items in enumerate(challenge.groups or ()) for item in items
             }
             parts += [
-                (number, item, rank, len(heads), grouped, number_of.get(item, -1))
+                (number, item, rank, len(heads), is_grouped, number_of.get(item, -1))
                 for head in heads
                 for rank, item in enumerate(head)
             ]

@@ -706,11 +706,11 @@ class _Pace:
         values, minimum = (columns[0], columns[2]) if is_better else (-columns[1], -columns[3])
 
         def needed(selected: NDArray[np.bool_]) -> int | None:
-            kept = selected[block]
-            if not kept.any():
+            chosen = selected[block]
+            if not chosen.any():
                 return None
-            count = recalls_to_end(values[kept], minimum[kept], unit=unit, level=level)
-            return None if count is None else math.ceil(count * entered.sizes[kept].mean())
+            count = recalls_to_end(values[chosen], minimum[chosen], unit=unit, level=level)
+            return None if count is None else math.ceil(count * entered.sizes[chosen].mean())
 
         wide = reach > 2 * np.median(reach)
         return cls(
