@@ -1,6 +1,9 @@
 """Each format, by a short file or object: the memories that are read from it, and the report."""
 
+import csv
+import io
 import json
+import random
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -359,6 +362,25 @@ def test_a_sheet(file):
     assert source.notes.guessed["at"] == "sent (ISO 8601)"
     assert source.notes.left_out["column score"] == 1
     assert source.notes.locations == [("chat.csv", 5, "more cells than columns: 5 of 4")]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_cell_that_is_too_long_is_skipped_to_its_end(file, seed):
+    dice = random.Random(seed)
+    parts = ["a,b\n", 'said "no",\n', '""\n', "x"]
+    texts = ["".join(dice.choices(parts, k=dice.choice((1, 3, 60_000)))) for _ in range(12)]
+    out = io.StringIO()
+    csv.writer(out).writerows([("speaker", "text"), *(("Ann", text) for text in texts)])
+    rows = rows_of(read_file(file("chat.csv", out.getvalue()), Options()))
+    wanted = [text for text in texts if len(text) <= 131_072 and text.strip()]
+    assert len(wanted) < 12
+    assert [row["text"].strip() for row in rows] == [text.strip() for text in wanted]
+
+
+def test_a_quote_that_is_not_closed_ends_the_sheet(file):
+    source = read_file(file("chat.csv", 'text\none\n"' + "a\n" * 70_000), Options())
+    assert [row["text"] for row in rows_of(source)] == ["one"]
+    assert source.notes.locations == [("chat.csv", 3, "row is not CSV: a quote is not closed")]
 
 
 def test_columns_are_as_the_caller_says(file):

@@ -23,7 +23,7 @@ def test_every_hint_of_the_browser_has_a_summary():
         for path in (SOURCES / folder).rglob("*.tsx")
         for verb in re.findall(r'hint\("(\w+)"\)', path.read_text(encoding="utf-8"))
     }
-    assert len(used) == 13
+    assert len(used) == 15
     for folder, verb in used:
         assert getattr(CLASSES[folder], f"answer_{verb}").__doc__, (folder, verb)
 

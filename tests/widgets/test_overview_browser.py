@@ -160,6 +160,36 @@ def test_questions_are_proposed_and_ticked(page_of, axe):
     assert axe(page) == []
 
 
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1600)])
+def test_a_question_is_typed_and_its_memory_marked(page_of, axe, scheme, width):
+    def make():
+        lab = memlab.open()
+        lab.remember([f"Ana's note {n} is about <b>Rome</b>" for n in range(12)] + ["Mungo purrs"])
+        lab.remember("Ben lives in Oslo")
+        lab.questions.propose(1)
+        return QuestionList(lab)
+
+    page, questions = page_of(make, scheme=scheme, width=width)
+    page.get_by_label("Your own question").get_by_role("textbox").fill("Which pet is in Rome?")
+    page.keyboard.press("Enter")
+    page.locator(".own li").nth(7).wait_for()
+    add = page.get_by_role("button", name="Add question")
+    assert add.is_disabled()
+    page.get_by_label("Not among them").fill("Mungo")
+    page.get_by_role("button", name="Search").click()
+    page.locator(".own li", has_text="Mungo").get_by_role("checkbox").check()
+    page.get_by_label("Not among them").fill("notes")
+    page.keyboard.press("Enter")
+    page.locator(".own li", has_text="Rome").first.wait_for()
+    assert axe(page) == []
+    add.click()
+    page.locator("[aria-label=Accepted] li").wait_for()
+    frame = questions.lab.questions.frame.filter("accepted")
+    assert frame.select("query", "wants").rows() == [("Which pet is in Rome?", [13])]
+    assert page.locator(".own li").count() == 0
+    assert page.locator(".memlab .own b").count() == 0
+
+
 def test_empty_labs_name_the_next_call(page_of):
     for kind, call in (
         (Overview, 'lab.recall("…")'),

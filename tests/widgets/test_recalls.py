@@ -189,6 +189,24 @@ def test_questions_are_proposed_accepted_and_removed(lab, ask):
     assert "Rome" in page_of(questions)
 
 
+def test_a_typed_question_is_added_with_the_marked_memories(lab, ask):
+    lab.remember([f"Ana lives in town {number}" for number in range(12)] + ["Ben's cat is Mungo"])
+    questions = QuestionList(lab)
+    logged = lab.log.height
+    found = ask(questions, "search", words="Which animal does Ben have?")["hits"]
+    assert len(found) == 8
+    assert found[0] == {"id": 13, "text": "Ben's cat is Mungo", "speaker": None}
+    assert lab.log.height == logged
+    ask(questions, "add", query="Which animal does Ben have?", wants=[13])
+    assert shared(questions, "note") == "Question added. 1 question counts in scores."
+    assert lab.questions.frame.select("query", "wants", "accepted").rows() == [
+        ("Which animal does Ben have?", [13], True)
+    ]
+    assert "99" in ask(questions, "add", query="Where is Ben?", wants=[99])
+    assert "Remove one" in ask(questions, "add", query="Which animal does Ben have?", wants=[1])
+    assert len(lab.questions) == 1
+
+
 def test_the_text_of_a_question_ends_with_a_whole_word(lab):
     lab.remember("Ana lives in Rome. " + "She runs a charity. " * 30)
     lab.questions.add("Where does Ana live?", wants=1)

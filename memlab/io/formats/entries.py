@@ -277,7 +277,7 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     """Yield the rows of a CSV or TSV file; the first line names the columns.
 
     The separator is the most frequent one in the first line. A row with more cells than names, or with a cell of more than
-    131,072 characters (the limit of Python's ``csv``), is skipped. Cells are read as texts;
+    131,072 characters (the limit of Python's ``csv``), is skipped to its end. Cells are read as texts;
     formulas are never evaluated.
     """
     first = head.partition("\n")[0]
@@ -285,24 +285,34 @@ def parse_sheet(read: Lines, head: str) -> Entries:
     delimiter = max(_DELIMITERS, key=lambda letter: counts[letter])
     read.notes.guessed["separator"] = {"\t": "tab"}.get(delimiter, delimiter)
     # the reader asks for several lines per row, so that a row's number is that of its first line
-    current = [0]
+    current, quotes = [0], [0]
 
     def texts() -> Iterator[str]:
-        """Yield decoded lines, and record the number of the current line."""
+        """Yield decoded lines, record the number of the current line, and count the quotes of the row."""
         for number, line in read:
             current[0] = number
-            yield decode_line(line, read.notes) + "\n"
+            text = decode_line(line, read.notes) + "\n"
+            quotes[0] += text.count('"')
+            yield text
 
-    reader = csv.reader(texts(), delimiter=delimiter, skipinitialspace=True)
+    lines = texts()
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     names: list[str] = []
     while True:
-        first_line = current[0] + 1
+        first_line, quotes[0] = current[0] + 1, 0
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            read.notes.skip(first_line, "row is not CSV", str(error))
+            # The next line may be in the middle of a quoted cell, whose lines are no rows.
+            while quotes[0] % 2 and next(lines, None) is not None:
+                pass
+            read.notes.skip(
+                first_line,
+                "row is not CSV",
+                "a quote is not closed" if quotes[0] % 2 else str(error),
+            )
             continue
         if not any(cells):
             continue

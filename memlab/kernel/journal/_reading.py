@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -247,10 +247,10 @@ class Reading:
         first = after_id + 1
         while True:
             blocks = self._rows(
-                "SELECT first_id, count, dim, data, sum FROM vector WHERE embedder = ?1 AND first_id + count > ?2 AND "
-                "first_id >= coalesce((SELECT max(first_id) FROM vector WHERE embedder = ?1 AND first_id <= ?2), 0) "
-                "ORDER BY first_id",
-                (embedder[0][0], first),
+                "SELECT first_id, count, dim, data, sum FROM vector WHERE embedder = :embedder "
+                "AND first_id + count > :first AND first_id >= coalesce((SELECT max(first_id) FROM vector "
+                "WHERE embedder = :embedder AND first_id <= :first), 0) ORDER BY first_id",
+                {"embedder": embedder[0][0], "first": first},
                 budget=(1, _ROWS_AT_ONCE),
             )
             if not blocks:
@@ -384,7 +384,7 @@ class Reading:
     def _rows(
         self,
         statement: str,
-        parameters: Sequence[Any] = (),
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
         *,
         budget: tuple[int, int] | None = None,
     ) -> list[tuple[Any, ...]]:

@@ -464,9 +464,10 @@ def _put_vectors(
     # Blocks never overlap, so at most one block that begins before this one reaches into it.
     overlapping = connection.execute(
         "SELECT first_id, count, dim, data, sum FROM vector "
-        "WHERE embedder = ?1 AND first_id < ?3 AND first_id >= coalesce("
-        "(SELECT max(first_id) FROM vector WHERE embedder = ?1 AND first_id <= ?2), ?2) AND first_id + count > ?2",
-        (embedder, first, stop),
+        "WHERE embedder = :embedder AND first_id < :stop AND first_id >= coalesce("
+        "(SELECT max(first_id) FROM vector WHERE embedder = :embedder AND first_id <= :first), :first) "
+        "AND first_id + count > :first",
+        {"embedder": embedder, "first": first, "stop": stop},
     ).fetchall()
     blocks = [(first, len(matrix), matrix.shape[1], matrix.tobytes())]
     for begin, count, dim, data, sum in overlapping:

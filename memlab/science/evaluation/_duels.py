@@ -21,10 +21,9 @@ from memlab.science.evaluation._intervals import Flags, Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
 from memlab.science.evaluation._prepared import Settings
-from memlab.science.evaluation._sequence import Bounds, sequence
+from memlab.science.evaluation._sequence import Process
 
 __all__ = [
-    "Blocks",
     "Course",
     "Duel",
     "Observations",
@@ -70,62 +69,24 @@ class Observations:
             np.bincount(self.recall, weights=values).astype(np.float64) for values in self.columns
         ]
 
-    def blocks(self, course: Course) -> Blocks:
-        """Return the observations in the order of a course.
+    def process(self, course: Course, unit: float, heaviest: float) -> Process:
+        """Return the observations in the order of a course, as a sequence takes them.
 
-        A block of several recalls is one observation, because its recalls depend on each other.
+        A block of several recalls is one observation, because its recalls depend on each other. It
+        counts for ``heaviest`` recalls at most.
         """
         if len(course.first) < len(course.order):
-            sums = [course.sums(values) for values in self.sums()]
-            count = np.arange(len(course.first))
-            return Blocks(sums, course.sizes.astype(np.float64), count)
+            sizes = course.sizes.astype(np.float64)
+            weights = np.minimum(sizes, heaviest)
+            sums = [course.sums(values) * weights / sizes for values in self.sums()]
+            return Process(sums[0], sums[1], sums[2], sums[3], weights, unit)
         turn = np.empty(len(course.order), dtype=np.int64)
         turn[course.order] = np.arange(len(turn))
         order = np.argsort(turn[self.recall], kind="stable")
         counts = np.bincount(self.recall)[course.order]
-        return Blocks(
-            [values[order] for values in self.columns],
-            np.repeat(1.0 / counts, counts),
-            np.cumsum(counts) - 1,
-        )
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """Observations in the order in which they enter a sequence.
-
-    Attributes
-    ----------
-    columns
-        The lower and the upper value of each observation, and its bounds.
-    sizes
-        The number of recalls of each observation: a fraction if a recall has several.
-    last
-        The index of the last observation of each block.
-    """
-
-    columns: list[Floats]
-    sizes: Floats
-    last: Ints
-
-    def bounds(self, *, unit: float, level: float) -> Bounds:
-        """Compute the confidence sequence of the mean difference after each block."""
-        lower, upper, floor, ceiling = self.columns
-        bounds = sequence(
-            lower, upper, floor=floor, ceiling=ceiling, sizes=self.sizes, unit=unit, level=level
-        )
-        return Bounds(bounds.mean[self.last], bounds.low[self.last], bounds.high[self.last])
-
-    @property
-    def block(self) -> Ints:
-        """The index of the block of each observation."""
-        return np.searchsorted(self.last, np.arange(len(self.sizes)))
-
-    def sums(self) -> list[Floats]:
-        """Sum the values and the bounds by block."""
-        return [
-            np.bincount(self.block, weights=values).astype(np.float64) for values in self.columns
-        ]
+        lower, upper, floor, ceiling = (column[order] for column in self.columns)
+        sizes = np.repeat(1.0 / counts, counts)
+        return Process(lower, upper, floor, ceiling, sizes, unit, np.cumsum(counts) - 1)
 
 
 # Columns of an arm from which bounds are computed.
@@ -214,7 +175,7 @@ class Duel:
     arm: Ints
     """The pack whose results were shown: 1 for the challenger, -1 for the live pack, 0 for another."""
     same: NDArray[np.bool_]
-    """Whether both packs have the same results in each recall."""
+    """Whether both packs have the same results in each recall, in any order unless lists are drawn."""
     number: int
     """The number of this comparison in the lab, or in a log that does not state it, from 1."""
     share: float
@@ -287,7 +248,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
                 if kind == "ab"
                 else None,
                 np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
-                np.array([challenge.heads[name].ids == challenge.live for challenge in challenges]),
+                np.array([_show_same(challenge, name) for challenge in challenges]),
                 *numbers[version[end]],
                 _notes(name, live, len(challenged) - len(current), challenges),
             )
@@ -366,6 +327,12 @@ _Version = tuple[str, str, str | None, str]
 def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
     """Return a recall's comparison: challenger, its hash, live pack, and design."""
     return name, challenge.heads[name].hash, live, challenge.kind
+
+
+def _show_same(challenge: Challenged, name: str) -> bool:
+    """Return whether a challenger shows what the live pack shows; an order matters to lists only."""
+    own = challenge.heads[name].ids
+    return own == challenge.live or not (challenge.shares or {*own} ^ {*challenge.live})
 
 
 def _number_comparisons(

@@ -18,7 +18,7 @@ in advance: it follows from the range of the rewards and the logged probabilitie
 
 An observation whose range is too wide for a rate is shrunk towards its lower bound f. The terms x,
 e and m are replaced by f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the
-condition holds. Because m is at least f + c (m - f), the process with m itself is smaller still. So
+condition holds. Because m is at minimum f + c (m - f), the process with m itself is smaller still. So
 the estimand stays the mean of all m with equal weights. A recall with many disputed items lowers
 the lower end by at most its own share, (1 - c) (m - f) / t. Without shrinking, each such recall
 would rule out all rates that are too large for its range.
@@ -26,18 +26,21 @@ would rule out all rates that are too large for its range.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memlab.errors import InputError
 from memlab.kernel.policies import error_share
-from memlab.science.evaluation._intervals import Floats
+from memlab.science.evaluation._intervals import Floats, Ints
 
 __all__ = [
     "RATES",
     "WEIGHTS",
     "Bounds",
+    "Process",
     "level_of",
     "log_mixture",
     "rate_penalty",
@@ -133,20 +136,126 @@ def sequence(
     return Bounds(np.cumsum((lower + upper) / 2) / count, low, high)
 
 
-def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
-    """Return the lower confidence bound of the running mean after each observation, f64[n]."""
+@dataclass(frozen=True)
+class Process:
+    """The observations of a confidence sequence, as ``sequence`` takes them.
+
+    Several observations may form a block. ``last`` (int64[blocks]) is the index of the last one of
+    each block; by default each observation is a block. Bounds are those after each block.
+
+    The last interval is also given without a group of blocks. Expectations are those of the whole
+    sequence, because a process stays valid under any expectation from earlier data.
+    """
+
+    lower: Floats
+    upper: Floats
+    floor: Floats
+    ceiling: Floats
+    sizes: Floats
+    unit: float
+    last: Ints | None = None
+
+    @property
+    def block(self) -> Ints:
+        """The index of the block of each observation."""
+        return np.asarray(np.searchsorted(self._ends, np.arange(len(self.lower))))
+
+    @property
+    def _ends(self) -> Ints:
+        return np.arange(len(self.lower)) if self.last is None else self.last
+
+    @property
+    def sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        """Return the values and their minimum of the lower and of the mirrored upper process."""
+        return (self.lower, self.floor), (-self.upper, -self.ceiling)
+
+    def bounds(self, level: float) -> Bounds:
+        """Return the confidence sequence after each block."""
+        bounds = sequence(
+            self.lower,
+            self.upper,
+            floor=self.floor,
+            ceiling=self.ceiling,
+            sizes=self.sizes,
+            unit=self.unit,
+            level=level,
+        )
+        return Bounds(*(values[self._ends] for values in (bounds.mean, bounds.low, bounds.high)))
+
+    def without(self, group: Ints, groups: int, level: float) -> Bounds:
+        """Return the mean and its bounds after all observations but those of each group, f64[groups].
+
+        ``group`` (int64[blocks]) is the number of each block's group, -1 for none. The bounds are
+        infinite, and the mean is NaN, without a group that has all observations.
+        """
+        group = group[self.block]
+
+        def remaining(values: Floats) -> Floats:
+            """Return the sum of all values but those of each group."""
+            sums = np.bincount(group + 1, weights=values, minlength=groups + 1)
+            return np.asarray(values.sum() - sums[1:])
+
+        rates, count = RATES / self.unit, remaining(self.sizes)
+        # Counts of a group with all observations differ from 0 by rounding only.
+        left = count > 1e-9 * self.sizes.sum()
+        ends = []
+        for values, floor in self.sides:
+            penalty = np.array(
+                [remaining(row) for row in _penalties(values, floor, self.sizes, self.unit)]
+            )
+            sums = remaining(values)[left]
+            minimum = np.full(len(sums), (np.minimum(floor, values) / self.sizes).min())
+            end = np.full(groups, -np.inf)
+            end[left] = _bound(sums, count[left], penalty[:, left], rates, (1 - level) / 2, minimum)
+            ends.append(end)
+        mean = np.full(groups, np.nan)
+        mean[left] = remaining((self.lower + self.upper) / 2)[left] / count[left]
+        return Bounds(mean, ends[0], -ends[1])
+
+    def decided_without(
+        self, group: Ints, selected: Sequence[int], level: float, *, above: bool
+    ) -> NDArray[np.bool_]:
+        """Return after which blocks zero is excluded without any one selected group, bool[blocks].
+
+        The means are above zero, or below it unless ``above``.
+        """
+        group, (values, floor) = group[self.block], self.sides[not above]
+        rates = RATES[:, None] / self.unit
+        terms = rates * values - _penalties(values, floor, self.sizes, self.unit)
+        total, decided = np.cumsum(terms, axis=1), np.ones(len(values), dtype=np.bool_)
+        for number in selected:
+            rest = total - np.cumsum(terms * (group == number), axis=1)
+            decided &= log_mixture(0 * values, -rest, RATES) >= -np.log((1 - level) / 2)
+        return decided[self._ends]
+
+
+def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Floats:
+    """Return what each observation takes from the exponent of each rate, f64[rates, n]."""
     count = np.cumsum(sizes)
     earlier = np.concatenate([[0.0], np.cumsum(values)[:-1]])
     # The expectation is the mean so far, shrunk towards zero as if by one more observation of 0.
     expected = np.maximum(earlier / (count - sizes + 1) * sizes, floor)
     # A scale of zero would claim that no observation can be below its expectation.
     scale = np.maximum(expected - floor, 1e-6 * unit)
-    sums, rates = np.cumsum(values), RATES / unit
+    rates = RATES / unit
     shrinkage = _shrink_factor(rates[:, None] * scale)
     penalties = rates[:, None] * (values - expected + (1 - shrinkage) * (expected - floor))
     factor = np.log1p(np.maximum(rates[:, None] * shrinkage * (values - expected), -1 + 1e-12))
-    penalty = np.cumsum(penalties - factor, axis=1)
-    low, high = np.minimum.accumulate(np.minimum(floor, values) / sizes), sums / count
+    return np.asarray(penalties - factor)
+
+
+def _lower(values: Floats, floor: Floats, sizes: Floats, unit: float, alpha: float) -> Floats:
+    """Return the lower confidence bound of the running mean after each observation, f64[n]."""
+    penalty = np.cumsum(_penalties(values, floor, sizes, unit), axis=1)
+    minimum = np.minimum.accumulate(np.minimum(floor, values) / sizes)
+    return _bound(np.cumsum(values), np.cumsum(sizes), penalty, RATES / unit, alpha, minimum)
+
+
+def _bound(
+    sums: Floats, count: Floats, penalty: Floats, rates: Floats, alpha: float, low: Floats
+) -> Floats:
+    """Return by bisection, from ``low`` on, the largest excluded mean of each process, f64[n]."""
+    high = sums / count
     for _ in range(50):
         middle = (low + high) / 2
         excluded = log_mixture(sums - count * middle, penalty, rates) >= -np.log(alpha)

@@ -4,6 +4,7 @@ The public interface is ``memlab.science.evaluation``.
 """
 
 from memlab.science.evaluation._duels import Course
+from memlab.science.evaluation._influence import level_without
 from memlab.science.evaluation._intervals import (
     FEW,
     Estimate,
@@ -43,6 +44,7 @@ from memlab.science.evaluation._position import (
 from memlab.science.evaluation._sequence import (
     RATES,
     WEIGHTS,
+    Process,
     level_of,
     log_mixture,
     rate_penalty,
@@ -56,11 +58,14 @@ from memlab.science.evaluation._tests import (
     Facts,
     Gate,
     effective_count,
+    falling_p,
     format_count,
     gates,
     independence_p,
     position_p,
     recalls_to_open,
+    redundancy_p,
+    score_strata,
     untested_sentence,
 )
 
@@ -79,6 +84,7 @@ __all__ = [
     "Estimate",
     "Facts",
     "Gate",
+    "Process",
     "Sample",
     "TopK",
     "benjamini_hochberg",
@@ -90,6 +96,7 @@ __all__ = [
     "difference_statistic",
     "effective_count",
     "estimate_examination",
+    "falling_p",
     "falls_at",
     "format_count",
     "gates",
@@ -97,6 +104,7 @@ __all__ = [
     "horizon_micros",
     "independence_p",
     "level_of",
+    "level_without",
     "log_mixture",
     "lot_position_p",
     "lower_bound",
@@ -113,6 +121,8 @@ __all__ = [
     "recalls_of_sequence",
     "recalls_to_end",
     "recalls_to_open",
+    "redundancy_p",
+    "score_strata",
     "sequence",
     "untested_sentence",
     "value_statistic",

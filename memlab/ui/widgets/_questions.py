@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from memlab.kernel.base.arguments import Count, checked
@@ -16,13 +18,15 @@ _MOST = 200
 """Questions that a browser receives, more than a person reads through."""
 _MOST_TEXT = 300
 """Characters of a wanted text."""
+_FOUND = 8
+"""Memories that may answer a typed question, which fit on one screen."""
 
 
 class QuestionList(Widget, bundle="questions"):
     """The labelled questions of a lab, with the memories that answer them.
 
-    *Propose* adds questions whose answer is one stored memory. A proposed question counts in no
-    score until it is accepted.
+    Type a question and mark the memories that answer it. *Propose* adds questions whose answer is
+    one stored memory. A proposed question counts in no score until it is accepted.
 
     Parameters
     ----------
@@ -65,8 +69,30 @@ class QuestionList(Widget, bundle="questions"):
         self._note = (
             f"{count_of(len(proposed), 'question')} proposed. Accept those whose memory is the right answer."
             if len(proposed)
-            else "The rules find no further question. Add your own: lab.questions.add(...)."
+            else "The rules find no further question. Type your own above."
         )
+        self._show()
+
+    @checked
+    def answer_search(self, words: str) -> dict[str, Any]:
+        """Find memories that may answer the question."""
+        hits = self.lab.recall(words, limit=_FOUND, log=False)
+        return {
+            "hits": [
+                {
+                    "id": hit.id,
+                    "text": clip(hit.text, _MOST_TEXT, words=True),
+                    "speaker": hit.speaker,
+                }
+                for hit in hits
+            ]
+        }
+
+    @checked
+    def answer_add(self, query: str, wants: list[int]) -> None:
+        """Add the question with the marked memories."""
+        self.lab.questions.add(query, wants=wants)
+        self._note = f"Question added. {self._counted()}"
         self._show()
 
     @checked

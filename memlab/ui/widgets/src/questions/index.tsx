@@ -1,4 +1,5 @@
 /** Question list: labelled questions, proposed by rules and accepted or removed one by one. */
+import { useState } from "preact/hooks";
 import { plural, UserText, visible } from "../shared/text";
 import { useAsk, useHint, useReadOnly, useRows, useTrait, widget } from "../shared/widget";
 import css from "./questions.css";
@@ -14,6 +15,110 @@ type Question = {
   count: number;
 };
 type About = { all: number; accepted: number; memories: number; most: number };
+
+type Found = { id: number; text: string; speaker: string | null };
+
+/** A form that adds a question: the user types it and marks the memories that answer it. */
+function OwnQuestion() {
+  const ask = useAsk();
+  const hint = useHint();
+  const blocked = useReadOnly();
+  const [query, setQuery] = useState("");
+  const [words, setWords] = useState("");
+  const [found, setFound] = useState<Found[] | null>(null);
+  const [wanted, setWanted] = useState<Found[]>([]);
+  const search = async (text: string) => {
+    const answer = (await ask("search", { words: text })) as { hits: Found[] } | undefined;
+    if (answer) setFound(answer.hits);
+  };
+  const clear = () => {
+    setQuery("");
+    setWords("");
+    setFound(null);
+    setWanted([]);
+  };
+  const marked = new Set(wanted.map(({ id }) => id));
+  const listed = [...wanted, ...(found ?? []).filter(({ id }) => !marked.has(id))];
+  const mark = (memory: Found) =>
+    setWanted(
+      marked.has(memory.id) ? wanted.filter(({ id }) => id !== memory.id) : [...wanted, memory],
+    );
+  const field = (label: string, value: string, change: (text: string) => void, button: string) => (
+    <div class="row">
+      <label>
+        {label}
+        <input
+          type="text"
+          value={value}
+          disabled={!!blocked}
+          onInput={(event) => change(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter") return;
+            event.preventDefault(); // JupyterLab does not submit a form on Enter.
+            if (value.trim()) search(value);
+          }}
+        />
+      </label>
+      <button
+        type="button"
+        disabled={!!blocked || !value.trim()}
+        title={blocked || hint("search")}
+        onClick={() => search(value)}
+      >
+        {button}
+      </button>
+    </div>
+  );
+  return (
+    <section class="own" aria-label="Your own question">
+      {field("Your own question", query, setQuery, "Find its memories")}
+      {found && (
+        <>
+          <p class="note">
+            {listed.length ? "Mark the memories that answer it." : "No memory was found."}
+          </p>
+          <ul>
+            {listed.map((memory) => (
+              <li key={memory.id}>
+                <label>
+                  <input
+                    type="checkbox"
+                    checked={marked.has(memory.id)}
+                    onChange={() => mark(memory)}
+                  />
+                  <span class="note">{`#${memory.id} `}</span>
+                  {memory.speaker && (
+                    <span class="note">
+                      <UserText text={memory.speaker} />
+                      {" said: "}
+                    </span>
+                  )}
+                  <UserText text={memory.text} />
+                </label>
+              </li>
+            ))}
+          </ul>
+          {field("Not among them? Search other words", words, setWords, "Search")}
+          <button
+            type="button"
+            class="primary"
+            disabled={!!blocked || !wanted.length || !query.trim()}
+            title={blocked || hint("add")}
+            onClick={async () => {
+              const ids = wanted.map(({ id }) => id);
+              if ((await ask("add", { query, wants: ids })) !== undefined) clear();
+            }}
+          >
+            Add question
+          </button>
+          <button type="button" onClick={clear}>
+            Cancel
+          </button>
+        </>
+      )}
+    </section>
+  );
+}
 
 function QuestionList() {
   const ask = useAsk();
@@ -59,9 +164,10 @@ function QuestionList() {
       {questions.length > 0 && (
         <p class="note">
           Proposed questions repeat words of their memory, so they favour policies that match words;
-          add your own with lab.questions.add(...).
+          type your own as well.
         </p>
       )}
+      {about.memories > 0 && <OwnQuestion />}
       {blocked && <p class="note">{blocked}</p>}
       {note && (
         <p class="note" role="status">
@@ -100,7 +206,7 @@ function QuestionList() {
                       <button
                         type="button"
                         disabled={!!blocked}
-                        aria-label={`Accept question ${question.id}`}
+                        aria-label={`✓ Right: accept question ${question.id}`}
                         title={blocked || hint("accept")}
                         onClick={() => act("accept", [question.id])}
                       >
@@ -110,7 +216,7 @@ function QuestionList() {
                     <button
                       type="button"
                       disabled={!!blocked}
-                      aria-label={`Remove question ${question.id}`}
+                      aria-label={`${question.accepted ? "Remove" : "✕ Wrong: remove"} question ${question.id}`}
                       title={blocked || hint("remove")}
                       onClick={() => act("remove", [question.id])}
                     >
@@ -125,7 +231,7 @@ function QuestionList() {
       {!questions.length && (
         <p class="note">
           {about.memories
-            ? 'No question yet. Propose some, or add one: lab.questions.add("…", wants=[…]).'
+            ? "No question yet. Type one, or propose some."
             : 'This lab has no memories yet: lab.load("chat.zip") reads a chat.'}
         </p>
       )}

@@ -47,6 +47,7 @@ export class Link {
   changed: () => void = () => {};
   private waiting = new Map<number, PendingRequest>();
   private last = 0;
+  private fresh = 0; // The first request whose answer removes the fault: earlier ones say nothing about it.
 
   constructor(readonly model: Model & Offline) {
     model.on("msg:custom", this.receive);
@@ -74,6 +75,7 @@ export class Link {
       const timer = setTimeout(() => {
         this.showFault(
           "Python has not answered for 20 seconds. It may be busy. If the kernel was restarted, run the cell again.",
+          id,
         );
       }, SILENT);
       this.waiting.set(id, { resolve: (value) => resolve(value as Answer | undefined), timer });
@@ -89,9 +91,10 @@ export class Link {
     });
   }
 
-  /** Show a sentence in the place for faults; an empty one removes it. */
-  showFault(fault: string): void {
+  /** Show a sentence in the place for faults until request `fresh` or a later one is answered; an empty one removes it. */
+  showFault(fault: string, fresh = this.last + 1): void {
     this.fault = fault;
+    this.fresh = fresh;
     this.changed();
   }
 
@@ -133,7 +136,7 @@ export class Link {
       return;
     }
     for (const [index, name] of tables.entries()) value[name] = table(buffers[index]);
-    this.showFault("");
+    if (id >= this.fresh) this.showFault("");
     this.settle(id, value);
   };
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { scale } from "../shared/scale";
 import { clip, num, plural, splitAtWords, visible } from "../shared/text";
+import { Link } from "../shared/widget";
 
 test("a scale contains all finite values and has round ticks", () => {
   const { low, high, ticks, digits, place } = scale([0, 1, null, undefined, Number.NaN], 4);
@@ -72,4 +73,23 @@ test("a text is split at whole words, in any case", () => {
 
 test("a word of a script without spaces may be inside a run", () => {
   assert.deepEqual(splitAtWords("東京です", ["東京", "東"]), ["", "東京", "です"]);
+});
+
+test("an answer removes faults that were shown before its request, and no later ones", async () => {
+  const handlers: Record<string, (message: { id: number }) => void> = {};
+  const model = {
+    on: (name: string, call: never) => (handlers[name] = call),
+    get: () => "",
+    send() {},
+  };
+  const link = new Link(model as never);
+  const early = link.ask("fill");
+  link.showFault("The file is too large.");
+  handlers["msg:custom"]?.({ id: 1 });
+  await early;
+  assert.equal(link.fault, "The file is too large.");
+  const later = link.ask("fill");
+  handlers["msg:custom"]?.({ id: 2 });
+  await later;
+  assert.equal(link.fault, "");
 });
