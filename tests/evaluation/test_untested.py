@@ -123,7 +123,7 @@ def test_a_complete_log_has_no_untested_gate():
 
 def test_tune_names_untested_gates(biased):
     policy = "(lambda (new_score old_score) (+ old_score (* (param :w 0 :low 0 :high 9) (- new_score old_score))))"
-    result = memlab.tune(biased, policy, missing="zero", folds=2, budget=20)
+    result = memlab.tune(biased, policy, metric="value", missing="zero", folds=2, budget=20)
     assert result.closed == ()
     assert [gate.name for gate in result.untested][-2:] == UNTESTED
     assert result.verdict.endswith("position and redundancy.")

@@ -373,7 +373,7 @@ class Estimates:
             bounds = sample.estimate(smallest, None if high == low else largest, level=level)
         # The point is NaN if no item of the policy was shown.
         point = low if high == low else float(np.clip(middle, low, high))
-        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
+        return replace(bounds, value=point), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
         """Return each recall's first-order effect on a statistic, f64[recalls]."""

@@ -363,7 +363,11 @@ def _designs(
         minlength=len(log),
     )
     probes = (log.exposed & evidence.probe).sum() / len(log)
-    design("probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share)
+    # Without logged probabilities, more of the same recalls would decide nothing.
+    if not np.isnan(log.propensity).any():
+        design(
+            "probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share
+        )
     outside_share = float(top_k.outside.sum()) / items
     design(
         "one probe of 90, every recall",

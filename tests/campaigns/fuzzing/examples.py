@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -38,6 +39,7 @@ from memlab.io.ingest import (
     read_longmemeval,
     read_questions,
 )
+from memlab.io.recorder import Recorder
 from memlab.io.serving import connect, lab_server, read_audit_log
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
@@ -306,6 +308,27 @@ class Desk:
         files = MemoryFiles(self.lab)
         files.create("/memories/a.md", "one line")
         return files
+
+    @cached_property
+    def recorded(self) -> Recorder:
+        search = memlab.record(
+            lambda query, k: ["tabs", "spaces"], log=self.folder / "searches", limit=1
+        )
+        search.challenge(lambda query, k: ["spaces"], name="old")
+        hits = search("tabs or spaces?")
+        for id in hits.ids:
+            hits.feedback(id, 1.0)
+        return search
+
+    @cached_property
+    def spans(self) -> Path:
+        attributes = {
+            "gen_ai.operation.name": "search_memory",
+            "gen_ai.memory.records": [{"id": "m1", "content": "tabs"}],
+        }
+        path = self.folder / "spans.jsonl"
+        path.write_text(json.dumps({"span_id": "a1", "attributes": attributes}))
+        return path
 
     @cached_property
     def mem0(self) -> Mem0Memory:
@@ -657,6 +680,27 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.evaluate,
         {"slates": d.log, "policies": ["similarity"], "missing": "zero"},
     ),
+    "record": lambda d: (
+        memlab.record,
+        {"search": lambda query, k: ["tabs", "spaces"], "log": d.folder / "recorded"},
+    ),
+    "read_record": lambda d: (memlab.read_record, {"log": d.recorded.settings.log}),
+    "read_spans": lambda d: (memlab.read_spans, {"path": d.spans}),
+    "Recorder.challenge": lambda d: (
+        d.recorded.challenge,
+        {"search": lambda query, k: ["spaces"], "name": "new"},
+    ),
+    "Recorder.end_challenge": lambda d: (d.recorded.end_challenge, {"name": "old"}),
+    "Recorder.feedback": lambda d: (
+        d.recorded.feedback,
+        {"decision": 1, "item": d.recorded("tabs?").ids[0], "reward": 1.0},
+    ),
+    "Recorder.verdict": lambda d: (d.recorded.verdict, {"challenger": "old"}),
+    "RecordedHits.used": lambda d: (d.recorded("tabs?").used, {"answer": "Use tabs."}),
+    "RecordedHits.feedback": lambda d: (
+        (hits := d.recorded("tabs?")).feedback,
+        {"item": hits.ids[0], "reward": 1.0},
+    ),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
     "Verdicts.report": lambda d: (
         memlab.verdict(d.challenged).report,
@@ -736,7 +780,14 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "tune": lambda d: (
         memlab.tune,
-        {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2},
+        {
+            "slates": d.slates,
+            "policy": RULE,
+            "metric": "value",
+            "missing": "zero",
+            "budget": 20,
+            "folds": 2,
+        },
     ),
     "Evaluation.disagreements": lambda d: (
         d.evaluation().disagreements,
