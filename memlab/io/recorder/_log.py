@@ -15,6 +15,7 @@ import polars as pl
 from polars import selectors
 
 from memlab.errors import InputError, LabError, UnknownName
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.journal import Journal
 from memlab.kernel.slates import Slates, feedback_table
 
@@ -73,6 +74,7 @@ def read_search(journal: Journal, decision: int) -> dict[str, Any]:
     raise UnknownName("recorded search", decision, ())
 
 
+@checked
 def read_record(log: str | Path) -> Slates:
     """Read a folder that ``memlab.record`` wrote, also while searches are recorded.
 

@@ -143,6 +143,7 @@ class RecordedHits(list[Any]):
         self.query, self.decision, self.ids = query, decision, [item.id for item in items]
         self._recorder, self._pool = recorder, pool
 
+    @checked
     def used(self, answer: str, *, arguments: str = "", reply: str = "") -> dict[str, float]:
         """Infer from an answer which results it used, and record their rewards.
 
@@ -179,10 +180,11 @@ class RecordedHits(list[Any]):
         read = self.query, answer, self._recorder.settings.clock(), arguments, reply
         texts = {item.id: (item.text, item.created) for item in self._pool}
         rows = self._recorder.answers.rewards(read, texts, self.ids)
-        self._recorder.write_rewards(self.decision, rows, ATTRIBUTED)
+        self._recorder._write_rewards(self.decision, rows, ATTRIBUTED)
         return {id: reward for id, reward, _ in rows}
 
-    def feedback(self, item: Any, reward: float) -> None:
+    @checked
+    def feedback(self, item: Annotated[Any, AsGiven], reward: float) -> None:
         """Record the reward of a result; the last one of a result counts.
 
         Parameters
@@ -401,7 +403,7 @@ class Recorder:
     def feedback(
         self,
         decision: int | None,
-        item: Annotated[Any, AsGiven],
+        item: str | int,
         reward: float,
     ) -> None:
         """Record the reward of a result that a search showed, also in another process.
@@ -432,9 +434,9 @@ class Recorder:
             ids = read_search(self._journal(), decision)["tables"][1]["memory_id"]
             if str(item) not in ids:
                 raise UnknownName(f"result of search {decision}", str(item), ids)
-        self.write_rewards(decision, [(str(item), float(reward), None)], "user")
+        self._write_rewards(decision, [(str(item), float(reward), None)], "user")
 
-    def write_rewards(
+    def _write_rewards(
         self,
         decision: int | None,
         rows: Sequence[tuple[str, float, float | None]],
@@ -560,6 +562,7 @@ class Recorder:
         """
         return read_tables(self._journal())
 
+    @checked
     def verdict(self, challenger: str | None = None, **options: Any) -> Verdicts:
         """Decide whether the recorded search or a challenger is better, at any time.
 
@@ -597,7 +600,7 @@ def record(
     limit: Annotated[int, Within(1, 1_000)] = 10,
     probes: Annotated[int, Within(0, 20)] = 1,
     pool: Count | None = None,
-    features: Annotated[Mapping[str, Feature] | None, AsGiven] = None,
+    features: Mapping[str, Feature] | None = None,
     name: str = "search",
     version: str = "",
     reward_range: tuple[float, float] = (0.0, 1.0),
