@@ -17,7 +17,7 @@ import polars as pl
 from memlab.science.evaluation._intervals import Flags, Ints
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised
 
-__all__ = ["find_repeated", "shows_unseen_pairs"]
+__all__ = ["count_unseen", "find_repeated"]
 
 _ALIKE = 0.93
 """The closeness, corrected for length, from which two memories are near-duplicates.
@@ -49,13 +49,15 @@ def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
     return np.unique(second[_are_alike(log, first, second)]) if len(first) else first
 
 
-def shows_unseen_pairs(log: Log, rows: Ints) -> bool:
-    """Return whether a policy shows items together that the log drew one by one, of unknown content.
+def count_unseen(log: Log, rows: Ints) -> int:
+    """Return the number of recalls in which a policy shows two items that were drawn one by one.
 
-    That is so if two of its ``rows`` in one recall are randomised.
+    ``rows`` are its items. The number is 0 if it is known what they say.
     """
+    if _has_content(log):
+        return 0
     recall = log.recall[rows[is_randomised(log.propensity[rows])]]
-    return bool((np.bincount(recall, minlength=1) > 1).any()) and not _has_content(log)
+    return int((np.bincount(recall, minlength=1) > 1).sum())
 
 
 def _has_content(log: Log) -> bool:

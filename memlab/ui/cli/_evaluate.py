@@ -175,7 +175,7 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     options={
         "reason": "Reason, for the history.",
         "design": "How the packs are compared; see above.",
-        "extra": "Number of additional items.",
+        "extra": "Number of additional items, or auto.",
         "rate": "Share of recalls that take part.",
     },
 )
@@ -186,8 +186,8 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
 
     PACK is a name or a .hy file. By default, --extra items that only PACK would show are added to the results. With
     --design lot, a random draw decides among the items on which the packs differ, and no recall
-    shows more results. With --design ab, each recall shows the results of one pack. `memlab policy
-    verdict` reports which is better.
+    shows more results. With --design draft, both packs fill these positions in turn. With --design
+    ab, each recall shows the results of one pack. `memlab policy verdict` reports which is better.
 
     Example: memlab policy challenge my.memlab mine.hy
     """
@@ -311,7 +311,13 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         show_default=True,
         help="Number of memories per recall.",
     )
-    return packs(limit(function))
+    workers = click.option(
+        "--workers",
+        "executor",
+        type=click.IntRange(1),
+        help="Number of processes that measure packs. Default: this one.",
+    )
+    return packs(limit(workers(function)))
 
 
 # An option of every benchmark.
@@ -441,29 +447,25 @@ def _run_conversations(
     as_json: bool,
     *,
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
-    packs: tuple[str, ...],
-    limit: int,
     **options: Any,
 ) -> Report:
     """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
     run = partial(
-        bench or bench_conversations,
-        conversations,
-        dataset=path.resolve().stem,
-        sha256=digest,
-        **options,
+        bench or bench_conversations, conversations, dataset=path.resolve().stem, sha256=digest
     )
-    return _run_bench(run, as_json, packs, limit)
+    return _run_bench(run, as_json, **options)
 
 
 def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
+    *,
     packs: tuple[str, ...],
-    limit: int,
+    **options: Any,
 ) -> Report:
     """Run a benchmark, and return its report."""
-    result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
+    progress = not as_json and sys.stderr.isatty()
+    result = bench(packs=packs or None, progress=progress, **options)
     return result.to_dict(), repr(result)
