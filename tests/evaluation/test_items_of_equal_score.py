@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from memlab.science.evaluation.parts import position_p
+from memlab.science.evaluation.parts import position_p, score_strata
 
 
 def test_rewards_that_follow_the_score_alone_say_nothing_of_places_where_most_items_have_the_greatest():
@@ -10,4 +10,5 @@ def test_rewards_that_follow_the_score_alone_say_nothing_of_places_where_most_it
     low = np.tile(np.arange(50) == 0, 8)
     recall, position = np.arange(400) // 4, np.where(low, 3, np.arange(400) % 2 + 1)
     score, reward = np.where(low, 0.5, 1.0), np.where(low, 0.0, 1.0)
-    assert np.isnan(position_p(score, position, reward, recall))
+    strata = score_strata(score, position - 1, recall)
+    assert np.isnan(position_p(strata, position, reward, recall))

@@ -79,7 +79,7 @@ def test_the_report_says_what_must_be_said(html, ev):
         "long-term effects not modelled",
         "an extrapolation",
         "cascade: refused.",
-        "Holm",
+        "Bonferroni",
         "reward known",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "memlab.evaluate(slates, [",

@@ -114,7 +114,7 @@ class Duel:
     arm: Ints
     """The pack whose results were shown: 1 for the challenger, -1 for the live pack, 0 for another."""
     same: NDArray[np.bool_]
-    """Whether both packs have the same results in each recall."""
+    """Whether both packs have the same results in each recall, in any order unless lists are drawn."""
     number: int
     """The number of this comparison in the lab, or in a log that does not state it, from 1."""
     share: float
@@ -177,7 +177,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
                 if version[end][-1]
                 else None,
                 np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
-                np.array([challenge.heads[name].ids == challenge.live for challenge in challenges]),
+                np.array([_show_same(challenge, name) for challenge in challenges]),
                 *numbers[version[end]],
                 _notes(name, live, len(challenged) - len(current), challenges),
             )
@@ -192,6 +192,12 @@ _Version = tuple[str, str, str | None, bool]
 def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
     """Return a recall's comparison: challenger, its hash, live pack, and design."""
     return name, challenge.heads[name].hash, live, bool(challenge.shares)
+
+
+def _show_same(challenge: Challenged, name: str) -> bool:
+    """Return whether a challenger shows what the live pack shows; an order matters to lists only."""
+    own = challenge.heads[name].ids
+    return own == challenge.live or not (challenge.shares or {*own} ^ {*challenge.live})
 
 
 def _number_comparisons(

@@ -18,7 +18,7 @@ from memlab.science.evaluation._evaluation import (
     PolicyValue,
     name_verdict,
 )
-from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
+from memlab.science.evaluation._intervals import Estimate, Floats, adjust_all, mean
 from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
@@ -334,13 +334,13 @@ def _evaluate_labels(
         if name != baseline and baseline in columns
     }
     family = list(gaps) if enough else []
-    adjusted = dict(zip(family, holm([gaps[name].p for name in family]), strict=True))
+    comparisons = adjust_all([gaps[name] for name in family], settings.level)
+    adjusted = dict(zip(family, comparisons, strict=True))
     rows = []
     for target in targets:
         name, column = target.name, columns[target.name]
         value = sample.estimate(lambda totals, column=column: mean(totals[..., column]))  # type: ignore[misc]
-        p = adjusted.get(name, np.nan)
-        gap = gaps[name] if name in adjusted else None
+        gap, p = adjusted.get(name, (None, np.nan))
         verdict = (
             "withheld"
             if not enough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import combinations
@@ -28,7 +28,7 @@ from memlab.science.evaluation._figures import (
     draw_disagreement,
     draw_legend,
 )
-from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
+from memlab.science.evaluation._intervals import Adjustment, Estimate, adjust_all
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import Measured, predicted_rewards
 from memlab.science.evaluation._observed import Observed
@@ -103,9 +103,11 @@ class PolicyValue:
         The estimated value with its interval; None if a gate is closed. If the policy logged and
         all its items were shown, the value is what happened, also with closed gates.
     difference
-        The difference between the policy and the baseline; None if a gate is closed.
+        The difference between the policy and the baseline; None if a gate is closed. The intervals
+        of all policies' differences hold together.
     adjusted
-        The p-value of the difference, adjusted over all policies by Holm's method.
+        The p-value of the difference, adjusted over all policies by Bonferroni's method. It is below
+        1 - level if and only if the interval of the difference excludes 0.
     lower, upper
         The bounds of the value for any rewards of unsupported items, without sampling error.
     verdict
@@ -267,9 +269,9 @@ class Evaluation(Report):
 
         - - ``policy``: its name
           - ``value``, with its interval ``low`` and ``high``
-          - ``difference`` to the baseline, with its interval ``difference_low`` and
+          - ``difference`` to the baseline, with its simultaneous interval ``difference_low`` and
             ``difference_high``
-          - ``p``: the p-value of the difference, adjusted by Holm's method
+          - ``p``: the p-value of the difference, adjusted by Bonferroni's method
           - ``lower`` and ``upper``: the bounds of the value for any rewards of unsupported items
           - ``probes``: the number of answered probes that distinguish the policy from the baseline
           - ``unsupported``: the share of the policy's items that the log could not show
@@ -310,14 +312,15 @@ class Evaluation(Report):
         return pl.DataFrame([*rows, *refused], infer_schema_length=None, schema_overrides=overrides)
 
     @checked
-    def pairs(self, adjust: Literal["holm", "bh"] = "holm") -> pl.DataFrame:
+    def pairs(self, adjust: Adjustment = "bonferroni") -> pl.DataFrame:
         """Compare every pair of policies that have a value.
 
         Parameters
         ----------
         adjust
-            The adjustment of p-values over all pairs. "holm" bounds the probability of any false
-            finding; "bh" (Benjamini & Hochberg 1995) bounds the expected share of false findings.
+            The adjustment of p-values and intervals over all pairs. "bonferroni" bounds the
+            probability of any false finding; "bh" (Benjamini & Hochberg 1995) bounds the expected
+            share of false findings. An interval excludes 0 if and only if the pair is a finding.
 
         Returns
         -------
@@ -351,12 +354,14 @@ class Evaluation(Report):
         # Pairs with a closed gate have no p-value, so they are not part of the adjusted family.
         is_open_pair = [not any(gate.closed for gate in gates) for *_, gates in comparisons]
         raw = [
-            gap.p if is_open else nan
+            gap if is_open else replace(gap, p=nan)
             for (_, _, gap, _), is_open in zip(comparisons, is_open_pair, strict=True)
         ]
-        adjusted = holm(raw) if adjust == "holm" else benjamini_hochberg(raw)
+        adjusted = adjust_all(raw, self.settings.level, adjust)
         rows: list[tuple[object, ...]] = []
-        for (a, b, gap, gates), is_open, p in zip(comparisons, is_open_pair, adjusted, strict=True):
+        for (a, b, _, gates), is_open, (gap, p) in zip(
+            comparisons, is_open_pair, adjusted, strict=True
+        ):
             parts = [
                 _none_if_nan(part) if is_open else None for part in (gap.value, gap.low, gap.high)
             ]
@@ -805,7 +810,9 @@ def remarks(ev: Evaluation) -> list[str]:
 
 
 # The explanation of the marks of significance, below the table.
-_LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
+_LEGEND = (
+    "p-values and intervals of differences are Bonferroni-adjusted; * < .05, ** < .01, *** < .001."
+)
 
 # Columns of the table that need feedback.
 _FEEDBACK: Columns = (

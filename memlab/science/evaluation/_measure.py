@@ -35,6 +35,7 @@ from memlab.science.evaluation._tests import (
     missing_p,
     position_p,
     redundancy_p,
+    score_strata,
 )
 from memlab.science.regression import fit_logistic, fit_ridge, predict_chance
 
@@ -372,7 +373,7 @@ class Estimates:
             bounds = sample.estimate(smallest, None if high == low else largest, level=level)
         # The point is NaN if no item of the policy was shown.
         point = low if high == low else float(np.clip(middle, low, high))
-        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
+        return replace(bounds, value=point), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
         """Return each recall's first-order effect on a statistic, f64[recalls]."""
@@ -669,6 +670,11 @@ def _fit_and_predict(features: Floats, reward: Floats, points: Floats, binary: b
 
 _POWER = 0.8
 """The power of forecasts, which is conventional."""
+_MISRANKED = 0.01
+"""The share of neighbours in the wrong order up to which a score counts as that of the log.
+
+Scores are rounded when they are logged.
+"""
 _RECALLS_PER_FEATURE = 10
 """The number of recalls per feature that a test needs.
 
@@ -777,8 +783,8 @@ class Tests:
         by_lot = lot_position_p(log)
         if by_lot is not None:
             return by_lot
-        score, reward, recall = self._scored_items
-        return position_p(score, log.position[self._is_scored], reward, recall)
+        strata, reward, recall = self._scored_items
+        return position_p(strata, log.position[self._is_scored], reward, recall)
 
     @cached_property
     def redundancy(self) -> float | None:
@@ -814,13 +820,12 @@ class Tests:
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
     @property
-    def _scored_items(self) -> tuple[Floats, Floats, Ints]:
-        """The scores, rewards and recalls of shown items with reward, position, score."""
-        return (
-            self._features[self._is_scored, 0],
-            self._log.reward[self._is_scored],
-            self._log.recall[self._is_scored],
-        )
+    def _scored_items(self) -> tuple[Ints, Floats, Ints]:
+        """The strata of scores, rewards and recalls of the items that ``_is_scored`` selects."""
+        log, size = self._log, np.bincount(self._log.recall, minlength=len(self._log))
+        rank = np.rint(self._scaled_rank * size[log.recall])
+        strata = score_strata(self._features[:, 0], rank, log.recall)
+        return strata[self._is_scored], log.reward[self._is_scored], log.recall[self._is_scored]
 
     @cached_property
     def _scaled_rank(self) -> Floats:
@@ -902,8 +907,9 @@ def gather_evidence(
 def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
     """Return the columns that tests and models use, f64[n, k].
 
-    The first column is the score by which the log was ranked, or else the rank. Numeric features
-    follow if there are enough recalls for them.
+    The first column is the score by which the log was ranked, higher is better: ``score``, or else
+    minus ``rank``, or else the first feature that falls with the position of the certain items (0 if
+    none does). Numeric features follow if there are enough recalls for them.
     """
     numeric = [
         name
@@ -911,13 +917,39 @@ def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats
         if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
     first = next((name for name in ("score", "rank") if name in schema), None)
-    columns = [] if first is None else [first]
-    if len(log) >= _RECALLS_PER_FEATURE * (len(numeric) + 1):
-        columns += [name for name in numeric if name != first]
-    if not columns:
-        return np.zeros((len(log.recall), 1))
-    values = log.pool(columns).select(pl.col(name).cast(pl.Float64) for name in columns).to_numpy()
+    rest = [name for name in numeric if name != first]
+    if len(log) < _RECALLS_PER_FEATURE * (len(numeric) + 1):
+        rest = []
+    score = _read_columns(log, [] if first is None else [first]) * (-1 if first == "rank" else 1)
+    if not score.any() or not np.ptp(score):
+        # A log without the score that ranked it has the constant 0 there.
+        scores = _read_columns(log, numeric)
+        ranking = _find_ranking(log, scores)
+        score = np.zeros((len(log.recall), 1)) if ranking is None else scores[:, [ranking]]
+        rest = [name for name in rest if ranking is None or name != numeric[ranking]]
+    return np.column_stack([score, _read_columns(log, rest)])
+
+
+def _read_columns(log: Log, names: Sequence[str]) -> Floats:
+    """Return columns of the candidates, f64[n, columns], with 0 for what is not finite."""
+    if not names:
+        return np.zeros((len(log.recall), 0))
+    values = log.pool(names).select(pl.col(name).cast(pl.Float64) for name in names).to_numpy()
     return np.asarray(np.where(np.isfinite(values), values, 0.0))
+
+
+def _find_ranking(log: Log, scores: Floats) -> int | None:
+    """Return the first column that falls with the position of the items certain to be shown."""
+    rows = np.flatnonzero(log.exposed & (log.propensity >= CERTAIN) & (log.position > 0))
+    rows = rows[np.lexsort((log.position[rows], log.recall[rows]))]
+    is_next = np.diff(log.recall[rows]) == 0
+    if not is_next.any():
+        return None
+    for column, score in enumerate(scores.T):
+        steps = np.diff(score[rows])[is_next]
+        if steps.any() and (steps > 0).mean() <= _MISRANKED:
+            return column
+    return None
 
 
 def compare(evidence: Evidence, top_k: TopK, base: TopK | None) -> Compared:

@@ -152,7 +152,7 @@ def observe(log: Log, level: float) -> Observed:
     value, per_item = (
         Sample(cluster_sums((count, sums), log.cluster, log.clusters), level=level).estimate(mean)
         if count.sum()
-        else Estimate(*[np.nan] * 5)
+        else Estimate(np.nan, np.nan, np.nan, np.nan, np.nan)
         for count in counts
     )
     queries = number_queries(log.decisions)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample
 from memlab.science.evaluation._log import CERTAIN, Log, is_randomised, read_challenges
-from memlab.science.evaluation._tests import by_recall, hotelling_p
+from memlab.science.evaluation._tests import by_recall, falling_p, hotelling_p
 
 __all__ = [
     "Examination",
@@ -137,9 +137,8 @@ def random_position_p(places: PairedItems, log: Log) -> float:
     excess = np.where(places.moved, next_, here) - stays * here - (1 - stays) * next_
     own = np.log(log.position[places.probe]) - _mean_log_position(places.probe_size, places.first)
     parts = np.concatenate([reward[places.row] * excess, reward[places.probe] * own])
-    return hotelling_p(
-        by_recall(parts[:, None], log.recall[np.concatenate([places.row, places.probe])])
-    )
+    recall = log.recall[np.concatenate([places.row, places.probe])]
+    return falling_p(by_recall(parts[:, None], recall)[:, 0])
 
 
 def lot_position_p(log: Log) -> float | None:
@@ -196,7 +195,7 @@ def lot_position_p(log: Log) -> float | None:
     if not counted.any():
         return None
     reward, off = log.reward[row[counted]], log.position[row[counted]] - usual[counted]
-    return hotelling_p(by_recall(((reward - reward.mean()) * off)[:, None], recall[counted]))
+    return falling_p(by_recall(((reward - reward.mean()) * off)[:, None], recall[counted])[:, 0])
 
 
 def _mean_log_position(size: Ints, first: int) -> Floats:

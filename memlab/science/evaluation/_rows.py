@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from memlab.science.evaluation._evaluation import NO_CHANCE, Between, PolicyValue, name_verdict
-from memlab.science.evaluation._intervals import Estimate, holm
+from memlab.science.evaluation._intervals import Estimate, adjust_all
 from memlab.science.evaluation._log import Missing
 from memlab.science.evaluation._measure import Compared, Measured, recalls_needed
 from memlab.science.evaluation._tests import Gate
@@ -47,13 +47,11 @@ def rank_policies(
         name for name in estimates if name in passed and baseline in passed and name != baseline
     ]
     differences = [estimates[name].difference for name in family]
-    raw = [difference.p for difference in differences]  # type: ignore[union-attr]
-    # Only reported comparisons belong to the family of Holm's adjustment.
-    adjusted = dict(zip(family, holm(raw), strict=True))
+    # Only reported comparisons belong to the family of the adjustment.
+    adjusted = dict(zip(family, adjust_all(differences, level), strict=True))  # type: ignore[arg-type]
     rows = []
     for name, compared in estimates.items():
-        ranked, p = name in passed, adjusted.get(name, np.nan)
-        gap = compared.difference if name in adjusted else None
+        ranked, (gap, p) = name in passed, adjusted.get(name, (None, np.nan))
         fact = None if ranked else state_fact(name)
         source = compared if fact is None else fact
         verdict = (

@@ -128,6 +128,8 @@ class Verdict:
         The number of this comparison in the lab, from 1.
     level
         The confidence level of the anytime-valid interval, fixed when the comparison began.
+    same
+        The share of recalls in which both packs show the same items.
     influence
         A row for each session, user, agent, project and day that the log names, with the difference
         without it and its anytime-valid bounds. Columns: ``kind``, ``group``, ``recalls``, ``share``
@@ -168,6 +170,7 @@ class Verdict:
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
+    same: float = 0.0
     influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     rests_on: str = ""
     basis: Basis | None = field(default=None, repr=False)
@@ -179,7 +182,8 @@ class Verdict:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
         after = f"After {count_of(self.recalls, 'recall')}, "
         if self.better is None:
-            return f"{after}{self.challenger} and {self.live} are indistinguishable."
+            same = ": they show the same in 100% of recalls" * (self.same == 1)
+            return f"{after}{self.challenger} and {self.live} are indistinguishable{same}."
         worse = self.live if self.better == self.challenger else self.challenger
         return f"{after}{self.better} is better than {worse} by {abs(self.difference.value):.2f} rewards per recall."
 
@@ -570,7 +574,12 @@ def _decide(
     process = Process(lower, upper, floor, ceiling, weights, unit)
     bounds = process.bounds(level)
     times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
-    required = [gate for gate in evidence.gates if gate.name not in _FIXED_SAMPLE_GATES]
+    # Packs that show the same have no difference, whatever positions, other items or probabilities do.
+    required = [
+        gate
+        for gate in evidence.gates
+        if gate.name not in _FIXED_SAMPLE_GATES and not duel.same.all()
+    ]
     closed = tuple(gate for gate in required if gate.closed)
     influence = Influence.of(process, course, duel, settings.cluster, level_without(settings.level))
     outcome = _name_better(bounds, influence, closed, settings.cluster)
@@ -615,6 +624,7 @@ def _decide(
         untested=tuple(gate for gate in required if gate.untested),
         number=duel.number,
         level=level,
+        same=float(duel.same.mean()),
         influence=influence.frame,
         rests_on=outcome.rests_on,
         basis=find_basis(duel, evidence.observations, settings, tuple(required)),
@@ -753,6 +763,8 @@ class _Pace:
 
 def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
     """Return advice on how to reach a verdict sooner; "" if there is none."""
+    if duel.same.all():
+        return f"No recall can distinguish them: end the challenge, or change {duel.challenger}."
     needed, without = pace.needed, pace.without
     if needed is None and unsupported > 0.02:
         return (

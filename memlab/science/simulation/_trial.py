@@ -22,6 +22,7 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
+from memlab.kernel.base.printable import count_of
 from memlab.kernel.base.progress import bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, PolicyLike, as_packs
@@ -114,6 +115,8 @@ class Trial(Report):
     questions: int
     lives: pl.DataFrame = field(repr=False)
     _rows: tuple[_PackResult, ...] = field(repr=False)
+    _more: str = field(default="", repr=False)
+    """What makes more clusters, if there are few; "" otherwise."""
 
     def __len__(self) -> int:
         """Return the number of packs."""
@@ -124,15 +127,16 @@ class Trial(Report):
         """A row for each pack, best first.
 
         ``value`` has the bounds ``low`` and ``high``. ``difference`` is paired with ``baseline``
-        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value,
-        Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
+        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value. Both
+        are Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
         its difference to the baseline. ``verdict`` and ``hash`` follow.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
         rows = []
         for row in self._rows:
-            gap = row.difference
+            # All intervals of differences hold together, and each excludes 0 if and only if p is below the level.
+            gap = row.difference and row.difference.at_level(1 - _LEVEL / others)
             p = None if gap is None or np.isnan(gap.p) else min(1.0, gap.p * others)
             ahead = None
             if row is not base and row.one_step is not None and base.one_step is not None:
@@ -177,7 +181,8 @@ class Trial(Report):
             )
         if worse and len(worse) == len(self._rows) - 1:
             return f"{self.baseline} has the highest reward."
-        return f"No pack is significantly better than {self.baseline}."
+        few = f" {self.clusters} are too few to distinguish packs: {self._more}." * bool(self._more)
+        return f"No pack is significantly better than {self.baseline}.{few}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -358,6 +363,7 @@ def trial(
     whole = {name: np.concatenate(values_of_run) for name, values_of_run in values.items()}
     by_project = not isinstance(script, World) or len(scripts) == 1
     clusters = [project if by_project else seed for seed, project in keys]
+    unit = "seed" if not by_project else "project" if isinstance(script, World) else "conversation"
     baseline = next(iter(chosen))
     rows = []
     for name, pack in chosen.items():
@@ -387,12 +393,17 @@ def trial(
         every_days=float(every_days),
         of=of,
         baseline=baseline,
-        clusters=f"{len(set(clusters)):,} {'projects' if by_project else 'seeds'}",
+        clusters=count_of(len(set(clusters)), unit),
         questions=len(keys),
         lives=pl.DataFrame(
             lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"
         ),
         _rows=tuple(rows),
+        _more=""
+        if len(set(clusters)) >= _SEEDS
+        else "add conversations"
+        if not isinstance(script, World)
+        else f"simulate more runs, such as seeds={_SEEDS}",
     )
 
 

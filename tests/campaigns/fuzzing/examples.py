@@ -736,7 +736,14 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "tune": lambda d: (
         memlab.tune,
-        {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2},
+        {
+            "slates": d.slates,
+            "policy": RULE,
+            "metric": "value",
+            "missing": "zero",
+            "budget": 20,
+            "folds": 2,
+        },
     ),
     "Evaluation.disagreements": lambda d: (
         d.evaluation().disagreements,
