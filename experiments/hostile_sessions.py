@@ -6,12 +6,12 @@
 **Hostile sessions.** Each log has recalls with one extra item under a challenge, observed as ``memlab.verdict`` observes
 them. Drawn anew for each log: 4 to 7 disputed items, a mean session of 5 to 30 recalls, a success probability of .05 to
 .2, and moods of sessions with a standard deviation of 0 to .5. The difference is -.35, .35 or 0 rewards per recall. One
-session of 12% of the recalls rewards only what makes the worse pack better (in a tie, the challenger). It comes at the
-beginning, in the middle or at the end. *Wrong* is the share of logs in which a rule names a wrong pack after any recall
-(any pack, in a tie). *Median* is the recall after which the right pack is named first.
+session of 12% of the recalls rewards only what makes the worse pack better (in a tie, the challenger). *Wrong* is the
+share of logs in which a rule names a wrong pack after any recall (any pack, in a tie). *Median* is the first recall
+after which the right pack is named.
 
-The rules: ``all recalls`` (the sequence alone), ``without each session`` (of memlab.verdict), the same at other levels,
-sessions of at most a share of the weight so far, and session means cut at one reward.
+The rule of memlab.verdict is ``without each session``. The others are the sequence alone, the same at other levels,
+sessions of bounded weight, and session means cut at one reward.
 
 **Blocks.** After how many of 5,000 honest recalls a difference of -.35 is found if sessions are blocks, by the maximum
 weight of a block in recalls.
@@ -120,9 +120,9 @@ def name_packs(recalls: Recalls) -> Iterator[tuple[str, Flags, Flags]]:
     means = np.clip(np.bincount(number, recalls.values) / np.bincount(number), -1, 1)[order]
     # Rates are in units of the range of rewards; a quarter of it lets them reach that of a mean between -1 and 1.
     blocks = Process(means, means, *(np.full(len(means), s) for s in (-1.0, 1.0, 1.0)), 0.25)
-    known = np.searchsorted(ends[order], np.arange(count), side="right") - 1
+    latest = np.searchsorted(ends[order], np.arange(count), side="right") - 1
     sides = decide(blocks, _LEVEL)
-    yield "session means cut at 1", *(side[known] & (known >= 0) for side in sides)
+    yield "session means cut at 1", *(side[latest] & (latest >= 0) for side in sides)
 
 
 def measure_hostile(runs: int, count: int) -> list[dict[str, object]]:
@@ -176,13 +176,13 @@ def measure_blocks(runs: int) -> dict[float, float]:
     """Return the median number of recalls until a verdict, by the maximum weight of a block."""
     medians = {}
     for maximum in (1.0, 2.0, 4.0, 8.0, np.inf):
-        found = []
+        counts = []
         for seed in range(runs):
             recalls = simulate_recalls(np.random.default_rng((34, seed)), 5000, -0.35, "")
             process, ends = join_sessions(recalls, maximum)
             below = np.flatnonzero(decide(process, _LEVEL)[1])
-            found.append(ends[below[0]] + 1 if len(below) else np.inf)
-        medians[maximum] = float(np.median(found))
+            counts.append(ends[below[0]] + 1 if len(below) else np.inf)
+        medians[maximum] = float(np.median(counts))
     return medians
 
 
@@ -191,18 +191,18 @@ def measure_challenges(runs: int, count: int) -> float:
     wrong = []
     for seed in range(runs):
         dice = np.random.default_rng((32, seed))
-        named = False
+        is_named = False
         for number in range(1, 11):
             recalls = simulate_recalls(dice, count, 0.0, "")
             sides = decide(recalls.weigh(np.ones(count)), level_of(number, 0.95))
-            named |= bool((sides[0] | sides[1]).any())
-        wrong.append(named)
+            is_named |= bool((sides[0] | sides[1]).any())
+        wrong.append(is_named)
     return float(np.mean(wrong))
 
 
 def count_withdrawn(labs: int) -> tuple[int, int]:
-    """Return how many verdicts stood when another challenge began or ended, and how many it withdrew."""
-    stood = withdrawn = 0
+    """Return how many verdicts there were when another challenge began or ended, and how many it withdrew."""
+    verdicts = withdrawn = 0
     for seed in range(labs):
         dice, clock = np.random.default_rng((33, seed)), memlab.ManualClock("2026-03-01")
         with memlab.open(clock=clock) as lab:
@@ -225,12 +225,12 @@ def count_withdrawn(labs: int) -> tuple[int, int]:
                     lab.policies.end_challenge(f"q{number}")
                 after = lab.verdict(missing="zero")
                 for name, item in before.items():
-                    stood += item.better is not None
+                    verdicts += item.better is not None
                     same = item.level == after[name].level and item.number == after[name].number
                     withdrawn += item.better is not None and not (
                         same and after[name].better == item.better
                     )
-    return stood, withdrawn
+    return verdicts, withdrawn
 
 
 def main() -> None:
@@ -246,10 +246,8 @@ def main() -> None:
         f"ten challenges of equal packs: a verdict in {measure_challenges(arguments.runs, 300):.3f}"
     )
     print("recalls by the maximum weight of a block:", measure_blocks(min(arguments.runs, 100)))
-    stood, withdrawn = count_withdrawn(arguments.labs)
-    print(
-        f"verdicts that stood when another challenge began or ended: {stood}, withdrawn {withdrawn}"
-    )
+    verdicts, withdrawn = count_withdrawn(arguments.labs)
+    print(f"verdicts when another challenge began or ended: {verdicts}, withdrawn {withdrawn}")
     tied = [row for row in rows if row["difference"] == 0.0]
     results.save(
         rows,
