@@ -4,9 +4,13 @@
     python experiments/hostile_sessions.py --runs 50 --labs 2
 
 **Hostile sessions.** Each log has recalls with one extra item under a challenge, observed as ``memlab.verdict`` observes
-them. Drawn anew for each log: 4 to 7 disputed items, a mean session of 5 to 30 recalls, a success probability of .05 to
-.2, and moods of sessions with a standard deviation of 0 to .5. The difference is -.35, .35 or 0 rewards per recall. One
-session of 12% of the recalls rewards only what makes the worse pack better (in a tie, the challenger). *Wrong* is the
+them. The difference is -.35, .35 or 0 rewards per recall. These are drawn for each log:
+
+- 4 to 7 disputed items
+- a mean session of 5 to 30 recalls, and moods of sessions with a standard deviation of 0 to .5
+- a success probability of .05 to .2
+
+One session of 12% of the recalls rewards only what makes the worse pack better; in a tie, the challenger. *Wrong* is the
 share of logs in which a rule names a wrong pack after any recall (any pack, in a tie). *Median* is the first recall
 after which the right pack is named.
 

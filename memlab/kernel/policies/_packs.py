@@ -161,6 +161,11 @@ class Pack(Displayed):
         hash = _pack_hash(policies, self.settings)
         return replace(self, policies=MappingProxyType(policies), hash=hash, known_for=known_for)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A read-only mapping cannot be pickled.
+        mappings = dict(self.policies), dict(self.settings)
+        return Pack, (self.name, self.doc, *mappings, self.sources, self.hash, self.known_for)
+
     @property
     def tells_known(self) -> bool:
         """True if the policy ``known`` was calibrated for the pack's ranking."""

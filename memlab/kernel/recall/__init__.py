@@ -40,10 +40,12 @@ from memlab.kernel.recall._population import (
 )
 from memlab.kernel.recall._query import EntityNames, Question, QuestionFeatures, first_mention
 from memlab.kernel.recall._ranking import (
+    ChallengerResults,
     Chosen,
     Ranking,
     Selection,
     choose,
+    describe_challenge,
     diversifies,
     draw_challenge,
     generator,
@@ -60,6 +62,7 @@ __all__ = [
     "SHARED",
     "STAGES",
     "Candidates",
+    "ChallengerResults",
     "Chosen",
     "Column",
     "EntityNames",
@@ -89,6 +92,7 @@ __all__ = [
     "compile_plan",
     "date_spans",
     "days_from",
+    "describe_challenge",
     "diversifies",
     "draw_challenge",
     "encode_words",

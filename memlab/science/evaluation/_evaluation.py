@@ -57,6 +57,7 @@ from memlab.subjects.drawing import (
     OnAxes,
     draw_figure,
     draw_svg,
+    render_latex,
     render_page,
     write_page,
 )
@@ -226,6 +227,8 @@ class Evaluation(Report):
     _features: tuple[str, ...] = field(repr=False)
     _lab: Any = field(repr=False)
     _between: Between = field(repr=False)
+    _digest: str | None = field(default=None, repr=False)
+    """The digest of the sums; None if the log is in memory."""
 
     @cached_property
     def model_values(self) -> dict[str, float]:
@@ -482,6 +485,11 @@ class Evaluation(Report):
         UnknownName
             If no policy of one of the names was evaluated.
         """
+        if self._digest is not None:
+            raise InputError(
+                "This evaluation was made from sums, which have no recalls. Evaluate a part of the log in memory to see "
+                "where policies differ: memlab.evaluate(slates)."
+            )
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
         )
@@ -539,6 +547,44 @@ class Evaluation(Report):
             If the file cannot be written.
         """
         return write_page(_render_page(self), path)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of booktabs.
+
+        The caption has the finding, the method, the hashes of policies and log, the seeds of the
+        log's draws, and the version of memlab.
+
+        Returns
+        -------
+        str
+            An environment ``table``, without columns whose cells are all empty.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import memlab
+        >>> log = memlab.Slates.from_wide(
+        ...     pl.read_parquet(memlab.examples.LOG),
+        ...     decision="query_id",
+        ...     item="memory_id",
+        ...     shown="rank",
+        ...     reward="clicked",
+        ...     propensity="p",
+        ...     limit=3,
+        ...     scores=["old_score", "new_score"],
+        ... )
+        >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+        >>> "toprule" in evaluation.to_latex()
+        True
+        """
+        rankers = (target.ranker for target in self._targets)
+        finding = headline(self).replace(", for the reasons below", "")
+        method = caption(self)
+        return render_latex(
+            _leaderboard(self),
+            f"{finding} {method[0].upper()}{method[1:]}. {_LEGEND} "
+            + self._log.provenance({ranker.name: ranker.hash for ranker in rankers}),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values.
@@ -1059,7 +1105,7 @@ _EXAMPLES = 4
 def _render_page(ev: Evaluation) -> str:
     """Render the HTML page of an evaluation. All text from the log is escaped."""
     pair = ev.pair
-    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair and ev._digest is None else None
     figures = {
         "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
@@ -1093,7 +1139,7 @@ def _render_page(ev: Evaluation) -> str:
         gates=GATES,
         kinds=sorted({row.kind for row in ev.rows}),
         line=reproduction(ev),
-        digest=ev._log.digest(),
+        digest=ev._digest or ev._log.digest(),
         versions=[("memlab", __version__), ("Python", platform.python_version())]
         + [(name, version(name)) for name in _PACKAGES],
     )

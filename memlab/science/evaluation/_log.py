@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal, get_args
@@ -17,6 +17,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, Slates
+from memlab.kernel.version import __version__
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
@@ -337,6 +338,23 @@ class Log:
     def __len__(self) -> int:
         return self.decisions.height
 
+    @property
+    def packs(self) -> list[str | None]:
+        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        if "pack_hash" not in self.decisions.columns:
+            return []
+        return self.decisions["pack_hash"].unique().to_list()
+
+    @property
+    def reward_ends(self) -> tuple[float, float]:
+        """The minimum and maximum reward; NaN without rewards."""
+        rewards = self.reward[self.answered]
+        return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Workers get the columns that they rank with, and the table of candidates may be large.
+        return self.__dict__ | {"_candidates": pl.LazyFrame()}
+
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return ids and ``columns`` of the candidates, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())
@@ -386,6 +404,22 @@ class Log:
     def answered(self) -> Flags:
         """Whether each candidate was shown and has a reward."""
         return self.exposed & ~np.isnan(self.reward)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of the draws; empty if they were not logged."""
+        if "seed" not in self.decisions.columns:
+            return ()
+        return tuple(map(int, self.decisions["seed"].drop_nulls().unique().sort()))
+
+    def provenance(self, hashes: Mapping[str, str | None]) -> str:
+        """Return what identifies the log and policies with these hashes, as a phrase for captions."""
+        policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
+        seeds = ", ".join(map(str, self.seeds)) or "not logged"
+        return (
+            f"SHA-256: {policies}log {self.digest()[:16]}; seed of the draws: {seeds}; "
+            f"memlab {__version__}."
+        )
 
     def digest(self) -> str:
         """Return a SHA-256 digest of the log.

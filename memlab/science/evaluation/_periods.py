@@ -691,7 +691,7 @@ def compare_periods(
         cluster=unit,
     )
     if missing is None:
-        check_missing(log)
+        check_missing(log.silent, *log.reward_ends)
     notes = [CONFOUNDED, *log.notes]
     if log.open:
         notes.append(

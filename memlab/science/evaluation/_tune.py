@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
@@ -27,9 +28,11 @@ from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
 from memlab.science.evaluation._labels import (
     METRICS,
+    Gold,
     LabelsRecalls,
     frame_of_labels,
     read_gold,
@@ -241,6 +244,7 @@ def tune(
     budget: Annotated[int, Within(20, 1_000_000)] = 200,
     seed: Seed = 0,
     progress: bool = False,
+    executor: Workers = None,
 ) -> Tuning:
     """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
@@ -285,6 +289,9 @@ def tune(
         The seed of the search and of the folds.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each search is a task, which contains the log. Default: this thread.
 
     Returns
     -------
@@ -298,6 +305,8 @@ def tune(
         the policy.
     UnknownName
         If there is no such metric, or ``bounds`` names an unknown parameter.
+    WorkerLost
+        If the executor does not return the result of a search.
 
     Examples
     --------
@@ -362,7 +371,7 @@ def tune(
             "The policy has no value with its default parameters: the log has no rewards with known propensities for "
             "its items. Call memlab.evaluate for the reasons."
         )
-    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress, executor)
     if evidence is None:
         return tuning
     tests = Tests(log, prepared.settings, features)
@@ -493,7 +502,8 @@ class _Objective:
 class Metric:
     """A quantity to maximise, which is a statistic of totals by recall.
 
-    ``totals`` returns f64[recalls, width] for the items that a policy would show.
+    ``totals`` returns f64[recalls, width] for the items that a policy would show. It is a function of
+    this module and its first arguments, because workers of an executor get it as well.
     """
 
     name: str
@@ -508,15 +518,25 @@ def _feedback_metric(evidence: Evidence) -> Metric:
     return Metric(
         "value, at worst",
         1 + ARM,
-        lambda target: evidence.totals(evidence.top_k(target))[:, : 1 + ARM],
+        partial(_value_totals, evidence),
         value_of(evidence.estimator, minimum),
     )
+
+
+def _value_totals(evidence: Evidence, target: Target) -> Floats:
+    """Return each recall's totals of rewards for the items of a policy."""
+    return evidence.totals(evidence.top_k(target))[:, : 1 + ARM]
 
 
 def _label_metric(log: Log, labels: pl.DataFrame, kind: str) -> Metric:
     """Return a ranking metric of labels, such as recall at k, for the limits of the log."""
     gold = replace(read_gold(labels, log), name=kind)
-    return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
+    return Metric(gold.metric, 2, partial(_label_totals, gold), mean)
+
+
+def _label_totals(gold: Gold, target: Target) -> Floats:
+    """Return each recall's count of labels and ranking metric for a policy."""
+    return np.column_stack(gold.totals(target))
 
 
 def _order_metric(log: Log) -> Metric:
@@ -527,19 +547,21 @@ def _order_metric(log: Log) -> Metric:
             "No recall of the log showed two memories with different rewards, so there is no order to learn. Use "
             'metric="value".'
         )
+    return Metric("pairs in order", 2, partial(_order_totals, log, better, worse), mean)
+
+
+def _order_totals(
+    log: Log, better: NDArray[np.int64], worse: NDArray[np.int64], target: Target
+) -> Floats:
+    """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
+    assert target.scores is not None
     recall = log.recall[better]
+    scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
+    won = np.where(
+        scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0)
+    )
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
-
-    def totals(target: Target) -> Floats:
-        """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
-        assert target.scores is not None
-        scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
-        won = np.where(
-            scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0)
-        )
-        return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
-
-    return Metric("pairs in order", 2, totals, lambda totals: totals[..., 1] / totals[..., 0])
+    return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -557,7 +579,13 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _search(
-    objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
+    objective: _Objective,
+    folds: int,
+    budget: int,
+    seed: int,
+    level: float,
+    progress: bool,
+    executor: Workers,
 ) -> Tuning:
     """Tune on all clusters, and without each fold to estimate the held-out gain."""
     clusters, names = objective.log.clusters, list(objective.space)
@@ -565,15 +593,16 @@ def _search(
     trials: list[pl.DataFrame] = []
     best_points: list[tuple[float, ...]] = []
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
-        for left_out in (*range(folds), -1):
-            points, values = _evolve(
-                objective, fold != left_out, budget, (seed, left_out + 1), step
-            )
-            best_points.append(points[int(np.argmax(values))])
-            columns = dict(zip(names, np.array(points).T, strict=True))
-            trials.append(
-                pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
-            )
+        searches = [*range(folds), -1]
+        results = run_tasks(
+            partial(_evolve, objective, fold, budget, seed), searches, executor, step, budget
+        )
+    for left_out, (points, values) in zip(searches, results, strict=True):
+        best_points.append(points[int(np.argmax(values))])
+        columns = dict(zip(names, np.array(points).T, strict=True))
+        trials.append(
+            pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
+        )
     *by_fold, best = best_points
     default = objective.default
     rows = [
@@ -613,12 +642,17 @@ def _search(
 
 def _evolve(
     objective: _Objective,
-    clusters: NDArray[np.bool_],
+    fold: NDArray[np.int64],
     budget: int,
-    seed: tuple[int, int],
+    seed: int,
+    left_out: int,
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Search parameters on some clusters by differential evolution; return all trials."""
+    """Search parameters on the clusters of all folds but one by differential evolution.
+
+    Returns all trials.
+    """
+    clusters = fold != left_out
     with require_extra("science", "memlab.tune"):
         from scipy.optimize import differential_evolution
 
@@ -643,7 +677,7 @@ def _evolve(
         x0=inside,
         popsize=-(-size // len(bounds)),
         maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng((seed, left_out + 1)),
         polish=False,
         tol=0.0,
         atol=-1.0,  # Never converge early, because that would depend on the processor.

@@ -42,7 +42,13 @@ from memlab.kernel.base.display import Columns, Markup, Report, Table, format_ro
 from memlab.kernel.base.printable import count_of, printable
 from memlab.kernel.slates import Slates
 from memlab.kernel.version import __version__
-from memlab.science.evaluation._basis import SEQUENCE, Basis, describe_basis, find_basis
+from memlab.science.evaluation._basis import (
+    SEQUENCE,
+    Basis,
+    describe_basis,
+    find_basis,
+    list_groups,
+)
 from memlab.science.evaluation._duels import (
     Course,
     Duel,
@@ -86,7 +92,15 @@ from memlab.science.evaluation._tests import (
     gates,
     untested_sentence,
 )
-from memlab.subjects.drawing import Draw, OnAxes, draw_figure, draw_svg, render_page, write_page
+from memlab.subjects.drawing import (
+    Draw,
+    OnAxes,
+    draw_figure,
+    draw_svg,
+    render_latex,
+    render_page,
+    write_page,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -378,6 +392,11 @@ class Verdicts(Report):
             If the file cannot be written.
         """
         settings, table = self.settings, self._table()
+        bases = [
+            (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
+            for verdict in self
+            if verdict.basis is not None
+        ]
         facts = [
             ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
             ("level of all verdicts", f"{settings.level:.0%}"),
@@ -392,12 +411,15 @@ class Verdicts(Report):
             figure=Markup(draw_svg(self._draw(), name="track", width=7.6, height=3.2)),
             headings=table.heads,
             rows=table.rows,
-            bases=[
-                (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
+            bases=bases,
+            gates={gate.name: gate for _, basis, _ in bases for gate in basis.gates}.values(),
+            groups=[
+                (verdict, list_groups(verdict.influence, verdict.difference.value))
                 for verdict in self
-                if verdict.basis is not None
+                if verdict.influence.height
             ],
-            gates=GATES,
+            group_level=level_without(settings.level),
+            wanted=GATES,
             titles=GATE_TITLES,
             sequence=SEQUENCE,
             digest=self._log.digest(),
@@ -405,6 +427,41 @@ class Verdicts(Report):
             version=__version__,
         )
         return write_page(html, path)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of booktabs.
+
+        The caption has the findings, the sequence of the intervals, the hashes of packs and log, the
+        seeds of the draws, and the version of memlab.
+
+        Returns
+        -------
+        str
+            An environment ``table``, without columns whose cells are all empty.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> memories = lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+        >>> challenge = lab.challenge("companion", reason="an example")
+        >>> for number in range(3):
+        ...     hits = lab.recall("When do we deploy?", limit=1)
+        ...     judgement = lab.feedback(hits[0], "success")
+        >>> "toprule" in lab.verdict(missing="zero").to_latex()
+        True
+        """
+        hashes: dict[str, str | None] = {}
+        for verdict in self:
+            if verdict.basis is not None:
+                hashes |= {
+                    verdict.challenger: verdict.basis.hash,
+                    verdict.live: verdict.basis.live_hash,
+                }
+        findings = " ".join(verdict.sentence for verdict in self)
+        return render_latex(
+            self._table(), f"{findings} Anytime-valid: {SEQUENCE} {self._log.provenance(hashes)}"
+        )
 
     def _reproduction(self) -> str:
         """Return the Python call that reproduces these verdicts."""
@@ -529,7 +586,7 @@ def verdict(
         )
     duels = find_duels(log, challenger)
     if missing is None:
-        check_missing(log)
+        check_missing(log.silent, *log.reward_ends)
     schema, names = slates.candidates.collect_schema(), feature_names(slates)
     verdicts, remarks = zip(
         *(_decide(duel, settings, names, schema) for duel in duels), strict=True
@@ -632,7 +689,7 @@ def _decide(
         same=float(duel.same.mean()),
         influence=influence.frame,
         rests_on=outcome.rests_on,
-        basis=find_basis(duel, evidence.observations, settings, tuple(required)),
+        basis=find_basis(duel, evidence.observations, settings, (*required, *outcome.closed)),
     )
     return verdict, remarks
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -23,9 +23,10 @@ from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
-from memlab.kernel.base.progress import bar
+from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, PolicyLike, as_packs
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation import Estimate, Evaluation, cluster_interval
 from memlab.science.simulation._events import (
     MessageEvent,
@@ -274,6 +275,7 @@ def trial(
     beside: Life | Evaluation | None = None,
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    executor: Workers = None,
 ) -> Trial:
     """Simulate the same run under each pack, and compare the rewards of their recalls.
 
@@ -303,6 +305,9 @@ def trial(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each run of a pack is a task. Default: this thread.
 
     Returns
     -------
@@ -315,6 +320,8 @@ def trial(
         If there are fewer than two packs, or the world has no questions.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
+    WorkerLost
+        If the executor does not return the result of a run.
 
     Notes
     -----
@@ -336,30 +343,18 @@ def trial(
     script: Script = world
     scripts = [_limit_days(_set_seed(script, seed), days) for seed in _list_seeds(script, seeds)]
     # Runs are grouped by seed, so that all packs are simulated on one seed before the next.
+    tasks = [(run, name, pack) for run in scripts for name, pack in chosen.items()]
+    with bar(progress, len(tasks), unit="run", desc="simulating") as step:
+        measured = run_tasks(partial(_simulate, embedder, every_days, of), tasks, executor, step)
     values: dict[str, list[Floats]] = {name: [] for name in chosen}
-    keys: list[tuple[int, str]] = []
-    lives: list[tuple[object, ...]] = []
-    with bar(progress, len(scripts) * len(chosen), unit="run", desc="simulating") as step:
-        for run in scripts:
-            questions = [event for event in run.events() if isinstance(event, QuestionEvent)]
-            keys += [(run.seed, event.project or "") for event in questions]
-            for name, pack in chosen.items():
-                with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
-                    earned = dict(life.earned(of=of).select("number", "value").iter_rows())
-                    values_of_run = np.array([earned.get(event.number, 0.0) for event in questions])
-                    used = int((life.lab.memories["access"] > 0).sum())
-                    lives.append(
-                        (
-                            name,
-                            run.seed,
-                            len(questions),
-                            len(life.lab),
-                            used,
-                            float(values_of_run.mean()),
-                        )
-                    )
-                values[name].append(values_of_run)
-                step(1)
+    for (_, name, _), (values_of_run, _) in zip(tasks, measured, strict=True):
+        values[name].append(values_of_run)
+    keys = [
+        (run.seed, event.project or "")
+        for run in scripts
+        for event in run.events()
+        if isinstance(event, QuestionEvent)
+    ]
     whole = {name: np.concatenate(values_of_run) for name, values_of_run in values.items()}
     by_project = not isinstance(script, World) or len(scripts) == 1
     clusters = [project if by_project else seed for seed, project in keys]
@@ -396,7 +391,9 @@ def trial(
         clusters=count_of(len(set(clusters)), unit),
         questions=len(keys),
         lives=pl.DataFrame(
-            lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"
+            [row for _, row in measured],
+            schema=columns | {"used": pl.Int64, "value": pl.Float64},
+            orient="row",
         ),
         _rows=tuple(rows),
         _more=""
@@ -405,6 +402,30 @@ def trial(
         if not isinstance(script, World)
         else f"simulate more runs, such as seeds={_SEEDS}",
     )
+
+
+def _simulate(
+    embedder: EmbedderSpec,
+    every_days: float,
+    of: Literal["reward", "utility"],
+    task: tuple[Script, str, Pack],
+    step: Step,
+) -> tuple[Floats, tuple[object, ...]]:
+    """Simulate a script under a pack; return the value of each question, and a row of ``Trial.lives``."""
+    run, name, pack = task
+    with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
+        earned = dict(life.earned(of=of).select("number", "value").iter_rows())
+        values = np.array(
+            [
+                earned.get(event.number, 0.0)
+                for event in run.events()
+                if isinstance(event, QuestionEvent)
+            ]
+        )
+        used = int((life.lab.memories["access"] > 0).sum())
+        row = name, run.seed, len(values), len(life.lab), used, float(values.mean())
+    step(1)
+    return values, row
 
 
 def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:

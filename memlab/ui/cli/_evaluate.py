@@ -115,7 +115,8 @@ def evaluate(
 ) -> Report:
     """Estimate how each policy would have performed on LOG.
 
-    LOG is a lab, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be evaluated.
+    LOG is a lab, a log of memlab.record, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be
+    evaluated.
 
     Example: memlab evaluate my.memlab -p companion -p mine.hy --missing zero
     """
@@ -123,6 +124,12 @@ def evaluate(
     file_columns = {name: options.pop(name) for name in columns}
     options["labels"] = None if labels is None else read_frame(labels)
     if log.is_dir():
+        from memlab.io.recorder import is_record
+
+        if policies and is_record(log):
+            slates = memlab.read_record(log)
+            result = memlab.evaluate(slates, list(policies), cluster=cluster, **options)
+            return _report_evaluation(result, report, details)
         with open_existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
             return _report_evaluation(
