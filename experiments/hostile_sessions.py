@@ -10,9 +10,10 @@ them. The difference is -.35, .35 or 0 rewards per recall. These are drawn for e
 - a mean session of 5 to 30 recalls, and moods of sessions with a standard deviation of 0 to .5
 - a success probability of .05 to .2
 
-One session of 12% of the recalls rewards only what makes the worse pack better; in a tie, the challenger. *Wrong* is the
-share of logs in which a rule names a wrong pack after any recall (any pack, in a tie). *Median* is the first recall
-after which the right pack is named.
+One session of 12% of the recalls rewards only what makes the worse pack better; in a tie, the challenger. The figures:
+
+- *wrong*: the share of logs in which a rule names a wrong pack after any recall (any pack, in a tie)
+- *median*: the first recall after which the right pack is named
 
 The rule of memlab.verdict is ``without each session``. The others are the sequence alone, the same at other levels,
 sessions of bounded weight, and session means cut at one reward.
