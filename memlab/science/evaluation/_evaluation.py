@@ -227,6 +227,8 @@ class Evaluation(Report):
     _features: tuple[str, ...] = field(repr=False)
     _lab: Any = field(repr=False)
     _between: Between = field(repr=False)
+    _digest: str | None = field(default=None, repr=False)
+    """The digest of the sums; None if the log is in memory."""
 
     @cached_property
     def model_values(self) -> dict[str, float]:
@@ -483,6 +485,11 @@ class Evaluation(Report):
         UnknownName
             If no policy of one of the names was evaluated.
         """
+        if self._digest is not None:
+            raise InputError(
+                "This evaluation was made from sums, which have no recalls. Evaluate a part of the log in memory to see "
+                "where policies differ: memlab.evaluate(slates)."
+            )
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
         )
@@ -552,6 +559,11 @@ class Evaluation(Report):
         str
             An environment ``table``, without columns whose cells are all empty.
 
+        Raises
+        ------
+        InputError
+            If every policy was refused.
+
         Examples
         --------
         >>> import polars as pl
@@ -570,6 +582,10 @@ class Evaluation(Report):
         >>> "toprule" in evaluation.to_latex()
         True
         """
+        if not self.rows:
+            raise InputError(
+                "Every policy was refused, so there is no table. evaluation.refusals has the reasons."
+            )
         rankers = (target.ranker for target in self._targets)
         finding = headline(self).replace(", for the reasons below", "")
         method = caption(self)
@@ -1098,7 +1114,7 @@ _EXAMPLES = 4
 def _render_page(ev: Evaluation) -> str:
     """Render the HTML page of an evaluation. All text from the log is escaped."""
     pair = ev.pair
-    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair and ev._digest is None else None
     figures = {
         "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
@@ -1132,7 +1148,7 @@ def _render_page(ev: Evaluation) -> str:
         gates=GATES,
         kinds=sorted({row.kind for row in ev.rows}),
         line=reproduction(ev),
-        digest=ev._log.digest(),
+        digest=ev._digest or ev._log.digest(),
         versions=[("memlab", __version__), ("Python", platform.python_version())]
         + [(name, version(name)) for name in _PACKAGES],
     )

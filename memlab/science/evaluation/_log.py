@@ -338,6 +338,19 @@ class Log:
     def __len__(self) -> int:
         return self.decisions.height
 
+    @property
+    def packs(self) -> list[str | None]:
+        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        if "pack_hash" not in self.decisions.columns:
+            return []
+        return self.decisions["pack_hash"].unique().to_list()
+
+    @property
+    def reward_ends(self) -> tuple[float, float]:
+        """The minimum and maximum reward; NaN without rewards."""
+        rewards = self.reward[self.answered]
+        return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
     def __getstate__(self) -> dict[str, object]:
         # Workers get the columns that they rank with, and the table of candidates may be large.
         return self.__dict__ | {"_candidates": pl.LazyFrame()}
@@ -768,9 +781,10 @@ class Challenged(msgspec.Struct):
     """The challenge of one recall: the top-k memory ids of each pack, best first.
 
     ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
-    maximum number of extra items that were drawn. With the design "ab", ``whose`` names the pack
-    whose results were shown ("" for the live pack), and ``shares`` holds the probability of each
-    pack.
+    maximum number of extra items that were drawn, and ``extra`` the number that the owner set, 0
+    for "auto". One item of each of ``groups`` was drawn, independently of the other groups; None in
+    logs that do not record them. With the design "ab", ``whose`` names the pack whose results were
+    shown ("" for the live pack), and ``shares`` holds the probability of each pack.
     """
 
     live: list[int | str]
@@ -779,6 +793,15 @@ class Challenged(msgspec.Struct):
     design: str = ""
     whose: str = ""
     shares: dict[str, float] = {}
+    extra: int = 1
+    groups: list[list[int | str]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of comparison: "ab" or "draft" for these designs, "" for single items."""
+        if self.shares:
+            return "ab"
+        return "draft" if self.design == "draft" and not self.extra else ""
 
 
 # The decoder is built once, because a log has as many challenges as recalls.
@@ -810,7 +833,11 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (
         item
-        for head in (challenge.live, *(head.ids for head in challenge.heads.values()))
+        for head in (
+            challenge.live,
+            *(head.ids for head in challenge.heads.values()),
+            *(challenge.groups or ()),
+        )
         for item in head
     )
     stray = next((item for item in memories if not isinstance(item, kind)), None)

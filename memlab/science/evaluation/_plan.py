@@ -252,7 +252,7 @@ def plan(
     )
     log, schema, settings = prepared.log, prepared.schema, prepared.settings
     rankers, base = with_baseline(
-        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
+        prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None

@@ -11,9 +11,10 @@ from memlab.science.evaluation._evaluation import NO_CHANCE, Between, PolicyValu
 from memlab.science.evaluation._intervals import Estimate, adjust_all
 from memlab.science.evaluation._log import Missing
 from memlab.science.evaluation._measure import Compared, Measured, recalls_needed
+from memlab.science.evaluation._targets import Ranker
 from memlab.science.evaluation._tests import Gate
 
-__all__ = ["describe_assumptions", "rank_policies", "sort_rows"]
+__all__ = ["describe_assumptions", "name_logging", "rank_policies", "sort_rows"]
 
 
 def rank_policies(
@@ -121,6 +122,11 @@ def sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
     valued = [row for row in rows if row.value is not None]
     valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))
+
+
+def name_logging(rankers: Sequence[Ranker], packs: Sequence[str | None]) -> set[str]:
+    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
+    return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
 
 
 def describe_assumptions(

@@ -45,7 +45,15 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
 from memlab.kernel.verbs.seam import Seam
-from memlab.science.evaluation import Earnings, cluster_interval, compare_periods, judge, measure
+from memlab.science.evaluation import (
+    Earnings,
+    Sums,
+    cluster_interval,
+    compare_periods,
+    judge,
+    measure,
+    partial,
+)
 from memlab.science.simulation import (
     MessageEvent,
     Phase,
@@ -259,6 +267,10 @@ class Desk:
     @property
     def differing(self) -> Any:
         return self.evaluation().disagreements("similarity", "recency")
+
+    @cached_property
+    def sums(self) -> Sums:
+        return partial(self.log, ["similarity"], missing="zero")
 
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
@@ -680,6 +692,12 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.evaluate,
         {"slates": d.log, "policies": ["similarity"], "missing": "zero"},
     ),
+    "partial": lambda d: (partial, {"table": d.log, "policies": ["similarity"], "missing": "zero"}),
+    "Sums": lambda d: (Sums, {}),
+    "Sums.merge": lambda d: (Sums.merge, {"parts": [d.sums]}),
+    "Sums.evaluate": lambda d: (d.sums.evaluate, {"level": 0.9}),
+    "Sums.to_bytes": lambda d: (d.sums.to_bytes, {}),
+    "Sums.from_bytes": lambda d: (Sums.from_bytes, {"content": d.sums.to_bytes()}),
     "record": lambda d: (
         memlab.record,
         {"search": lambda query, k: ["tabs", "spaces"], "log": d.folder / "recorded"},
