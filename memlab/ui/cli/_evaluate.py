@@ -317,7 +317,13 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         show_default=True,
         help="Number of memories per recall.",
     )
-    return packs(limit(function))
+    workers = click.option(
+        "--workers",
+        "executor",
+        type=click.IntRange(1),
+        help="Number of processes that measure packs. Default: this one.",
+    )
+    return packs(limit(workers(function)))
 
 
 # An option of every benchmark.
@@ -447,29 +453,25 @@ def _run_conversations(
     as_json: bool,
     *,
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
-    packs: tuple[str, ...],
-    limit: int,
     **options: Any,
 ) -> Report:
     """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
     run = partial(
-        bench or bench_conversations,
-        conversations,
-        dataset=path.resolve().stem,
-        sha256=digest,
-        **options,
+        bench or bench_conversations, conversations, dataset=path.resolve().stem, sha256=digest
     )
-    return _run_bench(run, as_json, packs, limit)
+    return _run_bench(run, as_json, **options)
 
 
 def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
+    *,
     packs: tuple[str, ...],
-    limit: int,
+    **options: Any,
 ) -> Report:
     """Run a benchmark, and return its report."""
-    result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
+    progress = not as_json and sys.stderr.isatty()
+    result = bench(packs=packs or None, progress=progress, **options)
     return result.to_dict(), repr(result)
