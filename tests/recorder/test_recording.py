@@ -381,7 +381,7 @@ def test_an_extra_item_has_the_probability_of_its_draw(log):
     assert counts.min() > 25
 
 
-@pytest.mark.parametrize("design", ["lot", "ab"])
+@pytest.mark.parametrize("design", ["lot", "draft", "ab"])
 def test_other_designs_log_what_their_verdict_needs(log, design):
     recorded = memlab.record(search, log=log, limit=4, probes=0)
     recorded.challenge(lambda query, k: results(k, start=2), name="new", design=design)
