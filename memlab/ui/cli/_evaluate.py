@@ -126,7 +126,8 @@ def evaluate(
     if log.is_dir():
         from memlab.io.recorder import is_record
 
-        if policies and is_record(log):
+        if is_record(log):
+            _require_policies(policies)
             slates = memlab.read_record(log)
             result = memlab.evaluate(slates, list(policies), cluster=cluster, **options)
             return _report_evaluation(result, report, details)
@@ -136,10 +137,7 @@ def evaluate(
                 memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report, details
             )
     frame = read_frame(log, dates=True)
-    if not policies:
-        raise click.UsageError(
-            "Give --policies to evaluate: columns of scores, packs or .hy files."
-        )
+    _require_policies(policies)
     if labels is not None and file_columns["reward"] not in frame.columns:
         file_columns["reward"] = None
     days = cluster in ("day", "decision") and cluster not in frame.columns
@@ -149,6 +147,14 @@ def evaluate(
     )
     result = memlab.evaluate(slates, list(policies), cluster=cluster if days else None, **options)
     return _report_evaluation(result, report, details)
+
+
+def _require_policies(policies: tuple[str, ...]) -> None:
+    """Raise UsageError if no policy of a log outside a lab is named."""
+    if not policies:
+        raise click.UsageError(
+            "Give --policies to evaluate: columns of scores, packs or .hy files."
+        )
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
