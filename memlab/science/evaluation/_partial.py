@@ -485,6 +485,7 @@ def _sum_sets(
 
     def add_set(name: str, member: Flags, columns: range, outside: Floats | None = None) -> None:
         """Add the totals of the items in ``member``, and of ``outside`` by recall, under a name."""
+        # Items outside the log have no row: they add to the unsupported items of their recall alone.
         missing = np.zeros(len(log)) if outside is None else outside
         if not member.any() and not missing.any():
             return
