@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.io import adapters as adapters
     from memlab.io import ingest as ingest
+    from memlab.io.recorder import read_record as read_record
+    from memlab.io.recorder import read_spans as read_spans
+    from memlab.io.recorder import record as record
     from memlab.kernel.base.clock import ManualClock as ManualClock
     from memlab.kernel.base.clock import system_clock as system_clock
     from memlab.kernel.extension import Extension as Extension
@@ -139,6 +142,9 @@ _WHERE = {
     "open": ("subjects.opening", "open_lab"),
     "plan": "science.evaluation",
     "packs": ("kernel.policies", "pack_names"),
+    "read_record": "io.recorder",
+    "read_spans": "io.recorder",
+    "record": "io.recorder",
     "rekey": "subjects.io.encrypting",
     "replay": "science.history",
     "restore": "subjects.io.restoring",

@@ -27,6 +27,7 @@
     - OverBudget: a call beyond the allowed calls or tokens
   - ExtensionError: a function of an extension that failed
     - MissingExtension: an extension that is needed and not registered
+  - WorkerLost: an executor that did not return the result of a task
   - MissingExtra: an optional dependency that is not installed or is damaged (also an ImportError)
   - UnsupportedSystem: an operating system on which memlab does not run (also an ImportError)
 
@@ -89,6 +90,7 @@ __all__ = [
     "RenamedWarning",
     "UnknownName",
     "UnsupportedSystem",
+    "WorkerLost",
 ]
 
 
@@ -164,6 +166,9 @@ class MemlabError(Exception):
     def __str__(self) -> str:
         return printable(super().__str__())
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
     def _render_traceback_(self) -> list[str]:
         """Return the traceback that IPython prints: the caller's frames, without those of memlab.
 
@@ -214,9 +219,6 @@ class UnknownName(InputError, LookupError):
     ) -> None:
         self.what, self.name = what, name
         super().__init__(f'{where}There is no {what} "{name}". {did_you_mean(str(name), known)}')
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.args, self.__dict__))
 
 
 class NoSuchItem(UnknownName, IndexError):
@@ -286,9 +288,6 @@ class PolicyError(MemlabError):
         return printable(
             f"{where}: {self.message}\n  {text[window : window + 120]}\n  {caret[:120]}"
         )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.args, self.__dict__))
 
 
 class PolicySyntaxError(PolicyError):
@@ -520,6 +519,13 @@ class MissingExtension(ExtensionError):
 
 class ExtensionWarning(UserWarning):
     """An extension that was not loaded, is slow, or differs from the logged version."""
+
+
+class WorkerLost(MemlabError):
+    """An executor that did not return the result of a task.
+
+    A worker ended, or a task or its result could not be sent.
+    """
 
 
 class MissingExtra(MemlabError, ImportError):

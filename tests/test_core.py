@@ -171,7 +171,7 @@ def tune():
         propensity="p", limit=3, scores=["old_score", "new_score"],
     )
     policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
-    memlab.tune(slates, policy, missing="zero", budget=20, folds=2)
+    memlab.tune(slates, policy, metric="value", missing="zero", budget=20, folds=2)
 memlab.open("x.memlab").close()
 lab = memlab.open()
 names, things = ("Ann", "Ben", "Noor", "Ida"), ("tea", "tabs", "rain")

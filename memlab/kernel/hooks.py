@@ -34,6 +34,7 @@ POINTS = {
     "after-turn": "(store, now, spanning=) -> numbers of the events written between an agent's turns; None if nothing "
     "was due",
     "copies": "(store) -> a problem or None by path: copies outside the lab that a purge updates",
+    "read-answers": "() -> an object whose method rewards infers which texts an answer used; the last declared hook counts",
     "project-map": "(state, project) -> a map of the parts of a project for lab.context, or None",
 }
 """The arguments and the result of the functions that are called at each point.

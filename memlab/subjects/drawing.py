@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from memlab.errors import InputError, require_extra
 from memlab.kernel.base.arguments import Taken, describe_value
+from memlab.kernel.base.display import Table
+from memlab.kernel.base.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +40,7 @@ __all__ = [
     "draw_panels",
     "draw_ranks",
     "draw_svg",
+    "render_latex",
     "render_page",
     "render_svg",
     "write_page",
@@ -311,6 +314,57 @@ def render_page(template: Path, filters: Mapping[str, Callable[..., Any]], **val
     )
     environment.filters |= filters
     return environment.get_template(template.name).render(values)
+
+
+def render_latex(table: Table, caption: str) -> str:
+    """Return a table as LaTeX with the rules of booktabs; columns of empty cells are left out.
+
+    Every character of the cells and of the caption is escaped.
+    """
+    columns = [
+        ("l" if number in table.left else "r", [head, *cells])
+        for number, (head, *cells) in enumerate(zip(table.heads, *table.rows, strict=True))
+        if any(cells)
+    ]
+    head, *rows = (
+        # A row that begins with a bracket or an asterisk would be an option of the command before it.
+        re.sub(r"^([\[*])", r"{\1}", " & ".join(map(_escape_latex, row))) + r" \\"
+        for row in zip(*(cells for _, cells in columns), strict=True)
+    )
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_escape_latex(caption)}}}",
+            rf"\begin{{tabular}}{{{''.join(side for side, _ in columns)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _escape_latex(text: object) -> str:
+    """Return a text in which no character is a command of LaTeX, and minus signs are those of numbers."""
+    plain = "".join(_LATEX.get(character, character) for character in printable(str(text)))
+    return re.sub(r"(?<![\w.-])-(?=\.?\d)", "$-$", plain)
+
+
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "\n": " ",
+}
+"""The text of each character that LaTeX would read as a command, and of signs that its old fonts lack."""
 
 
 def write_page(html: str, path: str | Path) -> Path:

@@ -226,9 +226,13 @@ def test_differences_are_paired():
 
 def test_other_evaluated_policies_change_no_value():
     alone = row(evaluate(MANY.slates(), ["good"]), "good")
-    values = row(evaluate(MANY.slates(), ["noise", "far", "good"]), "good")
+    together = evaluate(MANY.slates(), ["noise", "far", "good"])
+    values = row(together, "good")
     assert alone.value == values.value
-    assert alone.difference == values.difference
+    # Of a difference, only the interval depends on the others: all intervals hold together.
+    compared = sum(row.difference is not None for row in together.rows)
+    assert compared > 1
+    assert alone.difference.at_level(1 - 0.05 / compared) == values.difference
 
 
 def test_the_number_of_recalls_that_would_do_is_told():
@@ -465,7 +469,7 @@ def test_every_pair_is_either_different_or_indistinguishable():
     sharper = ev.pairs(adjust="bh")
     assert (sharper["p"].drop_nulls() <= pairs["p"].drop_nulls() + 1e-12).all()
     with pytest.raises(InputError, match="adjust"):
-        ev.pairs(adjust="bonferroni")
+        ev.pairs(adjust="holm")
 
 
 def test_the_text_ends_with_a_single_next_step():

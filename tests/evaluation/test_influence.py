@@ -128,7 +128,7 @@ def test_honest_sessions_give_the_verdict(design):
 
 
 def test_one_hostile_session_is_named_and_gives_no_verdict():
-    slates = challenged("extra", gain=-0.05)
+    slates = challenged("extra", gain=-0.05, seed=2)
     hostile = np.flatnonzero(LOUD).tolist()
     names = ["loud" if loud else name for loud, name in zip(LOUD, SESSIONS, strict=True)]
     # Without names of sessions the hostile one decides.
@@ -235,7 +235,7 @@ def test_a_block_has_a_bounded_weight():
 
 def test_blocks_reach_a_verdict():
     users = np.repeat(np.arange(150), 8)
-    log = challenged("lot", recalls=1200, users=users.tolist(), gain=0.6)
+    log = challenged("lot", recalls=1200, users=users.tolist(), gain=0.6, seed=1)
     result = memlab.verdict(log, cluster="cluster")["b"]
     assert result.track.height == 150
     assert result.better == "b"
@@ -265,3 +265,19 @@ def test_a_hostile_session_rarely_names_a_pack_in_a_tie():
             named[side] += (decided & (bounds.low > 0 if above else bounds.high < 0)).any()
     assert (named / runs < 0.1).all()
     assert level_without(0.95) == pytest.approx(0.8)
+
+
+def test_the_page_names_the_groups_that_matter_most(tmp_path):
+    slates = challenged("extra", gain=-0.05, seed=2)
+    names = ["<b>loud</b>" if loud else name for loud, name in zip(LOUD, SESSIONS, strict=True)]
+    result = memlab.verdict(with_groups(slates, np.flatnonzero(LOUD).tolist(), session=names))
+    assert result["b"].closed
+    page = result.report(tmp_path / "out.html").read_text()
+    table = page[page.index("Who decides this?") : page.index("Can it be trusted?")]
+    assert table.index("&lt;b&gt;loud&lt;/b&gt;") < table.index("<td>session</td>", 2000)
+    assert table.count("<td>session</td>") == 8
+    assert "at a level of 80%" in table
+    assert "single session" in page[page.index("Can it be trusted?") :]
+    everything = with_groups(slates, session=["only"] * 300)
+    alone = memlab.verdict(everything).report(tmp_path / "out.html").read_text()
+    assert "no other recalls" in alone

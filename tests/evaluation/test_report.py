@@ -8,7 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 from probed_logs import World
 
+import memlab
 from memlab.errors import InputError, UnknownName
+from memlab.kernel.base.printable import printable
 from memlab.science.evaluation import GATES, evaluate
 from memlab.science.evaluation.parts import GATE_TITLES
 from memlab.subjects.drawing import draw_figure
@@ -79,7 +81,7 @@ def test_the_report_says_what_must_be_said(html, ev):
         "long-term effects not modelled",
         "an extrapolation",
         "cascade: refused.",
-        "Holm",
+        "Bonferroni",
         "reward known",
         "&lt;script&gt;alert(1)&lt;/script&gt;",
         "memlab.evaluate(slates, [",
@@ -216,3 +218,76 @@ def test_stars_mark_what_is_significant():
 def test_a_figure_shows_itself_in_a_notebook():
     figure = draw_figure(lambda axes: axes.plot([0, 1], [0, 1]), width=3, height=2)
     assert png_of(figure).startswith(b"\x89PNG")
+
+
+def read_latex(text):
+    """Parse a table: return the caption and the cells of each row; fail on anything a writer of tables has not."""
+    lines = text.splitlines()
+    begin, end = lines.index(r"\toprule"), lines.index(r"\bottomrule")
+    assert lines[:3] == [r"% \usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    assert lines[end + 1 :] == [r"\end{tabular}", r"\end{table}"]
+    assert lines[begin + 2] == r"\midrule"
+    columns = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", lines[begin - 1])[1]
+    rows = [lines[begin + 1], *lines[begin + 3 : end]]
+    caption = re.fullmatch(r"\\caption\{(.*)\}", "\n".join(lines[3 : begin - 1]))[1]
+    cells = []
+    for row in rows:
+        assert row.endswith(r" \\")
+        assert row[0] not in "[*"
+        cells.append(re.split(r"(?<!\\) & ", row[:-3]))
+        assert len(cells[-1]) == len(columns)
+    return unescape(caption), [[unescape(cell) for cell in row] for row in cells]
+
+
+def unescape(text):
+    """Return the characters that LaTeX prints; fail at a command that is not one character of text."""
+    names = {"textbackslash{}": "\\", "textasciitilde{}": "~", "textasciicircum{}": "^"}
+    out, rest = "", text
+    while rest:
+        if rest[0] == "\\":
+            name = next((name for name in names if rest[1:].startswith(name)), rest[1:2])
+            assert name in names or name in "&%$#_{}"
+            out, rest = out + names.get(name, name), rest[1 + len(name) :]
+        elif sign := re.match(r"\$([-<>|])\$|\{([\[*])\}", rest):
+            out, rest = out + (sign[1] or sign[2]), rest[sign.end() :]
+        else:
+            assert rest[0] not in "&%$#_{}~^<>|"
+            out, rest = out + rest[0], rest[1:]
+    return out
+
+
+@pytest.mark.parametrize(
+    "name",
+    [r"\input{/etc/passwd}", "[3] & 50% ~ #1_a^b $x$", "*|<b>|", "a\\\\ -1", "tab\nand \x1b[1m"],
+)
+def test_the_table_for_a_paper_prints_every_name_as_it_is(name):
+    evaluation = evaluate(WORLD.slates(), {name: "noise", "good": "good"}, baseline=name)
+    text, rows = read_latex(evaluation.to_latex())
+    printed = printable(name).replace("\n", " ")
+    heads = rows[0]
+    assert printed in [row[0] for row in rows[1:]]
+    assert f"vs. {printed}" in heads or "vs." not in " ".join(heads)
+    frame = evaluation.frame.head(len(evaluation.rows))
+    values = [f"{value:.3f}" if value is not None else "-" for value in frame["value"]]
+    assert [row[heads.index("value")] for row in rows[1:]] == values
+    for target in evaluation._targets:
+        assert f"{printable(target.name)} {target.ranker.hash[:12]}".replace("\n", " ") in text
+    assert f"log {evaluation._log.digest()[:16]}" in text
+    assert f"memlab {memlab.__version__}" in text
+    assert "seed of the draws: not logged" in text
+
+
+def test_the_table_of_verdicts_for_a_paper_names_packs_log_and_seed():
+    with memlab.open(seed=11) as lab:
+        lab.remember(["The deploy day is Friday.", "Tests run with pytest."])
+        lab.challenge("companion", reason="a test")
+        for _ in range(3):
+            lab.feedback(lab.recall("When do we deploy?", limit=1)[0], "success")
+        verdicts = lab.verdict(missing="zero")
+        text, rows = read_latex(verdicts.to_latex())
+        assert [row[:2] for row in rows] == [["challenger", "vs."], ["companion", "memlab"]]
+        for pack in ("companion", "memlab"):
+            assert f"{pack} {memlab.load_pack(pack).hash[:12]}" in text
+        assert "seed of the draws: 11;" in text
+        assert f"log {verdicts._log.digest()[:16]}" in text
+        assert "Mineiro 2022" in text

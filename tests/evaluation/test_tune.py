@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from probed_logs import World
 
-from memlab.errors import InputError, UnknownName
-from memlab.science.evaluation import evaluate, tune
+from memlab.errors import InputError, RenamedWarning, UnknownName
+from memlab.science.evaluation import evaluate, judge, measure, tune
 from tests.displays import html_of
 
 WORLD = World(clusters=12, recalls=60, seed=5)
@@ -23,7 +23,15 @@ def labels_of(world: World) -> pl.DataFrame:
 
 @pytest.fixture(scope="module")
 def labelled():
-    return tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
+    return tune(
+        WORLD.slates(),
+        HELPS,
+        metric="recall@5",
+        labels=labels_of(WORLD),
+        budget=60,
+        folds=4,
+        seed=3,
+    )
 
 
 @pytest.mark.long
@@ -62,19 +70,28 @@ def test_evaluate_gives_the_tuned_policy_the_same_value(labelled):
 
 @pytest.mark.long
 def test_equal_seeds_give_equal_results(labelled):
-    again = tune(WORLD.slates(), HELPS, labels=labels_of(WORLD), budget=60, folds=4, seed=3)
+    again = tune(
+        WORLD.slates(),
+        HELPS,
+        metric="recall@5",
+        labels=labels_of(WORLD),
+        budget=60,
+        folds=4,
+        seed=3,
+    )
     assert again.trials.equals(labelled.trials)
     assert again.policy.hash == labelled.policy.hash
 
 
 @pytest.mark.long
 def test_on_feedback_the_search_stays_where_something_is_known():
-    result = tune(WORLD.slates(), HELPS, budget=40, folds=3, missing="zero")
+    result = tune(WORLD.slates(), HELPS, metric="value", budget=40, folds=3, missing="zero")
     assert result.metric == "value, at worst"
     assert result.gain.value > 0
     wild = tune(
         WORLD.slates(),
         "(fn [plain far] (+ plain (* (param :w 0 :low 0 :high 5) far)))",
+        metric="value",
         budget=40,
         folds=3,
     )
@@ -82,12 +99,20 @@ def test_on_feedback_the_search_stays_where_something_is_known():
 
 
 def test_a_parameter_that_decides_nothing_gains_nothing():
-    result = tune(WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2)
+    result = tune(
+        WORLD.slates(), IDLE, metric="recall@5", labels=labels_of(WORLD), budget=20, folds=2
+    )
     assert list(result.params) == ["w"]  # free has no finite bounds
     assert result.gain.value == 0
     assert "changes nothing" in result.verdict
     both = tune(
-        WORLD.slates(), IDLE, labels=labels_of(WORLD), budget=20, folds=2, bounds={"free": (0, 1)}
+        WORLD.slates(),
+        IDLE,
+        metric="recall@5",
+        labels=labels_of(WORLD),
+        budget=20,
+        folds=2,
+        bounds={"free": (0, 1)},
     )
     assert set(both.params) == {"free", "w"}
 
@@ -111,15 +136,58 @@ def test_the_frame_and_the_page(labelled):
 )  # fmt: skip
 def test_searches_that_are_refused(policy, more, message):
     with pytest.raises(InputError) as caught:
-        tune(WORLD.slates(), policy, **more)
+        tune(WORLD.slates(), policy, metric="value", **more)
     assert message in str(caught.value)
 
 
 def test_unknown_names():
     with pytest.raises(UnknownName, match="parameter"):
-        tune(WORLD.slates(), HELPS, bounds={"v": (0, 1)})
+        tune(WORLD.slates(), HELPS, metric="value", bounds={"v": (0, 1)})
 
 
 def test_a_single_cluster_cannot_be_held_out():
     with pytest.raises(InputError, match="nothing to hold out"):
-        tune(World(clusters=1, recalls=20).slates(), HELPS)
+        tune(World(clusters=1, recalls=20).slates(), HELPS, metric="value")
+
+
+@pytest.mark.parametrize(
+    ("named", "labelled", "choices"),
+    [
+        ({}, True, ["recall, recall_any, recall_all, mrr, map, ndcg", 'metric="recall@10"']),
+        ({}, False, ['metric="value" or "order"']),
+        ({"metric": "value"}, True, ["not 'value'", 'metric="recall@10"']),
+        ({"metric": "recall@5"}, False, ["not 'recall@5'", 'metric="value"']),
+    ],
+)
+def test_the_metric_is_named_by_the_caller(named, labelled, choices):
+    """The former default was recall at the smallest limit of the log, which a setting may have made five."""
+    labels = labels_of(WORLD) if labelled else None
+    with pytest.raises(InputError) as caught:
+        tune(WORLD.slates(), HELPS, labels=labels, **named)
+    assert all(choice in str(caught.value) for choice in choices)
+
+
+@pytest.mark.parametrize("name", ["recall@", "precision@5"])
+def test_metrics_that_do_not_exist(name):
+    with pytest.raises(UnknownName, match="metric"):
+        tune(WORLD.slates(), HELPS, metric=name, labels=labels_of(WORLD))
+
+
+@pytest.mark.parametrize("name", ["recall@3", "recall@8", "ndcg@4", "mrr@10"])
+def test_a_metric_has_the_ranks_that_it_names(name):
+    """Whatever the limits of the recalls: the logged ones are five."""
+    result = tune(WORLD.slates(), HELPS, metric=name, labels=labels_of(WORLD), budget=20, folds=2)
+    assert result.metric == name
+    wanted = np.argsort(-WORLD.truth, axis=1)[:, :3]
+    ranking = np.argsort(-WORLD.plain, axis=1, kind="stable")
+    judged = judge(
+        [[str(item) for item in items] for items in ranking.tolist()],
+        [{str(item) for item in items} for items in wanted.tolist()],
+        depth=10,
+    )
+    assert result.default == pytest.approx(measure(judged, name).mean())
+
+
+def test_the_former_name_of_the_metric_works_with_a_warning():
+    with pytest.warns(RenamedWarning, match="metric="):
+        tune(WORLD.slates(), HELPS, goal="order", budget=20, folds=2)

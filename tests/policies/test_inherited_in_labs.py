@@ -195,7 +195,13 @@ def test_an_evaluation_inherits_from_the_lab(asked):
     assert line.value.value == file.value.value
     tuned = "(fn [recency] (+ (inherited) (* (param :w 0.1 :low 0 :high 1) recency)))"
     tuning = memlab.tune(
-        asked.slates(), tuned, missing="zero", goal="order", budget=20, folds=2, cluster="decision"
+        asked.slates(),
+        tuned,
+        missing="zero",
+        metric="order",
+        budget=20,
+        folds=2,
+        cluster="decision",
     )
     assert list(tuning.params) == ["w"]
     loose = memlab.Slates.from_wide(

@@ -4,12 +4,15 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
+import polars as pl
 import pytest
 from lives import SINGLE, small
 
 import memlab
 from memlab.errors import InputError, UnknownName
 from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.science.evaluation import cluster_interval
 from memlab.science.simulation import MessageEvent, QuestionEvent, Transcript, User, live, trial
 from tests.displays import html_of
 
@@ -48,6 +51,31 @@ def test_a_life_is_worth_what_its_pack_truly_earned(life, lone, tried):
     assert own == pytest.approx(life.truth(PLAIN, how="recall"))
     assert own == pytest.approx(life.earned()["value"].mean())
     assert tried.lives.filter(pack="plain", seed=WORLD.seed)["value"][0] == pytest.approx(own)
+
+
+def test_an_interval_excludes_zero_exactly_when_its_p_is_below_the_level(tried):
+    """All differences are judged together, so intervals are wider with more packs, as p-values are larger."""
+    dice, hidden = np.random.default_rng(3), tried._rows
+    base = next(row for row in hidden if row.pack == tried.baseline)
+    verdicts = set()
+    for _ in range(40):
+        gaps = [
+            cluster_interval(dice.normal(dice.normal(), 0.8, 5), list("abcde")) for _ in range(3)
+        ]
+        rows = [
+            replace(base, pack=str(n), difference=gap, gap=gap.value) for n, gap in enumerate(gaps)
+        ]
+        frame = replace(tried, _rows=(base, *rows)).frame.filter(pl.col("verdict") != "baseline")
+        for row in frame.iter_rows(named=True):
+            excluded = row["difference_low"] > 0 or row["difference_high"] < 0
+            assert excluded == (row["p"] < 0.05) == (row["verdict"] != "not separated")
+            verdicts.add(row["verdict"])
+    assert verdicts == {"better", "worse", "not separated"}
+
+
+def test_a_trial_of_few_runs_says_what_makes_more(tried):
+    assert "seeds=5" not in replace(tried, _more="").sentence
+    assert tried._more == "simulate more runs, such as seeds=5"
 
 
 NEAR = """(pack near-one "The nearest one." :inherits memlab)
@@ -140,7 +168,10 @@ def test_a_transcript_and_its_events_are_lived_alike(trigrams):
         trial(["memlab", "workbench"], given, embedder=trigrams) for given in (script, events())
     )
     assert one.lives.equals(other.lives)
-    assert (one.questions, one.clusters, one.seeds) == (4, "2 projects", (0,))
+    assert (one.questions, one.clusters, one.seeds) == (4, "2 conversations", (0,))
+    assert one.sentence.endswith(
+        "2 conversations are too few to distinguish packs: add conversations."
+    )
     # each has one useful memory among the three of its project, and ten are shown
     assert (
         trial(["memlab", "workbench"], script, embedder=trigrams, of="utility").frame["value"].max()
@@ -155,7 +186,7 @@ def test_labelled_conversations_are_lived_as_they_were_read(trigrams):
         embedder=trigrams,
         of="utility",
     )
-    assert (result.questions, result.clusters) == (2, "2 projects")
+    assert (result.questions, result.clusters) == (2, "2 conversations")
     assert result.frame["value"].to_list() == [1.0, 1.0]
 
 

@@ -205,7 +205,9 @@ class TestOneFormOfLabels:
         policy = (
             "(fn [similarity recency] (+ similarity (* (param :w 0.5 :low 0 :high 1) recency)))"
         )
-        tuned = memlab.tune(lab.slates(), policy, labels=lab.questions, budget=20, folds=2)
+        tuned = memlab.tune(
+            lab.slates(), policy, metric="recall@3", labels=lab.questions, budget=20, folds=2
+        )
         assert tuned.metric == "recall@3"
 
     def test_a_log_without_the_questions(self, lab):

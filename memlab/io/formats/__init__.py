@@ -25,7 +25,14 @@ from memlab.io.formats.lab_folder import (
     read_lab,
     restore_pack,
 )
-from memlab.io.formats.lines import MAX_LINE_BYTES, MAX_LOCATIONS, Notes, check_table, decode_json
+from memlab.io.formats.lines import (
+    MAX_LINE_BYTES,
+    MAX_LOCATIONS,
+    Lines,
+    Notes,
+    check_table,
+    decode_json,
+)
 from memlab.io.formats.messages import Message, parse_messages
 from memlab.io.formats.parquet_limits import UNREADABLE, scan_parquet
 from memlab.io.formats.readers import (
@@ -60,6 +67,7 @@ __all__ = [
     "SCHEMA",
     "UNREADABLE",
     "Bundle",
+    "Lines",
     "Message",
     "Notes",
     "Options",

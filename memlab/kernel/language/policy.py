@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple
 
@@ -111,6 +111,14 @@ class Policy(Displayed):
 
     def __hash__(self) -> int:
         return hash(self.hash)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # A compiled program cannot be pickled, so a pickle has the text. Compiling takes a millisecond.
+        if self._of is not None:
+            return Policy.field, self._of
+        params = {name: param.value for name, param in self.params.items()}
+        origin = {**self._origin._asdict(), "params": params}
+        return partial(compile_policy, signature=self.signature, **origin), ()
 
     @property
     def helpers(self) -> tuple[str, ...]:

@@ -150,6 +150,11 @@ class Signature:
     def __hash__(self) -> int:
         return self._hash  # type: ignore[attr-defined,no-any-return]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # The hash differs between processes, and a read-only mapping cannot be pickled, so both are built again.
+        declared = self.slot, tuple(self.inputs.values()), self.returns, self.words
+        return Signature, (*declared, self.aggregates, dict(self.lists), self.fields, self.draws)
+
 
 # Sets of strings are read only through tests that return a scalar, because the language has no list type.
 #

@@ -4,7 +4,7 @@ The package has the slate of one recall and its encoding, the four tables of a l
 """
 
 from memlab.kernel.slates._foreign import WIDE
-from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, TABLES
+from memlab.kernel.slates._schema import ATTRIBUTED, SAMPLERS, STAMP, TABLES
 from memlab.kernel.slates._segments import (
     THINNED,
     Sealed,
@@ -28,13 +28,14 @@ from memlab.kernel.slates._slate import (
     same_slates,
     with_question,
 )
-from memlab.kernel.slates._tables import Slates
+from memlab.kernel.slates._tables import Slates, feedback_table
 
 __all__ = [
     "ATTRIBUTED",
     "BLOB_FORMAT",
     "FORMAT",
     "SAMPLERS",
+    "STAMP",
     "TABLES",
     "THINNED",
     "WIDE",
@@ -48,6 +49,7 @@ __all__ = [
     "constants_of",
     "decode",
     "encode",
+    "feedback_table",
     "is_sealed",
     "question_of",
     "read_slates",

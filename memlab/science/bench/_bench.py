@@ -16,6 +16,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, TypeAlias
@@ -31,6 +33,7 @@ from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, KeySource, copy_journal
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, load_pack, pack_names
 from memlab.kernel.recall import Hits
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.bench._questions import (
     Conversation,
     Labelled,
@@ -58,7 +61,8 @@ _METRICS = (
 _OpenLab: TypeAlias = Callable[[Pack, Path], "tuple[Lab | _UnderPack, float | None]"]
 """A function that opens a lab for a pack in a folder.
 
-It returns the lab, and the turns per second of filling it, or None if it was not filled.
+It returns the lab, and the turns per second of filling it, or None if it was not filled. It is a
+function of this module and its first arguments, because workers of an executor get it as well.
 """
 
 
@@ -78,6 +82,7 @@ def bench_conversations(
     sha256: str = "",
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    executor: Workers = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on labelled conversations.
 
@@ -105,6 +110,9 @@ def bench_conversations(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each pack is a task. Default: this thread.
 
     Returns
     -------
@@ -117,11 +125,13 @@ def bench_conversations(
         If no answerable question has evidence.
     UnknownName, PolicyError, InputError
         If a pack does not exist or is invalid, or sets of labels differ in their questions.
+    WorkerLost
+        If the executor does not return the result of a pack.
 
     Notes
     -----
     Latencies are those of a logged ``lab.recall``. Latencies and the ingestion rate vary between
-    runs; all other figures are deterministic.
+    runs, and grow if workers share a processor; all other figures are deterministic.
 
     Examples
     --------
@@ -132,14 +142,9 @@ def bench_conversations(
     chosen = _load_packs(packs, baselines=baselines)
     plan = collect_questions(conversations, labels or {})
     sources = tuple(labelled.conversation for labelled in conversations)
-
-    def open_filled(pack: Pack, folder: Path) -> tuple[Lab, float]:
-        """Open a new lab for a pack, and store the conversations in it."""
-        clock = ManualClock(max(source.end for source in sources))
-        lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
-        return lab, _fill_lab(lab, sources)
-
-    systems = _measure_packs(plan, chosen, open_filled, limit, progress=progress)
+    systems = _measure_packs(
+        plan, chosen, partial(_open_filled, sources, embedder), limit, progress, executor
+    )
     return BenchResult(
         dataset,
         len(conversations),
@@ -165,6 +170,7 @@ def bench_lab(
     embedder: EmbedderSpec = None,
     progress: bool = False,
     key: KeySource | None = None,
+    executor: Workers = None,
 ) -> BenchResult:
     """Rank packs by retrieval quality on a user's lab.
 
@@ -190,6 +196,10 @@ def bench_lab(
         Whether to show a progress bar.
     key
         The key of an encrypted lab that is not open, as for ``memlab.open``.
+    executor
+        A number of processes, or an object with ``submit``. Each pack is a task. An open lab stays
+        in this process, so it allows threads only; workers read the folder of a lab from this
+        machine. Default: this thread.
 
     Returns
     -------
@@ -207,6 +217,8 @@ def bench_lab(
         If the lab is encrypted and the key is missing or wrong.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
+    WorkerLost
+        If the executor does not return the result of a pack.
 
     Examples
     --------
@@ -224,11 +236,7 @@ def bench_lab(
         opened_lab, plan = lab, own_plan(lab.memories, wanted)
         chosen = _load_packs(packs, lambda: opened_lab.policies.pack, baselines=baselines)
         systems = _measure_packs(
-            plan,
-            chosen,
-            lambda pack, _: (_UnderPack(opened_lab, pack), None),
-            limit,
-            progress=progress,
+            plan, chosen, partial(_open_again, opened_lab), limit, progress, executor
         )
         return _own_result("open lab", plan, systems, limit)
     path = Path(lab).expanduser()
@@ -241,14 +249,9 @@ def bench_lab(
             journal = source.io.store.journal
             assert isinstance(journal, Journal)  # a lab with a folder
             copy_journal(journal, copy := Path(folder) / "lab")
-
-        def open_copy(pack: Pack, folder_of_pack: Path) -> tuple[Lab, None]:
-            """Open a copy of the user's lab under a pack."""
-            shutil.copytree(copy, folder_of_pack / "lab")
-            lab = open_lab(folder_of_pack / "lab", pack=pack, embedder=embedder, key=key)
-            return lab, None
-
-        systems = _measure_packs(plan, chosen, open_copy, limit, progress=progress)
+        systems = _measure_packs(
+            plan, chosen, partial(_open_copy, copy, embedder, key), limit, progress, executor
+        )
     return _own_result(path.name, plan, systems, limit)
 
 
@@ -267,6 +270,28 @@ class _UnderPack:
     def recall(self, query: str, *, log: bool, **options: Any) -> Hits:
         """Recall under the pack. ``log`` is ignored, because a user's lab must not change."""
         return self._lab.recall(query, pack=self._pack, log=False, **options)
+
+
+def _open_filled(
+    sources: Sequence[Conversation], embedder: EmbedderSpec, pack: Pack, folder: Path
+) -> tuple[Lab, float]:
+    """Open a new lab for a pack, and store the conversations in it."""
+    clock = ManualClock(max(source.end for source in sources))
+    lab = open_lab(folder / "lab", pack=pack, embedder=embedder, clock=clock)
+    return lab, _fill_lab(lab, sources)
+
+
+def _open_again(lab: Lab, pack: Pack, folder: Path) -> tuple[_UnderPack, None]:
+    """Use the user's open lab under a pack."""
+    return _UnderPack(lab, pack), None
+
+
+def _open_copy(
+    copy: Path, embedder: EmbedderSpec, key: KeySource | None, pack: Pack, folder: Path
+) -> tuple[Lab, None]:
+    """Open a copy of the user's lab under a pack."""
+    shutil.copytree(copy, folder / "lab")
+    return open_lab(folder / "lab", pack=pack, embedder=embedder, key=key), None
 
 
 def _own_result(name: str, plan: Plan, systems: Sequence[SystemResult], limit: int) -> BenchResult:
@@ -299,25 +324,28 @@ def _load_packs(
 
 
 def _measure_packs(
-    plan: Plan, chosen: Sequence[Pack], open_pack_lab: _OpenLab, limit: int, *, progress: bool
+    plan: Plan,
+    chosen: Sequence[Pack],
+    open_pack_lab: _OpenLab,
+    limit: int,
+    progress: bool,
+    executor: Workers,
 ) -> list[SystemResult]:
     """Measure each pack under each set of labels; sort by set, then by nDCG@10."""
-    systems: list[SystemResult] = []
+    recalls = 2 * len(plan.questions)
     with bar(
-        progress,
-        2 * len(chosen) * len(plan.questions),
-        unit="recall",
-        desc="asking labelled questions",
+        progress, recalls * len(chosen), unit="recall", desc="asking labelled questions"
     ) as step:
-        for pack in chosen:
-            systems += _measure_pack(pack, plan, open_pack_lab, limit, step)
+        measure_pack = partial(_measure_pack, plan, open_pack_lab, limit)
+        measured = run_tasks(measure_pack, chosen, executor, step, recalls)
     return sorted(
-        systems, key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"])
+        chain.from_iterable(measured),
+        key=lambda system: (plan.sets.index(system.labels), -system.metrics["ndcg@10"]),
     )
 
 
 def _measure_pack(
-    pack: Pack, plan: Plan, open_pack_lab: _OpenLab, limit: int, step: Step
+    plan: Plan, open_pack_lab: _OpenLab, limit: int, pack: Pack, step: Step
 ) -> list[SystemResult]:
     """Recall for all questions under a pack: unlogged to rank, then logged to time."""
     with tempfile.TemporaryDirectory(prefix="memlab-bench-") as folder:

@@ -20,8 +20,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
-from itertools import groupby
+from functools import cached_property, partial
+from itertools import groupby, product
 from typing import Annotated, Any
 
 import polars as pl
@@ -31,9 +31,10 @@ from memlab.io.ingest import LabelledConversation
 from memlab.kernel.base.arguments import Taken, Within, checked
 from memlab.kernel.base.clock import ManualClock
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
-from memlab.kernel.base.progress import bar
+from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, PolicyLike, as_packs, pack_names
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation import Estimate, cluster_interval
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
@@ -188,6 +189,7 @@ def bench_dynamics(
     sha256: str = "",
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    executor: Workers = None,
 ) -> DynamicsResult:
     """Measure recall of current and outdated evidence on simulated conversations.
 
@@ -213,6 +215,9 @@ def bench_dynamics(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each conversation under each pack is a task. Default: this thread.
 
     Returns
     -------
@@ -225,6 +230,8 @@ def bench_dynamics(
         If no answerable question has evidence.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
+    WorkerLost
+        If the executor does not return the result of a task.
 
     Examples
     --------
@@ -242,29 +249,41 @@ def bench_dynamics(
             "No answerable question has evidence, so there is nothing to measure. Pass conversations with labelled "
             "questions."
         )
+    tasks = list(product(chosen, conversations))
+    with bar(progress, len(tasks), unit="conversation", desc="simulating") as step:
+        measured = run_tasks(partial(_measure_dynamics, embedder, limit), tasks, executor, step)
     abilities: list[LivedAbility] = []
     statuses: dict[str, dict[str, int]] = {}
-    with bar(
-        progress, len(chosen) * len(conversations), unit="conversation", desc="simulating"
-    ) as step:
-        for pack in chosen:
-            answers, became = [], Counter[str]()
-            for labelled in conversations:
-                with (
-                    _open_lab(pack, labelled, embedder) as stored,
-                    _open_lab(pack, labelled, embedder) as lived,
-                ):
-                    stored.remember(_message_rows(labelled), chain=True, linking="off")
-                    _simulate(lived, labelled)
-                    answers += _ask_questions(labelled, stored, lived, limit)
-                    became.update(lived.memories["status"].to_list())
-                step(1)
-            statuses[pack.name] = dict(became.most_common())
-            abilities += _summarise_pack(pack.name, pl.DataFrame(answers, infer_schema_length=None))
+    for number, pack in enumerate(chosen):
+        # Tasks are in the order of packs, and have one conversation each.
+        own = measured[number * len(conversations) : (number + 1) * len(conversations)]
+        answers = [row for rows, _ in own for row in rows]
+        became = Counter(status for _, names in own for status in names)
+        statuses[pack.name] = dict(became.most_common())
+        abilities += _summarise_pack(pack.name, pl.DataFrame(answers, infer_schema_length=None))
     hashes = {pack.name: pack.hash for pack in chosen}
     return DynamicsResult(
         dataset, len(conversations), limit, tuple(abilities), hashes, statuses, unit, sha256
     )
+
+
+def _measure_dynamics(
+    embedder: EmbedderSpec, limit: int, task: tuple[Pack, LabelledConversation], step: Step
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Measure a pack on a conversation, stored and simulated.
+
+    Returns the answers of ``_ask_questions``, and the status of each memory at the end.
+    """
+    pack, labelled = task
+    with (
+        _open_lab(pack, labelled, embedder) as stored,
+        _open_lab(pack, labelled, embedder) as lived,
+    ):
+        stored.remember(_message_rows(labelled), chain=True, linking="off")
+        _simulate(lived, labelled)
+        answers = _ask_questions(labelled, stored, lived, limit)
+        step(1)
+        return answers, lived.memories["status"].to_list()
 
 
 def _open_lab(pack: Pack, labelled: LabelledConversation, embedder: EmbedderSpec) -> Lab:

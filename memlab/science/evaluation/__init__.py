@@ -17,6 +17,7 @@ from memlab.science.evaluation._failures import PLACES, Failures, failures
 from memlab.science.evaluation._intervals import Estimate, cluster_interval
 from memlab.science.evaluation._labels import METRICS, Judged, judge, measure
 from memlab.science.evaluation._observed import Observed
+from memlab.science.evaluation._partial import partial
 from memlab.science.evaluation._periods import (
     CONFOUNDED,
     Earnings,
@@ -25,6 +26,7 @@ from memlab.science.evaluation._periods import (
     compare_periods,
 )
 from memlab.science.evaluation._plan import Plan, plan
+from memlab.science.evaluation._sums import Sums
 from memlab.science.evaluation._targets import BASELINES, PolicySpec, RecallsAgain, Refused
 from memlab.science.evaluation._tests import GATES, Gate
 from memlab.science.evaluation._tune import Tuning, tune
@@ -53,6 +55,7 @@ __all__ = [
     "PolicyValue",
     "RecallsAgain",
     "Refused",
+    "Sums",
     "Tuning",
     "Verdict",
     "Verdicts",
@@ -62,6 +65,7 @@ __all__ = [
     "failures",
     "judge",
     "measure",
+    "partial",
     "plan",
     "tune",
     "verdict",

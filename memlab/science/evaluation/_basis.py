@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._duels import Duel, Observations
@@ -18,15 +19,18 @@ from memlab.science.evaluation._log import read_challenges
 from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._tests import Gate, share
 
-__all__ = ["DESIGNS", "SEQUENCE", "Basis", "describe_basis", "find_basis"]
+__all__ = ["DESIGNS", "SEQUENCE", "Basis", "describe_basis", "find_basis", "list_groups"]
 
 DESIGNS = {
     "extra": "the results of the live pack, and extra items that only a challenger would show",
     "lot": "the items that all packs show, and a random draw of the disputed items",
     "ab": "the whole results of one pack, drawn for each recall",
-    "draft": "results that both packs pick in turn, with a drawn first pick",
+    "draft": "the items that both packs show, and the better half of the other items of each",
 }
 """What a recall shows under each design of a challenge."""
+
+_LISTED = 8
+"""The groups of recalls on a page, as many as one reads; ``Verdict.influence`` has all."""
 
 SEQUENCE = (
     "A mixture of nonnegative supermartingales for the changing mean of bounded observations (Mineiro 2022, "
@@ -110,25 +114,25 @@ def find_basis(
 ) -> Basis:
     """Return the basis of the verdict on a duel."""
     log, columns = duel.log, duel.log.decisions.columns
+    _, _, low, high = observations.sums()
     last = read_challenges(log.only(np.array([len(log) - 1])))[0]
     assert last is not None
     drawn = _probabilities(duel)
     # A reward that the caller counts as 0 is neither stated nor inferred.
     missing = log.exposed & ~log.stated & np.isnan(log.attributed)
     times = log.decisions["at"].drop_nulls() if "at" in columns else ()
-    seeds = log.decisions["seed"].drop_nulls().unique().sort() if "seed" in columns else ()
     return Basis(
         design=last.design or ("ab" if last.shares else "extra"),
         hash=last.heads[duel.challenger].hash,
         live_hash=log.decisions["pack_hash"][-1] if "pack_hash" in columns else None,
         probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
-        observation=(float(observations[2].min()), float(observations[3].max())),
+        observation=(float(low.min()), float(high.max())),
         rewards=settings.reward_range,
         items=int(log.exposed.sum()),
         missing=int(missing.sum()),
         period=(times.min(), times.max()) if len(times) else None,  # type: ignore[union-attr]
-        seeds=tuple(map(int, seeds)),
-        gates=gates,
+        seeds=log.seeds,
+        gates=tuple(dict.fromkeys(gates)),  # a closed gate may be a required one
     )
 
 
@@ -162,6 +166,12 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
         ("challenger, hash", basis.hash or "not logged"),
         ("live pack, hash", basis.live_hash or "not logged"),
     ]
+
+
+def list_groups(influence: pl.DataFrame, difference: float) -> list[dict[str, Any]]:
+    """Return the groups whose removal changes a difference most, as rows of ``Verdict.influence``."""
+    change = (pl.col("difference") - difference).abs()
+    return influence.sort(change, descending=True, nulls_last=False).head(_LISTED).to_dicts()
 
 
 def _probabilities(duel: Duel) -> Floats:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,13 +15,14 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.slates import Slates
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation._evaluation import (
     Between,
     Evaluation,
     PolicyValue,
     name_verdict,
 )
-from memlab.science.evaluation._intervals import Estimate, Floats, holm, mean
+from memlab.science.evaluation._intervals import Estimate, Floats, adjust_all, mean
 from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, measure_labels
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
@@ -34,17 +38,25 @@ from memlab.science.evaluation._measure import (
     select_features,
 )
 from memlab.science.evaluation._observed import cluster_facts, observe
+from memlab.science.evaluation._partial import find_files, partial, sum_file
 from memlab.science.evaluation._prepared import (
     Estimator,
     HasSlates,
     Settings,
+    check_estimator,
     prepare,
     with_baseline,
 )
-from memlab.science.evaluation._rows import describe_assumptions, rank_policies, sort_rows
+from memlab.science.evaluation._rows import (
+    describe_assumptions,
+    name_logging,
+    rank_policies,
+    sort_rows,
+)
+from memlab.science.evaluation._sums import Sums
 from memlab.science.evaluation._targets import (
+    NO_FINGERPRINTS,
     PolicySpec,
-    Ranker,
     RecallsAgain,
     Target,
     find_targets,
@@ -57,9 +69,10 @@ __all__ = ["evaluate"]
 
 @checked
 def evaluate(
-    slates: Slates | HasSlates,
+    slates: Slates | HasSlates | pl.LazyFrame | Path | str,
     policies: PolicySpec,
     *,
+    columns: Mapping[str, Any] | None = None,
     horizon: Horizon = None,
     missing: Missing | None = None,
     estimator: Estimator = "snips",
@@ -69,6 +82,7 @@ def evaluate(
     baseline: str | None = None,
     reward_range: tuple[float, float] | None = None,
     labels: pl.DataFrame | LabelsRecalls | None = None,
+    executor: Workers = None,
 ) -> Evaluation:
     """Estimate the expected reward of policies on the recalls of a log.
 
@@ -80,11 +94,16 @@ def evaluate(
     Parameters
     ----------
     slates
-        The four tables of a log (``memlab.Slates``), or a lab.
+        The four tables of a log (``memlab.Slates``), or a lab. A large log may stay on disk: pass
+        the path of a Parquet file or of a folder of them, or a lazy frame. It has a row for each
+        candidate, and the rows of a recall are next to one another.
     policies
         One or several policies. A policy is the name, path or object of a pack, the text of a
         ``recall-score``, a Polars expression over the candidates, or the name of a column of
         scores. A mapping gives each policy a name.
+    columns
+        The columns of a log on disk, as arguments of ``Slates.from_wide``. By default those that
+        ``Slates.to_wide`` writes.
     horizon
         The time that each recall has to get feedback, such as "7d" or a timedelta. Recalls whose
         time is not over are left out.
@@ -110,6 +129,10 @@ def evaluate(
         A frame with ``decision``, ``memory_id`` and ``relevance`` (0 or 1) for every relevant item,
         or ``lab.questions``, which label the recalls with the same queries. With labels, feedback
         is not read, and the metrics are those of retrieval.
+    executor
+        Runs the sums of a folder of Parquet elsewhere, one task for each file: a number of processes,
+        or an object with ``submit``, such as a ``dask.distributed.Client``. All workers see the
+        folder, and each file has whole recalls. The result has the same bits.
 
     Returns
     -------
@@ -119,6 +142,13 @@ def evaluate(
         one that logged is withheld if a gate is closed. Untested gates are named with every value.
         ``.observed`` has what happened: counts, and the mean reward of what was shown, also for
         each query. No gate withholds it.
+
+    Notes
+    -----
+    A log on disk is read a million candidates at a time, and needs memory for these and for sums by
+    cluster (``Sums``). The values are equal up to rounding (1e-12). ``horizon``, ``position``,
+    ``labels`` and ``missing="inverse"`` need the whole log, so they are refused.
+    ``docs/howto/evaluate-large-logs.md`` has many cores and clusters.
 
     Raises
     ------
@@ -152,6 +182,31 @@ def evaluate(
     >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
     [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
     """
+    # A log on disk is summed as a stream, and its sums are evaluated.
+    if isinstance(slates, pl.LazyFrame | Path | str):
+        _refuse_arguments(horizon=horizon, position=position, labels=labels is not None)
+        options: dict[str, Any] = {
+            "columns": columns,
+            "missing": missing,
+            "cluster": cluster,
+            "reward_range": reward_range,
+        }
+        if executor is None:
+            sums = partial(slates, policies, **options)
+        elif isinstance(slates, pl.LazyFrame):
+            raise InputError(
+                "executor= sums one file in each task, and a lazy frame has none. Pass the path of a folder of Parquet "
+                "files."
+            )
+        else:
+            task = functools.partial(sum_file, policies, options)
+            sums = Sums.merge(run_tasks(task, find_files(Path(slates)), executor))
+        return sums.evaluate(estimator=estimator, level=level, baseline=baseline)
+    on_disk = {"columns": columns, "executor": executor}
+    if name := next((name for name, value in on_disk.items() if value is not None), None):
+        raise InputError(
+            f"{name}= is for a log on disk. Omit it, or pass the path of Parquet files."
+        )
     slates = slates if isinstance(slates, Slates) else slates.slates()
     labels = frame_of_labels(labels, slates)
     prepared = prepare(
@@ -167,13 +222,10 @@ def evaluate(
         position=position,
     )
     settings, log, schema, lab = prepared.settings, prepared.log, prepared.schema, slates.lab
-    if estimator == "ht" and labels is None and log.silent:
-        raise InputError(
-            f"{log.silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
-            f'Set missing="zero" to accept that, or use estimator="snips".'
-        )
+    if labels is None:
+        check_estimator(estimator, log.silent)
     rankers, baseline = with_baseline(
-        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
+        prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(lab, "policies", None), "recall_again", None
@@ -181,9 +233,7 @@ def evaluate(
     targets, refused = find_targets(rankers, log, schema, prepared.fingerprints, recall_again)
     notes = [*slates.notes, *log.notes]
     if not prepared.fingerprints.any and any(ranker.policy is not None for ranker in rankers):
-        notes.append(
-            "The log has no fingerprints: features are assumed to mean what their names say."
-        )
+        notes.append(NO_FINGERPRINTS)
     notes += [
         f"{target.name} gives {count_of(target.unscored, 'candidate')} no finite score and would not show them."
         for target in targets
@@ -196,7 +246,7 @@ def evaluate(
             settings,
             baseline,
             select_features(log, prepared.features, schema),
-            _name_logging(prepared.rankers, log),
+            name_logging(prepared.rankers, log.packs),
         )
         is_random = (log.propensity > 0) & (log.propensity < 1)
         notes += learned + describe_assumptions(
@@ -231,10 +281,14 @@ def evaluate(
     )
 
 
-def _name_logging(rankers: Sequence[Ranker], log: Log) -> set[str]:
-    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
-    packs = log.decisions["pack_hash"].unique().to_list() if "pack_hash" in log.decisions else []
-    return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
+def _refuse_arguments(**arguments: object) -> None:
+    """Raise InputError for the first argument that is set, which a log on disk does not have."""
+    name = next((name for name, value in arguments.items() if value), None)
+    if name is not None:
+        raise InputError(
+            f"{name}= needs the whole log in memory. Omit it, or pass memlab.Slates.from_wide(frame, ...) in place of a "
+            "log on disk."
+        )
 
 
 def _evaluate_feedback(
@@ -334,13 +388,13 @@ def _evaluate_labels(
         if name != baseline and baseline in columns
     }
     family = list(gaps) if enough else []
-    adjusted = dict(zip(family, holm([gaps[name].p for name in family]), strict=True))
+    comparisons = adjust_all([gaps[name] for name in family], settings.level)
+    adjusted = dict(zip(family, comparisons, strict=True))
     rows = []
     for target in targets:
         name, column = target.name, columns[target.name]
         value = sample.estimate(lambda totals, column=column: mean(totals[..., column]))  # type: ignore[misc]
-        p = adjusted.get(name, np.nan)
-        gap = gaps[name] if name in adjusted else None
+        gap, p = adjusted.get(name, (None, np.nan))
         verdict = (
             "withheld"
             if not enough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
 from itertools import combinations
@@ -28,7 +28,7 @@ from memlab.science.evaluation._figures import (
     draw_disagreement,
     draw_legend,
 )
-from memlab.science.evaluation._intervals import Estimate, benjamini_hochberg, holm
+from memlab.science.evaluation._intervals import Adjustment, Estimate, adjust_all
 from memlab.science.evaluation._log import Log
 from memlab.science.evaluation._measure import Measured, predicted_rewards
 from memlab.science.evaluation._observed import Observed
@@ -57,6 +57,7 @@ from memlab.subjects.drawing import (
     OnAxes,
     draw_figure,
     draw_svg,
+    render_latex,
     render_page,
     write_page,
 )
@@ -103,9 +104,11 @@ class PolicyValue:
         The estimated value with its interval; None if a gate is closed. If the policy logged and
         all its items were shown, the value is what happened, also with closed gates.
     difference
-        The difference between the policy and the baseline; None if a gate is closed.
+        The difference between the policy and the baseline; None if a gate is closed. The intervals
+        of all policies' differences hold together.
     adjusted
-        The p-value of the difference, adjusted over all policies by Holm's method.
+        The p-value of the difference, adjusted over all policies by Bonferroni's method. It is below
+        1 - level if and only if the interval of the difference excludes 0.
     lower, upper
         The bounds of the value for any rewards of unsupported items, without sampling error.
     verdict
@@ -224,6 +227,8 @@ class Evaluation(Report):
     _features: tuple[str, ...] = field(repr=False)
     _lab: Any = field(repr=False)
     _between: Between = field(repr=False)
+    _digest: str | None = field(default=None, repr=False)
+    """The digest of the sums; None if the log is in memory."""
 
     @cached_property
     def model_values(self) -> dict[str, float]:
@@ -267,9 +272,9 @@ class Evaluation(Report):
 
         - - ``policy``: its name
           - ``value``, with its interval ``low`` and ``high``
-          - ``difference`` to the baseline, with its interval ``difference_low`` and
+          - ``difference`` to the baseline, with its simultaneous interval ``difference_low`` and
             ``difference_high``
-          - ``p``: the p-value of the difference, adjusted by Holm's method
+          - ``p``: the p-value of the difference, adjusted by Bonferroni's method
           - ``lower`` and ``upper``: the bounds of the value for any rewards of unsupported items
           - ``probes``: the number of answered probes that distinguish the policy from the baseline
           - ``unsupported``: the share of the policy's items that the log could not show
@@ -310,14 +315,15 @@ class Evaluation(Report):
         return pl.DataFrame([*rows, *refused], infer_schema_length=None, schema_overrides=overrides)
 
     @checked
-    def pairs(self, adjust: Literal["holm", "bh"] = "holm") -> pl.DataFrame:
+    def pairs(self, adjust: Adjustment = "bonferroni") -> pl.DataFrame:
         """Compare every pair of policies that have a value.
 
         Parameters
         ----------
         adjust
-            The adjustment of p-values over all pairs. "holm" bounds the probability of any false
-            finding; "bh" (Benjamini & Hochberg 1995) bounds the expected share of false findings.
+            The adjustment of p-values and intervals over all pairs. "bonferroni" bounds the
+            probability of any false finding; "bh" (Benjamini & Hochberg 1995) bounds the expected
+            share of false findings. An interval excludes 0 if and only if the pair is a finding.
 
         Returns
         -------
@@ -351,12 +357,14 @@ class Evaluation(Report):
         # Pairs with a closed gate have no p-value, so they are not part of the adjusted family.
         is_open_pair = [not any(gate.closed for gate in gates) for *_, gates in comparisons]
         raw = [
-            gap.p if is_open else nan
+            gap if is_open else replace(gap, p=nan)
             for (_, _, gap, _), is_open in zip(comparisons, is_open_pair, strict=True)
         ]
-        adjusted = holm(raw) if adjust == "holm" else benjamini_hochberg(raw)
+        adjusted = adjust_all(raw, self.settings.level, adjust)
         rows: list[tuple[object, ...]] = []
-        for (a, b, gap, gates), is_open, p in zip(comparisons, is_open_pair, adjusted, strict=True):
+        for (a, b, _, gates), is_open, (gap, p) in zip(
+            comparisons, is_open_pair, adjusted, strict=True
+        ):
             parts = [
                 _none_if_nan(part) if is_open else None for part in (gap.value, gap.low, gap.high)
             ]
@@ -477,6 +485,11 @@ class Evaluation(Report):
         UnknownName
             If no policy of one of the names was evaluated.
         """
+        if self._digest is not None:
+            raise InputError(
+                "This evaluation was made from sums, which have no recalls. Evaluate a part of the log in memory to see "
+                "where policies differ: memlab.evaluate(slates)."
+            )
         return disagreements(
             self._log, self.target(a), self.target(b), n, schema=self._schema, lab=self._lab
         )
@@ -534,6 +547,53 @@ class Evaluation(Report):
             If the file cannot be written.
         """
         return write_page(_render_page(self), path)
+
+    def to_latex(self) -> str:
+        """Return the table as LaTeX, with the rules of booktabs.
+
+        The caption has the finding, the method, the hashes of policies and log, the seeds of the
+        log's draws, and the version of memlab.
+
+        Returns
+        -------
+        str
+            An environment ``table``, without columns whose cells are all empty.
+
+        Raises
+        ------
+        InputError
+            If every policy was refused.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import memlab
+        >>> log = memlab.Slates.from_wide(
+        ...     pl.read_parquet(memlab.examples.LOG),
+        ...     decision="query_id",
+        ...     item="memory_id",
+        ...     shown="rank",
+        ...     reward="clicked",
+        ...     propensity="p",
+        ...     limit=3,
+        ...     scores=["old_score", "new_score"],
+        ... )
+        >>> evaluation = memlab.evaluate(log, ["old_score", "new_score"], missing="zero")
+        >>> "toprule" in evaluation.to_latex()
+        True
+        """
+        if not self.rows:
+            raise InputError(
+                "Every policy was refused, so there is no table. evaluation.refusals has the reasons."
+            )
+        rankers = (target.ranker for target in self._targets)
+        finding = headline(self).replace(", for the reasons below", "")
+        method = caption(self)
+        return render_latex(
+            _leaderboard(self),
+            f"{finding} {method[0].upper()}{method[1:]}. {_LEGEND} "
+            + self._log.provenance({ranker.name: ranker.hash for ranker in rankers}),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values.
@@ -805,7 +865,9 @@ def remarks(ev: Evaluation) -> list[str]:
 
 
 # The explanation of the marks of significance, below the table.
-_LEGEND = "p-values are Holm-adjusted; * < .05, ** < .01, *** < .001."
+_LEGEND = (
+    "p-values and intervals of differences are Bonferroni-adjusted; * < .05, ** < .01, *** < .001."
+)
 
 # Columns of the table that need feedback.
 _FEEDBACK: Columns = (
@@ -1052,7 +1114,7 @@ _EXAMPLES = 4
 def _render_page(ev: Evaluation) -> str:
     """Render the HTML page of an evaluation. All text from the log is escaped."""
     pair = ev.pair
-    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair else None
+    disagreements = ev.disagreements(*pair, n=_EXAMPLES) if pair and ev._digest is None else None
     figures = {
         "leaderboard": draw_svg(
             draw_leaderboard(ev), name="leaderboard", width=7.6, height=height_of(ev)
@@ -1086,7 +1148,7 @@ def _render_page(ev: Evaluation) -> str:
         gates=GATES,
         kinds=sorted({row.kind for row in ev.rows}),
         line=reproduction(ev),
-        digest=ev._log.digest(),
+        digest=ev._digest or ev._log.digest(),
         versions=[("memlab", __version__), ("Python", platform.python_version())]
         + [(name, version(name)) for name in _PACKAGES],
     )

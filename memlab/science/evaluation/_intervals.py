@@ -15,30 +15,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError
-from memlab.kernel.base.arguments import AnyNumber, checked
+from memlab.kernel.base.arguments import AnyNumber, Within, checked
 from memlab.science.distributions import log_beta, t_cdf, t_quantile
 
 __all__ = [
     "FEW",
+    "Adjustment",
     "Estimate",
     "Flags",
     "Floats",
     "Ints",
     "Sample",
     "Statistic",
+    "adjust_all",
     "benjamini_hochberg",
+    "bonferroni",
     "cluster_interval",
     "cluster_sums",
     "degrees_of_freedom",
-    "holm",
     "mean",
 ]
 
@@ -48,6 +50,9 @@ Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
 """A function from totals f64[..., columns] to values f64[...]."""
+
+Adjustment = Literal["bonferroni", "bh"]
+"""An adjustment of the p-values and the intervals of several comparisons."""
 
 FEW = 30
 """The minimum number of clusters for which ``cluster_interval`` weighs values equally."""
@@ -81,6 +86,37 @@ class Estimate:
     high: float
     error: float
     p: float
+    _ends: tuple[tuple[float, float], tuple[float, float], float] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """The lower and the upper bound with their standard errors, and the degrees of freedom."""
+
+    @checked
+    def at_level(self, level: Annotated[float, Within(0, 1)]) -> Estimate:
+        """Return the estimate with the interval of another confidence level.
+
+        Parameters
+        ----------
+        level
+            The confidence level, between 0 and 1.
+
+        Returns
+        -------
+        Estimate
+            The same value and p-value. The interval is unchanged if the standard error is 0, or if
+            the estimate is not of a sample.
+
+        Examples
+        --------
+        >>> estimate = cluster_interval([0.2, 0.4, 0.5, 0.7], ["a", "a", "b", "b"])
+        >>> estimate.at_level(0.99).high > estimate.high
+        True
+        """
+        if self._ends is None:
+            return self
+        (low, low_error), (high, high_error), freedom = self._ends
+        reach = _reach(level, (high - low) / self.error, freedom)
+        return replace(self, low=low - reach * low_error, high=high + reach * high_error)
 
 
 def cluster_sums(columns: Sequence[Floats], clusters: NDArray[np.int64], count: int) -> Floats:
@@ -162,13 +198,15 @@ class Sample:
         # The order of additions changes sums by about this much, so a smaller error counts as zero.
         zero = 1e-12 * max(1.0, abs(value))
         if error <= zero:
-            return Estimate(value, low, high, error, float(low <= zero and high >= -zero))
-        reach = _reach(level, width / error, self.freedom)
+            if low <= zero and high >= -zero:
+                return Estimate(value, min(low, 0.0), max(high, 0.0), error, 1.0)
+            return Estimate(value, low, high, error, 0.0)
         if low > zero:
             p = _interval_p(low, low_error, width / error, self.freedom)
         else:
             p = _interval_p(-high, high_error, width / error, self.freedom) if high < -zero else 1.0
-        return Estimate(value, low - reach * low_error, high + reach * high_error, error, p)
+        ends = ((low, low_error), (high, high_error), self.freedom)
+        return Estimate(value, low, high, error, p, ends).at_level(level)
 
     def _jackknife(self, statistic: Statistic) -> tuple[float, float]:
         """Return the value of a statistic and its jackknife standard error."""
@@ -271,21 +309,38 @@ def cluster_interval(
     return Sample(sums).estimate(mean)
 
 
-def holm(p: Sequence[float]) -> list[float]:
-    """Return the p-values of a fixed family of tests, adjusted by Holm's method.
+def adjust_all(
+    estimates: Sequence[Estimate], level: float, adjust: Adjustment = "bonferroni"
+) -> list[tuple[Estimate, float]]:
+    """Return a family of estimates with simultaneous intervals and adjusted p-values.
+
+    An interval excludes 0 if and only if the adjusted p-value is below 1 - ``level``, because both
+    invert one test. "bonferroni": all intervals hold together at ``level``. "bh": the expected share
+    of wrong intervals among those that exclude 0 is at most 1 - ``level`` (Benjamini & Yekutieli
+    2005). Estimates without a p-value stay as they are and are not part of the family.
+    """
+    raw = [estimate.p for estimate in estimates]
+    adjusted = bonferroni(raw) if adjust == "bonferroni" else benjamini_hochberg(raw)
+    count = sum(not math.isnan(p) for p in raw)
+    # Each interval has the level of the test that its p-value is compared with.
+    rejected = sum(p < 1 - level for p in adjusted) if adjust == "bh" else 1
+    error = (1 - level) * max(1, rejected) / max(1, count)
+    return [
+        (estimate if math.isnan(p) else estimate.at_level(1 - error), p)
+        for estimate, p in zip(estimates, adjusted, strict=True)
+    ]
+
+
+def bonferroni(p: Sequence[float]) -> list[float]:
+    """Return the p-values of a fixed family of tests, adjusted by Bonferroni's method.
 
     NaN values stay NaN and do not count as tests.
 
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    >>> bonferroni([0.01, 0.04, 0.5])
+    [0.03, 0.12, 1.0]
     """
-    valid = [index for index, value in enumerate(p) if not np.isnan(value)]
-    adjusted = [float("nan")] * len(p)
-    largest = 0.0
-    for step, index in enumerate(sorted(valid, key=p.__getitem__)):
-        largest = max(largest, min(1.0, (len(valid) - step) * p[index]))
-        adjusted[index] = largest
-    return adjusted
+    count = sum(not math.isnan(value) for value in p)
+    return [value if math.isnan(value) else min(1.0, count * value) for value in p]
 
 
 def benjamini_hochberg(p: Sequence[float]) -> list[float]:

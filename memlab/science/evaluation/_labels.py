@@ -30,6 +30,7 @@ __all__ = [
     "measure",
     "measure_labels",
     "read_gold",
+    "split_metric",
 ]
 
 
@@ -162,6 +163,14 @@ METRICS: dict[str, Callable[[NDArray[np.bool_], Floats], Floats]] = {
 _NAME = re.compile(r"([a-z_]+)@([1-9]\d{0,5})\Z")
 
 
+def split_metric(name: str) -> tuple[str, int]:
+    """Return the kind and the number of ranks of a metric; raise UnknownName for another name."""
+    match = _NAME.match(name)
+    if match is None or match[1] not in METRICS:
+        raise UnknownName("metric", name, [f"{metric}@10" for metric in METRICS])
+    return match[1], int(match[2])
+
+
 @checked
 def measure(judged: Judged, name: str) -> Floats:
     """Return a retrieval metric for each question; NaN without evidence.
@@ -190,17 +199,14 @@ def measure(judged: Judged, name: str) -> Floats:
     >>> measure(judge([["x", "b"]], [{"a", "b"}], depth=2), "recall@2").tolist()
     [0.5]
     """
-    match = _NAME.match(name)
-    if match is None or match[1] not in METRICS:
-        raise UnknownName("metric", name, [f"{metric}@10" for metric in METRICS])
-    cut = int(match[2])
+    kind, cut = split_metric(name)
     if cut > judged.depth:
         raise InputError(
             f"{name} needs {cut} ranks, and these rankings were judged to depth {judged.depth}. Call judge with "
             f"depth={cut}."
         )
     gold = np.where(judged.gold > 0, judged.gold, np.nan).astype(np.float64)
-    return METRICS[match[1]](judged.relevant[:, :cut], gold)
+    return METRICS[kind](judged.relevant[:, :cut], gold)
 
 
 @runtime_checkable
@@ -245,7 +251,8 @@ class Gold:
     """The relevant items of a log's recalls, from labels.
 
     ``count`` is the number of relevant items of each recall, and ``judged`` whether a recall has
-    any. ``cut`` is the smallest limit among the judged recalls.
+    any. ``cut`` is the smallest limit among the judged recalls, and ``name`` the kind of the metric,
+    a key of ``METRICS``.
     """
 
     log: Log
@@ -254,11 +261,12 @@ class Gold:
     judged: NDArray[np.bool_]
     cut: int
     notes: tuple[str, ...]
+    name: str = "recall"
 
     @property
     def metric(self) -> str:
         """The name of the metric that ranks the policies, such as ``recall@5``."""
-        return f"recall@{self.cut}"
+        return f"{self.name}@{self.cut}"
 
     def judge(self, target: Target) -> Judged:
         """Mark which of a policy's top items are relevant in each recall."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Literal, get_args
@@ -17,6 +17,7 @@ from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.schema import OUTCOMES
 from memlab.kernel.slates import ATTRIBUTED, Slates
+from memlab.kernel.version import __version__
 from memlab.science.evaluation._intervals import Flags, Floats, Ints
 
 __all__ = [
@@ -337,6 +338,23 @@ class Log:
     def __len__(self) -> int:
         return self.decisions.height
 
+    @property
+    def packs(self) -> list[str | None]:
+        """The distinct hashes of the packs that logged; empty if the log does not record them."""
+        if "pack_hash" not in self.decisions.columns:
+            return []
+        return self.decisions["pack_hash"].unique().to_list()
+
+    @property
+    def reward_ends(self) -> tuple[float, float]:
+        """The minimum and maximum reward; NaN without rewards."""
+        rewards = self.reward[self.answered]
+        return (float(rewards.min()), float(rewards.max())) if len(rewards) else (np.nan, np.nan)
+
+    def __getstate__(self) -> dict[str, object]:
+        # Workers get the columns that they rank with, and the table of candidates may be large.
+        return self.__dict__ | {"_candidates": pl.LazyFrame()}
+
     def pool(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return ids and ``columns`` of the candidates, in the order of the arrays."""
         return self.sorted(self._candidates.select(*_KEY, *columns).collect())
@@ -386,6 +404,22 @@ class Log:
     def answered(self) -> Flags:
         """Whether each candidate was shown and has a reward."""
         return self.exposed & ~np.isnan(self.reward)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of the draws; empty if they were not logged."""
+        if "seed" not in self.decisions.columns:
+            return ()
+        return tuple(map(int, self.decisions["seed"].drop_nulls().unique().sort()))
+
+    def provenance(self, hashes: Mapping[str, str | None]) -> str:
+        """Return what identifies the log and policies with these hashes, as a phrase for captions."""
+        policies = "".join(f"{name} {(text or 'unknown')[:12]}, " for name, text in hashes.items())
+        seeds = ", ".join(map(str, self.seeds)) or "not logged"
+        return (
+            f"SHA-256: {policies}log {self.digest()[:16]}; seed of the draws: {seeds}; "
+            f"memlab {__version__}."
+        )
 
     def digest(self) -> str:
         """Return a SHA-256 digest of the log.
@@ -747,9 +781,10 @@ class Challenged(msgspec.Struct):
     """The challenge of one recall: the top-k memory ids of each pack, best first.
 
     ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
-    maximum number of extra items that were drawn. With the design "ab", ``whose`` names the pack
-    whose results were shown ("" for the live pack), and ``shares`` holds the probability of each
-    pack.
+    maximum number of extra items that were drawn, and ``extra`` the number that the owner set, 0
+    for "auto". One item of each of ``groups`` was drawn, independently of the other groups; None in
+    logs that do not record them. With the design "ab", ``whose`` names the pack whose results were
+    shown ("" for the live pack), and ``shares`` holds the probability of each pack.
     """
 
     live: list[int | str]
@@ -758,6 +793,15 @@ class Challenged(msgspec.Struct):
     design: str = ""
     whose: str = ""
     shares: dict[str, float] = {}
+    extra: int = 1
+    groups: list[list[int | str]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of comparison: "ab" or "draft" for these designs, "" for single items."""
+        if self.shares:
+            return "ab"
+        return "draft" if self.design == "draft" and not self.extra else ""
 
 
 # The decoder is built once, because a log has as many challenges as recalls.
@@ -789,7 +833,11 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (
         item
-        for head in (challenge.live, *(head.ids for head in challenge.heads.values()))
+        for head in (
+            challenge.live,
+            *(head.ids for head in challenge.heads.values()),
+            *(challenge.groups or ()),
+        )
         for item in head
     )
     stray = next((item for item in memories if not isinstance(item, kind)), None)

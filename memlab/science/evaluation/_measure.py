@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import polars as pl
@@ -54,10 +54,13 @@ __all__ = [
     "compare",
     "credited_note",
     "difference_statistic",
+    "enough_recalls",
     "gather_evidence",
     "measure",
     "measure_support",
+    "name_numeric",
     "predicted_rewards",
+    "read_score",
     "recalls_for",
     "recalls_needed",
     "value_statistic",
@@ -114,11 +117,13 @@ def value_statistic(estimator: Estimator, fill: float) -> Statistic:
 
     ``fill`` is the reward of unsupported items. NaN stands for the mean reward of the other items.
     """
+    # A closure could not be pickled for the workers of ``memlab.tune``.
+    return partial(_divide_rewards, estimator, fill)
 
-    def statistic(totals: Floats) -> Floats:
-        return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
-    return statistic
+def _divide_rewards(estimator: Estimator, fill: float, totals: Floats) -> Floats:
+    """Return a policy's value from totals."""
+    return np.asarray(_sum_rewards(estimator, totals[..., 1 : 1 + ARM], fill) / totals[..., 0])
 
 
 def difference_statistic(estimator: Estimator, first: float, second: float) -> Statistic:
@@ -279,7 +284,8 @@ def _fit_inverse_line(counts: Floats) -> Floats:
 
 
 # Indices of columns that are updated separately.
-_UNSUPPORTED = COLUMNS.index("unsupported")
+_PROBES, _UNSUPPORTED = COLUMNS.index("probes"), COLUMNS.index("unsupported")
+# Columns that a calibration or an examination rate multiplies, and those that it leaves alone.
 _REWARDS = [COLUMNS.index("certain reward"), COLUMNS.index("weighted reward")]
 _WEIGHTS = [COLUMNS.index("certain weight"), COLUMNS.index("weight")]
 _STEP = 1e-4
@@ -373,7 +379,7 @@ class Estimates:
             bounds = sample.estimate(smallest, None if high == low else largest, level=level)
         # The point is NaN if no item of the policy was shown.
         point = low if high == low else float(np.clip(middle, low, high))
-        return Estimate(point, bounds.low, bounds.high, bounds.error, bounds.p), low, high
+        return replace(bounds, value=point), low, high
 
     def influence(self, totals: Floats, statistic: Statistic) -> Floats:
         """Return each recall's first-order effect on a statistic, f64[recalls]."""
@@ -450,29 +456,33 @@ class Evidence(Estimates):
         self.log = log
         self.probe: Flags = is_randomised(log.propensity)
         self.unsupported: Flags = log.propensity == 0
-        certain = (log.propensity >= CERTAIN) & log.exposed
-        is_answered = log.answered
-        weight = np.zeros(len(log.propensity))
-        np.divide(1.0, log.propensity, out=weight, where=log.exposed)
-        weight = np.nan_to_num(weight)
-        response_rate = np.ones(len(weight)) if answered is None else answered
-        answered_weight, reward = (
-            np.where(is_answered, weight / response_rate, 0.0),
-            np.nan_to_num(log.reward),
+        # Most candidates were not shown, and only two of their columns are not 0.
+        self.columns: Floats = np.zeros((len(log.propensity), ARM))
+        self.columns[:, _PROBES], self.columns[:, _UNSUPPORTED] = (
+            ~self.unsupported,
+            self.unsupported,
         )
-        silent = log.exposed & ~is_answered & bounds
-        self.columns: Floats = np.column_stack(
+        exposed = np.flatnonzero(log.exposed)
+        propensity, reward = log.propensity[exposed], log.reward[exposed]
+        certain, is_answered = propensity >= CERTAIN, ~np.isnan(reward)
+        unsupported, silent = propensity == 0, ~is_answered & bounds
+        with np.errstate(divide="ignore"):
+            weight = np.nan_to_num(1.0 / propensity)
+        response_rate = 1.0 if answered is None else answered[exposed]
+        answered_weight = np.where(is_answered, weight / response_rate, 0.0)
+        weighted_reward = answered_weight * np.nan_to_num(reward)
+        self.columns[exposed] = np.column_stack(
             [
                 certain & ~silent,
                 np.where(certain, answered_weight, 0.0),
-                np.where(certain, answered_weight * reward, 0.0),
-                ~certain & ~self.unsupported,
+                np.where(certain, weighted_reward, 0.0),
+                ~certain & ~unsupported,
                 np.where(certain, 0.0, answered_weight),
-                np.where(certain, 0.0, answered_weight * reward),
+                np.where(certain, 0.0, weighted_reward),
                 np.where(silent & ~certain, weight, 0.0),
-                self.unsupported | (silent & certain),
+                unsupported | (silent & certain),
             ]
-        ).astype(np.float64)
+        )
         self._steps: list[Floats] = []
         """The columns after a unit change of the level and of the slope of the calibration."""
         for basis in np.empty((0, 0)) if credited is None else credited.bases.T:
@@ -777,7 +787,7 @@ class Tests:
             return None
         if not self._is_scored.any():
             return math.nan
-        pairs = pair_probes(log, self._scaled_rank)
+        pairs = pair_probes(log, self.scaled_rank)
         if pairs is not None:
             return random_position_p(pairs, log)
         by_lot = lot_position_p(log)
@@ -802,9 +812,19 @@ class Tests:
             return 0.0
         if not len(self._randomised_rows):
             return None
+        return self._balance.p(self._mark_randomised(top_k))
+
+    def balance_sums(self, top_k: TopK) -> tuple[Floats, Floats]:
+        """Return the residuals of the test of propensities by recall, and their squares."""
+        if not len(self._randomised_rows):
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        return self._balance.sums(self._mark_randomised(top_k))
+
+    def _mark_randomised(self, top_k: TopK) -> Floats:
+        """Return 1 for each randomised candidate in a top-k, and 0 for others, f64[n, 1]."""
         member = np.zeros(len(self._log.propensity))
         member[top_k.rows] = 1.0
-        return self._balance.p(member[self._randomised_rows, None])
+        return member[self._randomised_rows, None]
 
     @cached_property
     def _has_single_items(self) -> bool:
@@ -819,16 +839,24 @@ class Tests:
         """
         return self._log.answered & (self._log.position > 0) & bool(np.ptp(self._features[:, 0]))
 
+    @cached_property
+    def strata(self) -> Ints:
+        """The stratum of the score of each candidate within its recall."""
+        recall, size = self._log.recall, np.bincount(self._log.recall, minlength=len(self._log))
+        return score_strata(self._features[:, 0], np.rint(self.scaled_rank * size[recall]), recall)
+
     @property
     def _scored_items(self) -> tuple[Ints, Floats, Ints]:
         """The strata of scores, rewards and recalls of the items that ``_is_scored`` selects."""
-        log, size = self._log, np.bincount(self._log.recall, minlength=len(self._log))
-        rank = np.rint(self._scaled_rank * size[log.recall])
-        strata = score_strata(self._features[:, 0], rank, log.recall)
-        return strata[self._is_scored], log.reward[self._is_scored], log.recall[self._is_scored]
+        log = self._log
+        return (
+            self.strata[self._is_scored],
+            log.reward[self._is_scored],
+            log.recall[self._is_scored],
+        )
 
     @cached_property
-    def _scaled_rank(self) -> Floats:
+    def scaled_rank(self) -> Floats:
         """The rank of each candidate by the score within its recall, scaled to 0..1."""
         return _scale_ranks(self._features[:, 0], self._log)
 
@@ -846,7 +874,7 @@ class Tests:
     def _balance(self) -> Balance:
         """The test that logged propensities are right, with weights that fit any policy."""
         log, rows = self._log, self._randomised_rows
-        propensity, recall, rank = log.propensity[rows], log.recall[rows], self._scaled_rank[rows]
+        propensity, recall, rank = log.propensity[rows], log.recall[rows], self.scaled_rank[rows]
         weight = None
         # Propensities of a Gumbel draw are conditional on its threshold, so a weight must come from other recalls.
         if "sampler" in log.decisions.columns:
@@ -904,29 +932,51 @@ def gather_evidence(
     )
 
 
-def select_features(log: Log, names: Sequence[str], schema: pl.Schema) -> Floats:
-    """Return the columns that tests and models use, f64[n, k].
+def enough_recalls(recalls: int, features: int) -> bool:
+    """Return whether a log has enough recalls to test this number of numeric features."""
+    return recalls >= _RECALLS_PER_FEATURE * (features + 1)
 
-    The first column is the score by which the log was ranked, higher is better: ``score``, or else
-    minus ``rank``, or else the first feature that falls with the position of the certain items (0 if
-    none does). Numeric features follow if there are enough recalls for them.
-    """
-    numeric = [
+
+def name_numeric(names: Sequence[str], schema: pl.Schema) -> list[str]:
+    """Return the names of the numeric features."""
+    return [
         name
         for name in names
         if name in schema and (schema[name].is_numeric() or schema[name] == pl.Boolean)
     ]
+
+
+def read_score(log: Log, names: Sequence[str], schema: pl.Schema) -> tuple[str | None, Floats]:
+    """Return the score by which the log was ranked, higher is better, and its name.
+
+    This is ``score``, or else minus ``rank``, or else the first feature that falls with the position
+    of the certain items. If none does, the name is None and the score 0.
+    """
     first = next((name for name in ("score", "rank") if name in schema), None)
-    rest = [name for name in numeric if name != first]
-    if len(log) < _RECALLS_PER_FEATURE * (len(numeric) + 1):
-        rest = []
     score = _read_columns(log, [] if first is None else [first]) * (-1 if first == "rank" else 1)
-    if not score.any() or not np.ptp(score):
-        # A log without the score that ranked it has the constant 0 there.
-        scores = _read_columns(log, numeric)
-        ranking = _find_ranking(log, scores)
-        score = np.zeros((len(log.recall), 1)) if ranking is None else scores[:, [ranking]]
-        rest = [name for name in rest if ranking is None or name != numeric[ranking]]
+    if score.any() and np.ptp(score):
+        return first, score
+    # A log without the score that ranked it has the constant 0 there.
+    numeric = name_numeric(names, schema)
+    scores = _read_columns(log, numeric)
+    ranking = _find_ranking(log, scores)
+    if ranking is None:
+        return None, np.zeros((len(log.recall), 1))
+    return numeric[ranking], scores[:, [ranking]]
+
+
+def select_features(
+    log: Log, names: Sequence[str], schema: pl.Schema, recalls: int | None = None
+) -> Floats:
+    """Return the columns that tests and models use, f64[n, k].
+
+    The first column is that of ``read_score``. Numeric features follow if there are enough recalls
+    for them; their number is ``recalls``, by default that of the log.
+    """
+    numeric = name_numeric(names, schema)
+    ranking, score = read_score(log, names, schema)
+    is_enough = enough_recalls(len(log) if recalls is None else recalls, len(numeric))
+    rest = [name for name in numeric if name not in (ranking, "score", "rank")] if is_enough else []
     return np.column_stack([score, _read_columns(log, rest)])
 
 

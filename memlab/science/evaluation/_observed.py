@@ -20,7 +20,7 @@ from memlab.science.distributions import t_quantile
 from memlab.science.evaluation._intervals import Estimate, Floats, Ints, Sample, cluster_sums, mean
 from memlab.science.evaluation._log import Log, number_queries
 
-__all__ = ["Observed", "cluster_facts", "observe"]
+__all__ = ["EMPTY", "Observed", "cluster_facts", "observe"]
 
 _QUERIES = 20
 """The queries that a table shows; ``frame`` has all."""
@@ -152,7 +152,7 @@ def observe(log: Log, level: float) -> Observed:
     value, per_item = (
         Sample(cluster_sums((count, sums), log.cluster, log.clusters), level=level).estimate(mean)
         if count.sum()
-        else Estimate(*[np.nan] * 5)
+        else Estimate(np.nan, np.nan, np.nan, np.nan, np.nan)
         for count in counts
     )
     queries = number_queries(log.decisions)
@@ -169,7 +169,7 @@ def observe(log: Log, level: float) -> Observed:
     )
 
 
-# A log without texts of queries has an empty frame with these types.
+# The types of the columns of outcomes by query.
 _SCHEMA = {
     "query": pl.String,
     **dict.fromkeys(("recalls", "shown", "judged"), pl.Int64),
@@ -177,12 +177,16 @@ _SCHEMA = {
 }
 
 
+EMPTY = pl.DataFrame(schema=_SCHEMA)
+"""The outcomes of queries of a log without texts."""
+
+
 def _by_query(
     log: Log, queries: Ints | None, items: Floats, answers: Floats, sums: Floats, level: float
 ) -> pl.DataFrame:
     """Return the outcomes of each query; empty without texts of queries."""
     if queries is None:
-        return pl.DataFrame(schema=_SCHEMA)
+        return EMPTY
     groups = (
         log.decisions.select("query")
         .with_columns(number=queries, shown=items, judged=answers, reward=sums)

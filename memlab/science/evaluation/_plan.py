@@ -252,7 +252,7 @@ def plan(
     )
     log, schema, settings = prepared.log, prepared.schema, prepared.settings
     rankers, base = with_baseline(
-        prepared.rankers, baseline, log, make_logged_ranker(slates.candidates, schema)
+        prepared.rankers, baseline, log.packs, make_logged_ranker(slates.candidates, schema)
     )
     recall_again: RecallsAgain | None = getattr(
         getattr(slates.lab, "policies", None), "recall_again", None
@@ -363,7 +363,11 @@ def _designs(
         minlength=len(log),
     )
     probes = (log.exposed & evidence.probe).sum() / len(log)
-    design("probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share)
+    # Without logged probabilities, more of the same recalls would decide nothing.
+    if not np.isnan(log.propensity).any():
+        design(
+            "probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share
+        )
     outside_share = float(top_k.outside.sum()) / items
     design(
         "one probe of 90, every recall",

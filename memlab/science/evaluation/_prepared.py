@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, runtime_checkable
 
@@ -24,6 +25,7 @@ __all__ = [
     "HasSlates",
     "Prepared",
     "Settings",
+    "check_estimator",
     "check_missing",
     "check_settings",
     "feature_names",
@@ -115,7 +117,7 @@ def prepare(
         cluster=cluster,
     )
     if missing is None and labels is None:
-        check_missing(log)
+        check_missing(log.silent, *log.reward_ends)
     embedder = getattr(getattr(slates.lab, "io", None), "embedder", None)
     fingerprints = read_fingerprints(
         log.decisions, None if embedder is None else embedder.fingerprint
@@ -145,11 +147,12 @@ def _weight_positions(settings: Settings) -> Settings:
 
 
 def with_baseline(
-    rankers: list[Ranker], baseline: str | None, log: Log, own: Ranker | None
+    rankers: list[Ranker], baseline: str | None, packs: Sequence[str | None], own: Ranker | None
 ) -> tuple[list[Ranker], str]:
     """Return the rankers, with the logged ranking among them, and the baseline's name.
 
-    The logged ranking is added if the baseline is omitted or is the logged ranking.
+    The logged ranking is added if the baseline is omitted or is the logged ranking. ``packs`` are
+    the hashes of the packs that logged.
     """
     if own is not None and own.name in (ranker.name for ranker in rankers):
         own = None
@@ -163,13 +166,8 @@ def with_baseline(
             )
         return rankers, baseline
     # By default policies are compared with the policy that logged, so that a difference is the effect of a change.
-    hashes = (
-        log.decisions["pack_hash"].unique().to_list()
-        if "pack_hash" in log.decisions.columns
-        else []
-    )
     for ranker in rankers:
-        if ranker.name == "logged" or [ranker.hash] == hashes:
+        if ranker.name == "logged" or [ranker.hash] == packs:
             return rankers, ranker.name
     if own is not None:
         return [own, *rankers], own.name
@@ -183,22 +181,34 @@ Up to this share, the treatment can move a mean reward by at most a tenth of the
 """
 
 
-def check_missing(log: Log) -> None:
-    """Raise InputError if the treatment of missing feedback matters and is not set."""
-    rewards = log.reward[log.answered]
-    single_reward = len(rewards) > 0 and log.silent > 0 and bool((rewards == rewards[0]).all())
-    if not single_reward and log.silent <= _MAX_MISSING:
+def check_missing(silent: float, low: float, high: float) -> None:
+    """Raise InputError if the treatment of missing feedback matters and is not set.
+
+    ``silent`` is the share of items shown without a reward; ``low`` and ``high`` are the minimum
+    and maximum reward, NaN without rewards.
+    """
+    single_reward = silent > 0 and low == high
+    if not single_reward and silent <= _MAX_MISSING:
         return
     problem = (
-        f"Every reward in the log is {rewards[0]:g}, and {log.silent:.0%} of the items shown have none"
+        f"Every reward in the log is {low:g}, and {silent:.0%} of the items shown have none"
         if single_reward
-        else f"{log.silent:.0%} of the items shown have no reward"
+        else f"{silent:.0%} of the items shown have no reward"
     )
     raise InputError(
         f'{problem}: set what missing feedback counts as. missing="zero": a reward of 0 (not useful); "censor": left '
         'out (it does not depend on the item); "inverse": left out and reweighted (it depends on the features alone); '
         '"bounds": any reward. On the command line: --missing.'
     )
+
+
+def check_estimator(estimator: Estimator, silent: float) -> None:
+    """Raise InputError if Horvitz-Thompson's sum would count missing feedback as 0."""
+    if estimator == "ht" and silent:
+        raise InputError(
+            f"{silent:.0%} of the items shown have no known reward, and Horvitz-Thompson's sum would count it as 0. "
+            f'Set missing="zero" to accept that, or use estimator="snips".'
+        )
 
 
 def check_settings(

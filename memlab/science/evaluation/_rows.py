@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from memlab.science.evaluation._evaluation import NO_CHANCE, Between, PolicyValue, name_verdict
-from memlab.science.evaluation._intervals import Estimate, holm
+from memlab.science.evaluation._intervals import Estimate, adjust_all
 from memlab.science.evaluation._log import Missing
 from memlab.science.evaluation._measure import Compared, Measured, recalls_needed
+from memlab.science.evaluation._targets import Ranker
 from memlab.science.evaluation._tests import Gate
 
-__all__ = ["describe_assumptions", "rank_policies", "sort_rows"]
+__all__ = ["describe_assumptions", "name_logging", "rank_policies", "sort_rows"]
 
 
 def rank_policies(
@@ -47,13 +48,11 @@ def rank_policies(
         name for name in estimates if name in passed and baseline in passed and name != baseline
     ]
     differences = [estimates[name].difference for name in family]
-    raw = [difference.p for difference in differences]  # type: ignore[union-attr]
-    # Only reported comparisons belong to the family of Holm's adjustment.
-    adjusted = dict(zip(family, holm(raw), strict=True))
+    # Only reported comparisons belong to the family of the adjustment.
+    adjusted = dict(zip(family, adjust_all(differences, level), strict=True))  # type: ignore[arg-type]
     rows = []
     for name, compared in estimates.items():
-        ranked, p = name in passed, adjusted.get(name, np.nan)
-        gap = compared.difference if name in adjusted else None
+        ranked, (gap, p) = name in passed, adjusted.get(name, (None, np.nan))
         fact = None if ranked else state_fact(name)
         source = compared if fact is None else fact
         verdict = (
@@ -123,6 +122,11 @@ def sort_rows(rows: list[PolicyValue]) -> tuple[PolicyValue, ...]:
     valued = [row for row in rows if row.value is not None]
     valued.sort(key=lambda row: np.inf if np.isnan(row.estimate) else -row.estimate)
     return (*valued, *(row for row in rows if row.value is None))
+
+
+def name_logging(rankers: Sequence[Ranker], packs: Sequence[str | None]) -> set[str]:
+    """Return the names of the policies that logged: the logged ranking, and the only pack of the log."""
+    return {"logged", *(ranker.name for ranker in rankers if [ranker.hash] == packs)}
 
 
 def describe_assumptions(

@@ -47,6 +47,7 @@ __all__ = [
     "BASELINES",
     "BM25",
     "DENSE",
+    "NO_FINGERPRINTS",
     "SLOT",
     "Fingerprints",
     "PolicySpec",
@@ -60,6 +61,7 @@ __all__ = [
     "pad_scores",
     "rank_top_k",
     "read_fingerprints",
+    "refuse_unscored",
     "rescore",
     "select_pool",
 ]
@@ -365,6 +367,10 @@ class Fingerprints:
         return reasons
 
 
+NO_FINGERPRINTS = "The log has no fingerprints: features are assumed to mean what their names say."
+"""The remark on a policy that reads features of a log without fingerprints."""
+
+
 def read_fingerprints(decisions: pl.DataFrame, lab_embedder: str | None) -> Fingerprints:
     """Read the fingerprints of a table of decisions.
 
@@ -515,8 +521,13 @@ def find_targets(
     schema: pl.Schema,
     fingerprints: Fingerprints,
     recall_again: RecallsAgain | None,
+    *,
+    whole: bool = True,
 ) -> tuple[list[Target], list[Refused]]:
-    """Return the target of each policy, and a refusal for each that has no target."""
+    """Return the target of each policy, and a refusal for each that has no target.
+
+    A policy without a finite score is refused, unless the log is not the ``whole`` one.
+    """
     # Re-scoring is cheap and exact. Recalls are repeated under a pack only if the log lacks a value that the pack
     # reads.
     targets: list[Target] = []
@@ -531,7 +542,7 @@ def find_targets(
         else:
             refused.append(Refused(ranker.name, _explain_refusal(ranker, objections)))
     pool = select_pool(rescorable, log, schema) if rescorable else pl.DataFrame()
-    results = [rescore(ranker, log, pool) for ranker in rescorable]
+    results = [rescore(ranker, log, pool, whole=whole) for ranker in rescorable]
     if repeated and recall_again is not None:
         results += _repeat_recalls(repeated, log, recall_again)
     for result in results:
@@ -583,8 +594,10 @@ def select_pool(rankers: Sequence[Ranker], log: Log, schema: pl.Schema) -> pl.Da
     return log.pool([name for name in columns if name not in ("decision", "memory_id")])
 
 
-def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
-    """Rank the logged candidates with a ranker; refuse it if no score is finite."""
+def rescore(
+    ranker: Ranker, log: Log, pool: pl.DataFrame, *, whole: bool = True
+) -> Target | Refused:
+    """Rank the logged candidates with a ranker; refuse it if no score of a whole log is finite."""
     if ranker.policy is not None:
         values = ranker.policy.columns(pool, by="decision")
     else:
@@ -601,15 +614,20 @@ def rescore(ranker: Ranker, log: Log, pool: pl.DataFrame) -> Target | Refused:
         )
     scores = values.cast(pl.Float64).to_numpy()
     unscored = int((~np.isfinite(scores)).sum())
-    if unscored == len(scores) and unscored:
-        return Refused(
-            ranker.name,
-            f"None of its {unscored} scores is a finite number, so it would show no item. Check its policy and columns.",
-        )
+    if whole and unscored == len(scores) and unscored:
+        return refuse_unscored(ranker.name, unscored)
     row, rank = rank_top_k(scores, log.recall, log.limit)
     memory = log.ids["memory_id"][row]
     return Target(
         ranker, "re-scored", log.recall[row], rank, row, memory, scores[row], unscored, scores, None
+    )
+
+
+def refuse_unscored(name: str, unscored: int) -> Refused:
+    """Return the refusal of a policy without a finite score."""
+    return Refused(
+        name,
+        f"None of its {unscored} scores is a finite number, so it would show no item. Check its policy and columns.",
     )
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "Gate",
     "GateState",
     "arms_p",
+    "balance_p",
     "by_recall",
     "effective_count",
     "falling_p",
@@ -38,6 +39,7 @@ __all__ = [
     "independence_p",
     "list_names",
     "missing_p",
+    "moments_p",
     "position_p",
     "recalls_to_open",
     "redundancy_p",
@@ -150,7 +152,8 @@ class Gate:
             return "-" if self.closed or self.open else self.state
         if self.name in _TESTS:
             return f"p {self.figure:.3f}" if self.figure >= _MIN_P else "p < .001"
-        return share(self.figure) if self.name == "propensities" else f"{self.figure:,.0f}"
+        is_share = self.name == "propensities" or self.name.startswith("single ")
+        return share(self.figure) if is_share else f"{self.figure:,.0f}"
 
     def __str__(self) -> str:
         return f"{self.finding} {self.advice}".rstrip()
@@ -502,21 +505,41 @@ class Balance:
         self._fixed = self._sum_residuals(fixed)
 
     def _sum_residuals(self, features: Floats) -> tuple[Floats, Floats]:
-        """Return weighted residuals by recall, and the sum of their squares over items."""
+        """Return weighted residuals by recall, and the sums of their squares by recall."""
         moved = self._moved[:, None] * features
-        return by_recall(moved, self._recall), (moved**2).sum(axis=0)
+        return by_recall(moved, self._recall), by_recall(moved**2, self._recall)
+
+    def sums(self, more: Floats) -> tuple[Floats, Floats]:
+        """Return the residuals and their squares by recall, with the columns ``more`` added."""
+        parts = self._fixed, self._sum_residuals(more)
+        sums, squares = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+        return sums, squares
 
     def p(self, more: Floats) -> float:
         """Return the p-value of the test, with the columns ``more`` (f64[n, k]) added."""
-        parts = self._fixed, self._sum_residuals(more)
-        sums, squares = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-        # If each recall shows exactly the expected number of probes, the residual is rounding of the propensities. A
-        # larger constant residual cannot be sampling noise.
-        alone = np.sqrt(squares / len(sums))
-        nothing = np.sqrt((sums**2).mean(axis=0)) <= _ROUNDING * alone
-        if len(sums) >= _MIN_COUNT and (~nothing & (sums.std(axis=0) <= 1e-5 * alone)).any():
-            return 0.0
-        return hotelling_p(np.where(nothing, 0.0, sums))
+        sums, squares = self.sums(more)
+        if len(sums) < _MIN_COUNT:
+            return np.nan
+        covariance = np.atleast_2d(np.cov(sums, rowvar=False))
+        return balance_p(len(sums), sums.mean(axis=0), covariance, squares.sum(axis=0))
+
+
+def balance_p(count: int, mean: Floats, covariance: Floats, squares: Floats) -> float:
+    """Return the p-value of the test of propensities from the moments of its residuals.
+
+    The moments are those of ``count`` recalls; ``squares`` are the sums of squares over items.
+    """
+    if count < _MIN_COUNT:
+        return np.nan
+    # If each recall shows exactly the expected number of probes, the residual is rounding of the propensities. A
+    # larger constant residual cannot be sampling noise.
+    alone, variance = np.sqrt(squares / count), np.diag(covariance) * (count - 1) / count
+    nothing = np.sqrt(variance + mean**2) <= _ROUNDING * alone
+    if (~nothing & (np.sqrt(variance) <= 1e-5 * alone)).any():
+        return 0.0
+    return moments_p(
+        count, np.where(nothing, 0.0, mean), np.where(nothing | nothing[:, None], 0.0, covariance)
+    )
 
 
 def arms_p(exposed: Flags, share: Floats) -> float:
@@ -663,7 +686,16 @@ def hotelling_p(sums: Floats) -> float:
     count = len(sums)
     if count < _MIN_COUNT:
         return np.nan
-    covariance = np.atleast_2d(np.cov(sums, rowvar=False))
+    return moments_p(count, sums.mean(axis=0), np.atleast_2d(np.cov(sums, rowvar=False)))
+
+
+def moments_p(count: int, mean: Floats, covariance: Floats) -> float:
+    """Test whether ``count`` independent rows of this mean and covariance have mean zero.
+
+    Returns the p-value of ``hotelling_p``, which reads the rows themselves.
+    """
+    if count < _MIN_COUNT:
+        return np.nan
     scale = np.sqrt(np.diag(covariance))
     varying = scale > 1e-12
     if not varying.any():
@@ -672,8 +704,8 @@ def hotelling_p(sums: Floats) -> float:
     values, vectors = np.linalg.eigh(correlation)
     independent = values > 1e-6
     rank = int(independent.sum())
-    mean = (sums.mean(axis=0)[varying] / scale[varying]) @ vectors[:, independent]
-    squared = count * float((mean**2 / values[independent]).sum())
+    independent_mean = (mean[varying] / scale[varying]) @ vectors[:, independent]
+    squared = count * float((independent_mean**2 / values[independent]).sum())
     if count <= rank:
         return np.nan
     return f_tail(rank, count - rank, squared * (count - rank) / (rank * (count - 1)))

@@ -15,20 +15,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memlab.errors import InputError, UnknownName, require_extra
-from memlab.kernel.base.arguments import Seed, Within, checked
+from memlab.errors import InputError, RenamedWarning, UnknownName, require_extra
+from memlab.kernel.base.arguments import Seed, Within, checked, warn_caller
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.language import Param, Policy
 from memlab.kernel.slates import Slates
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation._intervals import Estimate, Floats, Sample, Statistic, mean
-from memlab.science.evaluation._labels import LabelsRecalls, frame_of_labels, read_gold
+from memlab.science.evaluation._labels import (
+    METRICS,
+    Gold,
+    LabelsRecalls,
+    frame_of_labels,
+    read_gold,
+    split_metric,
+)
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
     ARM,
@@ -59,6 +68,9 @@ _DIGITS = 12
 
 Later digits depend on the processor.
 """
+
+_GOALS = ("value", "order")
+"""The metrics of feedback."""
 
 Space = Mapping[str, tuple[float, float]]
 """The lower and upper bound of each searched parameter, by name."""
@@ -110,7 +122,7 @@ class Tuning(Report):
     ...     scores=["old_score", "new_score"],
     ... )
     >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
-    >>> tuned = memlab.tune(log, policy, missing="zero", budget=20, folds=2)
+    >>> tuned = memlab.tune(log, policy, metric="value", missing="zero", budget=20, folds=2)
     >>> [gate.name for gate in tuned.closed], tuned.pays
     (['answered probes', 'influence'], False)
     """
@@ -218,6 +230,7 @@ def tune(
     slates: Slates,
     policy: PolicySpec,
     *,
+    metric: str | None = None,
     bounds: Space | None = None,
     labels: pl.DataFrame | LabelsRecalls | None = None,
     horizon: Horizon = None,
@@ -226,11 +239,12 @@ def tune(
     cluster: str | None = None,
     reward_range: tuple[float, float] | None = None,
     level: Annotated[float, Within(0, 1)] = 0.95,
-    goal: Literal["value", "order"] = "value",
+    goal: Literal["value", "order"] | None = None,
     folds: Annotated[int, Within(2)] = 5,
     budget: Annotated[int, Within(20, 1_000_000)] = 200,
     seed: Seed = 0,
     progress: bool = False,
+    executor: Workers = None,
 ) -> Tuning:
     """Search the parameters of a recall-score policy on a log, and estimate the gain.
 
@@ -241,12 +255,18 @@ def tune(
     policy
         The policy to search, as for ``memlab.evaluate``. Its recall-score declares parameters with
         ``(param ...)``.
+    metric
+        The metric to maximise, which has no default. With labels: a retrieval metric and its number
+        of ranks, such as "recall@10" or "ndcg@5". The ranks are those of the pool, also beyond the
+        limit of a recall. With feedback: "value" is the value with the minimum reward for
+        unsupported items, so that the search stays within the support of the log. "order" is how
+        often the better-rewarded of two shown memories ranks first. It needs no exploration, but it
+        judges the order of shown memories only.
     bounds
         The lower and upper bound of each parameter to search, within its declared bounds. By
         default all parameters with finite bounds are searched.
     labels
-        Labels as for ``memlab.evaluate``. The metric is then recall at k, where k is the smallest
-        limit of a labelled recall.
+        Labels as for ``memlab.evaluate``.
     horizon
         The time that each recall has to get feedback, such as "7d".
     missing
@@ -260,10 +280,7 @@ def tune(
     level
         The confidence level, between 0 and 1.
     goal
-        "value" maximises the value with the minimum reward for unsupported items, so that the
-        search stays within the support of the log. "order" maximises how often the better-rewarded
-        of two shown memories ranks first. It needs no exploration, but it judges the order of shown
-        memories only.
+        The former name of ``metric`` with feedback, which works throughout 0.2.
     folds
         The number of folds, at least 2.
     budget
@@ -272,6 +289,9 @@ def tune(
         The seed of the search and of the folds.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each search is a task, which contains the log. Default: this thread.
 
     Returns
     -------
@@ -281,9 +301,12 @@ def tune(
     Raises
     ------
     InputError
-        If the policy has no parameters to search, or the log cannot re-score the policy.
+        If no metric is named, the policy has no parameters to search, or the log cannot re-score
+        the policy.
     UnknownName
-        If ``bounds`` names an unknown parameter.
+        If there is no such metric, or ``bounds`` names an unknown parameter.
+    WorkerLost
+        If the executor does not return the result of a search.
 
     Examples
     --------
@@ -300,10 +323,13 @@ def tune(
     ...     scores=["old_score", "new_score"],
     ... )
     >>> policy = "(fn [old_score new_score] (+ new_score (* (param :w 0.5 :low 0 :high 1) old_score)))"
-    >>> tuned = memlab.tune(log, policy, missing="zero", goal="order", budget=20, folds=2)
+    >>> tuned = memlab.tune(log, policy, missing="zero", metric="order", budget=20, folds=2)
     >>> tuned.metric, list(tuned.params), tuned.trials.height
     ('pairs in order', ['w'], 51)
     """
+    if goal is not None:
+        warn_caller("goal= of memlab.tune is metric= from now on.", RenamedWarning)
+    metric = _check_metric(metric or goal, labelled=labels is not None)
     labels = frame_of_labels(labels, slates)
     prepared = prepare(
         slates,
@@ -328,20 +354,24 @@ def tune(
             "The log is one cluster, so there is nothing to hold out. Name its clusters (project, user ...)."
         )
     features = select_features(log, prepared.features, schema)
-    by_value = labels is None and goal == "value"
     # Labels and the order of shown items need no propensity weights, so they have no gates.
-    evidence = gather_evidence(log, prepared.settings, features) if by_value else None
+    evidence = gather_evidence(log, prepared.settings, features) if metric == "value" else None
     if evidence is not None:
-        metric = _feedback_metric(evidence)
+        objective_metric = _feedback_metric(evidence)
+    elif labels is None:
+        objective_metric = _order_metric(log)
     else:
-        metric = _order_metric(log) if labels is None else _label_metric(log, labels)
-    objective = _Objective(ranker, log, select_pool([ranker], log, schema), space, metric)
+        kind, cut = split_metric(metric)
+        # The ranks are those that the caller named: a setting may have made the list of one recall shorter.
+        log = replace(log, limit=np.full(len(log), cut))
+        objective_metric = _label_metric(log, labels, kind)
+    objective = _Objective(ranker, log, select_pool([ranker], log, schema), space, objective_metric)
     if not np.isfinite(objective.value(objective.default, np.ones(log.clusters, dtype=np.bool_))):
         raise InputError(
             "The policy has no value with its default parameters: the log has no rewards with known propensities for "
             "its items. Call memlab.evaluate for the reasons."
         )
-    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress)
+    tuning = _search(objective, min(folds, log.clusters), budget, seed, level, progress, executor)
     if evidence is None:
         return tuning
     tests = Tests(log, prepared.settings, features)
@@ -357,6 +387,24 @@ def tune(
         closed=tuple(gate for gate in gates if gate.closed),
         untested=tuple(gate for gate in gates if gate.untested),
     )
+
+
+def _check_metric(metric: str | None, *, labelled: bool) -> str:
+    """Return the metric to maximise; raise an error with the choices if it is not among them.
+
+    There is no default, because a fit is only as good as its metric. The former default was recall
+    at the smallest limit of the log. A setting could make that limit five.
+    """
+    if metric is None or labelled == (metric in _GOALS):
+        kinds = " or ".join(f'"{name}"' for name in _GOALS)
+        raise InputError(
+            f"memlab.tune maximises the metric that you name. With labels, name one of {', '.join(METRICS)} and its "
+            f'number of ranks, such as metric="recall@10"; with feedback, metric={kinds}'
+            + (f", not {metric!r}." if metric else ".")
+        )
+    if labelled:
+        split_metric(metric)
+    return metric
 
 
 def _check_space(ranker: Ranker, bounds: Space) -> Space:
@@ -454,7 +502,8 @@ class _Objective:
 class Metric:
     """A quantity to maximise, which is a statistic of totals by recall.
 
-    ``totals`` returns f64[recalls, width] for the items that a policy would show.
+    ``totals`` returns f64[recalls, width] for the items that a policy would show. It is a function of
+    this module and its first arguments, because workers of an executor get it as well.
     """
 
     name: str
@@ -469,16 +518,25 @@ def _feedback_metric(evidence: Evidence) -> Metric:
     return Metric(
         "value, at worst",
         1 + ARM,
-        lambda target: evidence.totals(evidence.top_k(target))[:, : 1 + ARM],
+        partial(_value_totals, evidence),
         value_of(evidence.estimator, minimum),
     )
 
 
-def _label_metric(log: Log, labels: pl.DataFrame | None) -> Metric:
-    """Return the ranking metric of labels, such as recall at k."""
-    assert labels is not None
-    gold = read_gold(labels, log)
-    return Metric(gold.metric, 2, lambda target: np.column_stack(gold.totals(target)), mean)
+def _value_totals(evidence: Evidence, target: Target) -> Floats:
+    """Return each recall's totals of rewards for the items of a policy."""
+    return evidence.totals(evidence.top_k(target))[:, : 1 + ARM]
+
+
+def _label_metric(log: Log, labels: pl.DataFrame, kind: str) -> Metric:
+    """Return a ranking metric of labels, such as recall at k, for the limits of the log."""
+    gold = replace(read_gold(labels, log), name=kind)
+    return Metric(gold.metric, 2, partial(_label_totals, gold), mean)
+
+
+def _label_totals(gold: Gold, target: Target) -> Floats:
+    """Return each recall's count of labels and ranking metric for a policy."""
+    return np.column_stack(gold.totals(target))
 
 
 def _order_metric(log: Log) -> Metric:
@@ -487,21 +545,23 @@ def _order_metric(log: Log) -> Metric:
     if not len(better):
         raise InputError(
             "No recall of the log showed two memories with different rewards, so there is no order to learn. Use "
-            'goal="value".'
+            'metric="value".'
         )
+    return Metric("pairs in order", 2, partial(_order_totals, log, better, worse), mean)
+
+
+def _order_totals(
+    log: Log, better: NDArray[np.int64], worse: NDArray[np.int64], target: Target
+) -> Floats:
+    """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
+    assert target.scores is not None
     recall = log.recall[better]
+    scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
+    won = np.where(
+        scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0)
+    )
     counts = np.bincount(recall, minlength=len(log)).astype(np.float64)
-
-    def totals(target: Target) -> Floats:
-        """Count each recall's pairs, and its correctly ordered pairs with ties as half."""
-        assert target.scores is not None
-        scores = np.where(np.isnan(target.scores), -np.inf, target.scores)
-        won = np.where(
-            scores[better] > scores[worse], 1.0, np.where(scores[better] == scores[worse], 0.5, 0.0)
-        )
-        return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
-
-    return Metric("pairs in order", 2, totals, lambda totals: totals[..., 1] / totals[..., 0])
+    return np.column_stack([counts, np.bincount(recall, weights=won, minlength=len(log))])
 
 
 def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -519,7 +579,13 @@ def _unequal_pairs(log: Log) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _search(
-    objective: _Objective, folds: int, budget: int, seed: int, level: float, progress: bool
+    objective: _Objective,
+    folds: int,
+    budget: int,
+    seed: int,
+    level: float,
+    progress: bool,
+    executor: Workers,
 ) -> Tuning:
     """Tune on all clusters, and without each fold to estimate the held-out gain."""
     clusters, names = objective.log.clusters, list(objective.space)
@@ -527,15 +593,16 @@ def _search(
     trials: list[pl.DataFrame] = []
     best_points: list[tuple[float, ...]] = []
     with bar(progress, budget * (folds + 1), unit="trial", desc="tuning") as step:
-        for left_out in (*range(folds), -1):
-            points, values = _evolve(
-                objective, fold != left_out, budget, (seed, left_out + 1), step
-            )
-            best_points.append(points[int(np.argmax(values))])
-            columns = dict(zip(names, np.array(points).T, strict=True))
-            trials.append(
-                pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
-            )
+        searches = [*range(folds), -1]
+        results = run_tasks(
+            partial(_evolve, objective, fold, budget, seed), searches, executor, step, budget
+        )
+    for left_out, (points, values) in zip(searches, results, strict=True):
+        best_points.append(points[int(np.argmax(values))])
+        columns = dict(zip(names, np.array(points).T, strict=True))
+        trials.append(
+            pl.DataFrame({"search": [left_out] * len(points), **columns, "value": values})
+        )
     *by_fold, best = best_points
     default = objective.default
     rows = [
@@ -575,12 +642,17 @@ def _search(
 
 def _evolve(
     objective: _Objective,
-    clusters: NDArray[np.bool_],
+    fold: NDArray[np.int64],
     budget: int,
-    seed: tuple[int, int],
+    seed: int,
+    left_out: int,
     step: Step,
 ) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Search parameters on some clusters by differential evolution; return all trials."""
+    """Search parameters on the clusters of all folds but one by differential evolution.
+
+    Returns all trials.
+    """
+    clusters = fold != left_out
     with require_extra("science", "memlab.tune"):
         from scipy.optimize import differential_evolution
 
@@ -605,7 +677,7 @@ def _evolve(
         x0=inside,
         popsize=-(-size // len(bounds)),
         maxiter=max(1, budget // (-(-size // len(bounds)) * len(bounds)) - 1),
-        rng=np.random.default_rng(seed),
+        rng=np.random.default_rng((seed, left_out + 1)),
         polish=False,
         tol=0.0,
         atol=-1.0,  # Never converge early, because that would depend on the processor.

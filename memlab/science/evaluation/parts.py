@@ -9,11 +9,12 @@ from memlab.science.evaluation._intervals import (
     FEW,
     Estimate,
     Sample,
+    adjust_all,
     benjamini_hochberg,
+    bonferroni,
     cluster_interval,
     cluster_sums,
     degrees_of_freedom,
-    holm,
 )
 from memlab.science.evaluation._log import closed, horizon_micros, read_answers, read_log
 from memlab.science.evaluation._measure import (
@@ -87,7 +88,9 @@ __all__ = [
     "Process",
     "Sample",
     "TopK",
+    "adjust_all",
     "benjamini_hochberg",
+    "bonferroni",
     "closed",
     "cluster_interval",
     "cluster_sums",
@@ -100,7 +103,6 @@ __all__ = [
     "falls_at",
     "format_count",
     "gates",
-    "holm",
     "horizon_micros",
     "independence_p",
     "level_of",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -22,9 +22,11 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import Count, Seed, Taken, Within, checked
 from memlab.kernel.base.clock import DAY
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
-from memlab.kernel.base.progress import bar
+from memlab.kernel.base.printable import count_of
+from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.policies import Pack, PolicyLike, as_packs
+from memlab.science.batch import Workers, run_tasks
 from memlab.science.evaluation import Estimate, Evaluation, cluster_interval
 from memlab.science.simulation._events import (
     MessageEvent,
@@ -114,6 +116,8 @@ class Trial(Report):
     questions: int
     lives: pl.DataFrame = field(repr=False)
     _rows: tuple[_PackResult, ...] = field(repr=False)
+    _more: str = field(default="", repr=False)
+    """What makes more clusters, if there are few; "" otherwise."""
 
     def __len__(self) -> int:
         """Return the number of packs."""
@@ -124,15 +128,16 @@ class Trial(Report):
         """A row for each pack, best first.
 
         ``value`` has the bounds ``low`` and ``high``. ``difference`` is paired with ``baseline``
-        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value,
-        Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
+        and has the bounds ``difference_low`` and ``difference_high``; ``p`` is its p-value. Both
+        are Bonferroni-adjusted. ``one_step`` is the value on a logged run, and ``one_step_difference``
         its difference to the baseline. ``verdict`` and ``hash`` follow.
         """
         others = max(1, len(self._rows) - 1)
         base = next(row for row in self._rows if row.pack == self.baseline)
         rows = []
         for row in self._rows:
-            gap = row.difference
+            # All intervals of differences hold together, and each excludes 0 if and only if p is below the level.
+            gap = row.difference and row.difference.at_level(1 - _LEVEL / others)
             p = None if gap is None or np.isnan(gap.p) else min(1.0, gap.p * others)
             ahead = None
             if row is not base and row.one_step is not None and base.one_step is not None:
@@ -177,7 +182,8 @@ class Trial(Report):
             )
         if worse and len(worse) == len(self._rows) - 1:
             return f"{self.baseline} has the highest reward."
-        return f"No pack is significantly better than {self.baseline}."
+        few = f" {self.clusters} are too few to distinguish packs: {self._more}." * bool(self._more)
+        return f"No pack is significantly better than {self.baseline}.{few}"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -269,6 +275,7 @@ def trial(
     beside: Life | Evaluation | None = None,
     embedder: EmbedderSpec = None,
     progress: bool = False,
+    executor: Workers = None,
 ) -> Trial:
     """Simulate the same run under each pack, and compare the rewards of their recalls.
 
@@ -298,6 +305,9 @@ def trial(
         The embedder of the labs.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        Each run of a pack is a task. Default: this thread.
 
     Returns
     -------
@@ -310,6 +320,8 @@ def trial(
         If there are fewer than two packs, or the world has no questions.
     UnknownName, PolicyError
         If a pack does not exist or is invalid.
+    WorkerLost
+        If the executor does not return the result of a run.
 
     Notes
     -----
@@ -331,33 +343,22 @@ def trial(
     script: Script = world
     scripts = [_limit_days(_set_seed(script, seed), days) for seed in _list_seeds(script, seeds)]
     # Runs are grouped by seed, so that all packs are simulated on one seed before the next.
+    tasks = [(run, name, pack) for run in scripts for name, pack in chosen.items()]
+    with bar(progress, len(tasks), unit="run", desc="simulating") as step:
+        measured = run_tasks(partial(_simulate, embedder, every_days, of), tasks, executor, step)
     values: dict[str, list[Floats]] = {name: [] for name in chosen}
-    keys: list[tuple[int, str]] = []
-    lives: list[tuple[object, ...]] = []
-    with bar(progress, len(scripts) * len(chosen), unit="run", desc="simulating") as step:
-        for run in scripts:
-            questions = [event for event in run.events() if isinstance(event, QuestionEvent)]
-            keys += [(run.seed, event.project or "") for event in questions]
-            for name, pack in chosen.items():
-                with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
-                    earned = dict(life.earned(of=of).select("number", "value").iter_rows())
-                    values_of_run = np.array([earned.get(event.number, 0.0) for event in questions])
-                    used = int((life.lab.memories["access"] > 0).sum())
-                    lives.append(
-                        (
-                            name,
-                            run.seed,
-                            len(questions),
-                            len(life.lab),
-                            used,
-                            float(values_of_run.mean()),
-                        )
-                    )
-                values[name].append(values_of_run)
-                step(1)
+    for (_, name, _), (values_of_run, _) in zip(tasks, measured, strict=True):
+        values[name].append(values_of_run)
+    keys = [
+        (run.seed, event.project or "")
+        for run in scripts
+        for event in run.events()
+        if isinstance(event, QuestionEvent)
+    ]
     whole = {name: np.concatenate(values_of_run) for name, values_of_run in values.items()}
     by_project = not isinstance(script, World) or len(scripts) == 1
     clusters = [project if by_project else seed for seed, project in keys]
+    unit = "seed" if not by_project else "project" if isinstance(script, World) else "conversation"
     baseline = next(iter(chosen))
     rows = []
     for name, pack in chosen.items():
@@ -387,13 +388,44 @@ def trial(
         every_days=float(every_days),
         of=of,
         baseline=baseline,
-        clusters=f"{len(set(clusters)):,} {'projects' if by_project else 'seeds'}",
+        clusters=count_of(len(set(clusters)), unit),
         questions=len(keys),
         lives=pl.DataFrame(
-            lives, schema=columns | {"used": pl.Int64, "value": pl.Float64}, orient="row"
+            [row for _, row in measured],
+            schema=columns | {"used": pl.Int64, "value": pl.Float64},
+            orient="row",
         ),
         _rows=tuple(rows),
+        _more=""
+        if len(set(clusters)) >= _SEEDS
+        else "add conversations"
+        if not isinstance(script, World)
+        else f"simulate more runs, such as seeds={_SEEDS}",
     )
+
+
+def _simulate(
+    embedder: EmbedderSpec,
+    every_days: float,
+    of: Literal["reward", "utility"],
+    task: tuple[Script, str, Pack],
+    step: Step,
+) -> tuple[Floats, tuple[object, ...]]:
+    """Simulate a script under a pack; return the value of each question, and a row of ``Trial.lives``."""
+    run, name, pack = task
+    with live(run, pack=pack, embedder=embedder, every_days=every_days) as life:
+        earned = dict(life.earned(of=of).select("number", "value").iter_rows())
+        values = np.array(
+            [
+                earned.get(event.number, 0.0)
+                for event in run.events()
+                if isinstance(event, QuestionEvent)
+            ]
+        )
+        used = int((life.lab.memories["access"] > 0).sum())
+        row = name, run.seed, len(values), len(life.lab), used, float(values.mean())
+    step(1)
+    return values, row
 
 
 def _name_packs(packs: Sequence[Pack]) -> dict[str, Pack]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memlab.kernel.hooks import Hook
 from memlab.kernel.verbs.declared import Declared, construct
 from memlab.subjects.attribution.known import Calibrated, Credited
 
@@ -13,6 +14,7 @@ DECLARED = Declared(
         Calibrated,
         Credited,
     ),
+    hooks=(Hook("answers", "read-answers", "memlab.subjects.attribution.answers:AnswerReader"),),
     accessors={
         "credits": construct(
             "memlab.subjects.attribution.attribution:LabCredits", "core", "attributions"

@@ -147,7 +147,7 @@ class Adapted(Displayed):
         The new values of the parameters.
     evidence
         One row for each policy that was compared with the active one. The columns are ``policy``, ``value``,
-        ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Holm), ``recalls``, ``verdict``, and ``why``, the
+        ``difference`` with ``low`` and ``high``, ``p`` (adjusted by Bonferroni), ``recalls``, ``verdict``, and ``why``, the
         reason why a comparison has no result. A policy named "..., while it was live" was compared by its rewards at
         that time.
 
@@ -352,7 +352,7 @@ class _Step:
             for row in result.refusals
         ]
         self._record([*(_line(row, result.recalls) for row in rows), *refused])
-        # The rows are ordered by value, best first. "better" refers to the whole interval, after Holm's adjustment.
+        # The rows are ordered by value, best first. "better" refers to the adjusted interval.
         best = next(
             (
                 row
@@ -480,7 +480,7 @@ class _Step:
                 self._slates,
                 policy,
                 **(self._options | strict),
-                goal="order",
+                metric="order",
                 folds=_FOLDS,
                 budget=_WIDE_BUDGET,
                 seed=self._seed,
@@ -493,6 +493,7 @@ class _Step:
         from memlab.science.evaluation import tune
 
         options = self._options | {
+            "metric": "value",
             "estimator": self._estimator,
             "folds": _FOLDS,
             "budget": _BUDGET,

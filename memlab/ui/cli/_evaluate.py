@@ -115,7 +115,8 @@ def evaluate(
 ) -> Report:
     """Estimate how each policy would have performed on LOG.
 
-    LOG is a lab, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be evaluated.
+    LOG is a lab, a log of memlab.record, or a CSV or Parquet file of candidates. The exit status is 1 if no policy can be
+    evaluated.
 
     Example: memlab evaluate my.memlab -p companion -p mine.hy --missing zero
     """
@@ -123,6 +124,12 @@ def evaluate(
     file_columns = {name: options.pop(name) for name in columns}
     options["labels"] = None if labels is None else read_frame(labels)
     if log.is_dir():
+        from memlab.io.recorder import is_record
+
+        if policies and is_record(log):
+            slates = memlab.read_record(log)
+            result = memlab.evaluate(slates, list(policies), cluster=cluster, **options)
+            return _report_evaluation(result, report, details)
         with open_existing(log, read_only=True) as lab:
             chosen = list(policies) or list(memlab.packs())
             return _report_evaluation(
@@ -168,7 +175,7 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     options={
         "reason": "Reason, for the history.",
         "design": "How the packs are compared; see above.",
-        "extra": "Number of additional items.",
+        "extra": "Number of additional items, or auto.",
         "rate": "Share of recalls that take part.",
     },
 )
@@ -179,8 +186,8 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
 
     PACK is a name or a .hy file. By default, --extra items that only PACK would show are added to the results. With
     --design lot, a random draw decides among the items on which the packs differ, and no recall
-    shows more results. With --design ab, each recall shows the results of one pack. `memlab policy
-    verdict` reports which is better.
+    shows more results. With --design draft, both packs fill these positions in turn. With --design
+    ab, each recall shows the results of one pack. `memlab policy verdict` reports which is better.
 
     Example: memlab policy challenge my.memlab mine.hy
     """

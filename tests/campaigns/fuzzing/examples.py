@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import hashlib
+import json
 import tempfile
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -38,12 +39,21 @@ from memlab.io.ingest import (
     read_longmemeval,
     read_questions,
 )
+from memlab.io.recorder import Recorder
 from memlab.io.serving import connect, lab_server, read_audit_log
 from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
 from memlab.kernel.verbs.seam import Seam
-from memlab.science.evaluation import Earnings, cluster_interval, compare_periods, judge, measure
+from memlab.science.evaluation import (
+    Earnings,
+    Sums,
+    cluster_interval,
+    compare_periods,
+    judge,
+    measure,
+    partial,
+)
 from memlab.science.simulation import (
     MessageEvent,
     Phase,
@@ -258,6 +268,10 @@ class Desk:
     def differing(self) -> Any:
         return self.evaluation().disagreements("similarity", "recency")
 
+    @cached_property
+    def sums(self) -> Sums:
+        return partial(self.log, ["similarity"], missing="zero")
+
     def evaluation(self) -> memlab.science.evaluation.Evaluation:
         return memlab.evaluate(self.log, ["similarity", "recency"], missing="zero")
 
@@ -306,6 +320,27 @@ class Desk:
         files = MemoryFiles(self.lab)
         files.create("/memories/a.md", "one line")
         return files
+
+    @cached_property
+    def recorded(self) -> Recorder:
+        search = memlab.record(
+            lambda query, k: ["tabs", "spaces"], log=self.folder / "searches", limit=1
+        )
+        search.challenge(lambda query, k: ["spaces"], name="old")
+        hits = search("tabs or spaces?")
+        for id in hits.ids:
+            hits.feedback(id, 1.0)
+        return search
+
+    @cached_property
+    def spans(self) -> Path:
+        attributes = {
+            "gen_ai.operation.name": "search_memory",
+            "gen_ai.memory.records": [{"id": "m1", "content": "tabs"}],
+        }
+        path = self.folder / "spans.jsonl"
+        path.write_text(json.dumps({"span_id": "a1", "attributes": attributes}))
+        return path
 
     @cached_property
     def mem0(self) -> Mem0Memory:
@@ -657,6 +692,33 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         memlab.evaluate,
         {"slates": d.log, "policies": ["similarity"], "missing": "zero"},
     ),
+    "partial": lambda d: (partial, {"table": d.log, "policies": ["similarity"], "missing": "zero"}),
+    "Sums": lambda d: (Sums, {}),
+    "Sums.merge": lambda d: (Sums.merge, {"parts": [d.sums]}),
+    "Sums.evaluate": lambda d: (d.sums.evaluate, {"level": 0.9}),
+    "Sums.to_bytes": lambda d: (d.sums.to_bytes, {}),
+    "Sums.from_bytes": lambda d: (Sums.from_bytes, {"content": d.sums.to_bytes()}),
+    "record": lambda d: (
+        memlab.record,
+        {"search": lambda query, k: ["tabs", "spaces"], "log": d.folder / "recorded"},
+    ),
+    "read_record": lambda d: (memlab.read_record, {"log": d.recorded.settings.log}),
+    "read_spans": lambda d: (memlab.read_spans, {"path": d.spans}),
+    "Recorder.challenge": lambda d: (
+        d.recorded.challenge,
+        {"search": lambda query, k: ["spaces"], "name": "new"},
+    ),
+    "Recorder.end_challenge": lambda d: (d.recorded.end_challenge, {"name": "old"}),
+    "Recorder.feedback": lambda d: (
+        d.recorded.feedback,
+        {"decision": 1, "item": d.recorded("tabs?").ids[0], "reward": 1.0},
+    ),
+    "Recorder.verdict": lambda d: (d.recorded.verdict, {"challenger": "old"}),
+    "RecordedHits.used": lambda d: (d.recorded("tabs?").used, {"answer": "Use tabs."}),
+    "RecordedHits.feedback": lambda d: (
+        (hits := d.recorded("tabs?")).feedback,
+        {"item": hits.ids[0], "reward": 1.0},
+    ),
     "verdict": lambda d: (memlab.verdict, {"slates": d.challenged, "missing": "zero"}),
     "Verdicts.report": lambda d: (
         memlab.verdict(d.challenged).report,
@@ -736,11 +798,22 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "tune": lambda d: (
         memlab.tune,
-        {"slates": d.slates, "policy": RULE, "missing": "zero", "budget": 20, "folds": 2},
+        {
+            "slates": d.slates,
+            "policy": RULE,
+            "metric": "value",
+            "missing": "zero",
+            "budget": 20,
+            "folds": 2,
+        },
     ),
     "Evaluation.disagreements": lambda d: (
         d.evaluation().disagreements,
         {"a": "similarity", "b": "recency"},
+    ),
+    "Estimate.at_level": lambda d: (
+        cluster_interval([0.2, 0.4, 0.5], ["a", "a", "b"]).at_level,
+        {"level": 0.9},
     ),
     "Evaluation.pairs": lambda d: (d.evaluation().pairs, {"adjust": "bh"}),
     "Evaluation.figure": lambda d: (d.evaluation().figure, {"kind": "leaderboard", "axes": None}),

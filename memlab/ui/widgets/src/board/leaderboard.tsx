@@ -108,7 +108,8 @@ export function Leaderboard({ evaluation }: { evaluation: Evaluation }) {
         <summary>Method</summary>
         <p>
           {visible(evaluation.method)}. Dots are estimates, lines their confidence intervals. Pale
-          bars are the bounds of the value without sampling error. p-values are Holm-adjusted.
+          bars are the bounds of the value without sampling error. p-values and intervals of
+          differences are Bonferroni-adjusted.
         </p>
         {evaluation.notes.map((note) => (
           <p key={note}>{visible(note)}</p>

@@ -1,0 +1,119 @@
+"""Searches in traces of other programs: ``search_memory`` spans of OpenTelemetry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from memlab.errors import DatasetError
+from memlab.io.formats import Lines, Notes, decode_json
+from memlab.io.recorder._items import first_value, measure_texts, read_items
+from memlab.io.recorder._log import to_table
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.slates import Slates
+
+__all__ = ["read_spans"]
+
+# Names of a span's id and start, in OTLP's JSON and as exporters of single spans write them.
+_SPAN_IDS = ("spanId", "span_id", "id")
+_STARTS = ("startTimeUnixNano", "start_time_unix_nano")
+
+
+@checked
+def read_spans(path: str | Path, feedback: pl.DataFrame | None = None) -> Slates:
+    """Read the memory searches of an OpenTelemetry trace as a log.
+
+    Parameters
+    ----------
+    path
+        A file of JSON Lines: requests of OTLP (``resourceSpans``), or spans with ``attributes``.
+        Spans whose ``gen_ai.operation.name`` is "search_memory" are read. They need the attribute
+        ``gen_ai.memory.records``.
+    feedback
+        The rewards, with the columns ``decision`` (the id of a span), ``memory_id`` and ``reward``.
+
+    Returns
+    -------
+    Slates
+        The log. A trace has no probabilities, so ``memlab.evaluate`` withholds the value of other
+        policies. ``memlab.plan`` forecasts how many searches a comparison needs once they are
+        recorded.
+
+    Raises
+    ------
+    DatasetError
+        If no search has records, or a line is no JSON.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> import memlab
+    >>> records = [{"id": "m1", "content": "Ana prefers tabs", "score": 0.9}]
+    >>> attributes = {
+    ...     "gen_ai.operation.name": "search_memory",
+    ...     "gen_ai.memory.query.text": "tabs or spaces?",
+    ...     "gen_ai.memory.records": json.dumps(records),
+    ... }
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "spans.jsonl"
+    >>> _ = file.write_text(json.dumps({"span_id": "a1", "attributes": attributes}))
+    >>> memlab.read_spans(file).candidates.collect()["memory_id"].to_list()
+    ['m1']
+    """
+    decisions, candidates, missing = [], [], 0
+    for number, line in Lines(Path(path), Notes(str(path))):
+        document = decode_json(line, str(path), number) if line.strip() else None
+        for span, attributes in _find_searches(document):
+            records = attributes.get("gen_ai.memory.records")
+            if records is None:
+                missing += 1
+                continue
+            if isinstance(records, str):
+                records = decode_json(records.encode(), str(path), number)
+            items, query = read_items(records), attributes.get("gen_ai.memory.query.text") or ""
+            key = {"decision": str(first_value(span, _SPAN_IDS) or f"line {number}")}
+            start = first_value(span, _STARTS)
+            decisions.append(
+                key
+                | {
+                    "query": query,
+                    "limit": max(len(items), 1),
+                    "at": None if start is None else int(start) // 1000,
+                    "session": attributes.get("gen_ai.conversation.id"),
+                }
+            )
+            ids = [item.id for item in items]
+            ranks = list(range(1, len(ids) + 1))
+            candidates.append(key | {"memory_id": ids, "rank": ranks} | measure_texts(query, items))
+    if not decisions:
+        raise DatasetError(
+            f"{path} has no search_memory span with gen_ai.memory.records ({missing} without). Switch on the capture of "
+            "content in the program that writes the trace."
+        )
+    pool = to_table(candidates)
+    exposures = pool.select("decision", "memory_id")
+    log = Slates.from_frames(to_table(decisions), pool, exposures, feedback, empty="keep")
+    note = "memlab.record logs further searches with probabilities; memlab.plan says how many are needed."
+    skipped = f"{missing:,} searches without records left out."
+    return replace(log, notes=(*log.notes, *[skipped] * bool(missing), note))
+
+
+def _find_searches(document: object) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """Yield the spans of memory searches anywhere in a document, each with its attributes."""
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            attributes = value.get("attributes") or {}
+            if isinstance(attributes, list):
+                # OTLP writes an attribute as a key and a value under the name of its type.
+                pairs = [entry for entry in attributes if entry.get("value")]
+                attributes = {entry["key"]: next(iter(entry["value"].values())) for entry in pairs}
+            if attributes.get("gen_ai.operation.name") == "search_memory":
+                yield value, attributes
+            waiting += list(value.values())[::-1]
+        elif isinstance(value, list):
+            waiting += value[::-1]

@@ -1,0 +1,447 @@
+"""Sums over the recalls of a log, from which its policies are evaluated.
+
+Sums of partitions add up to the sums of the log, and equal sums have equal bits, however the log was
+cut and in any order. They have four parts:
+
+- *cells*: totals of each policy, and of the items that each pair of policies shares, by cluster;
+- *buckets*: the same by groups of recalls, from which the influence of single recalls is computed;
+- *totals*: sums over the log, which decide gates;
+- *sample*: the items that some recalls showed, for gates whose tests compare single items.
+
+Buckets and the sample are chosen by a hash of a recall's id. They have a fixed size, and up to it
+they contain every recall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memlab.errors import InputError
+from memlab.kernel.base.arguments import checked
+from memlab.kernel.base.display import Displayed
+from memlab.kernel.base.printable import count_of
+from memlab.science.evaluation._evaluation import Evaluation
+from memlab.science.evaluation._exact import add_frames
+from memlab.science.evaluation._intervals import Ints
+from memlab.science.evaluation._log import Missing
+from memlab.science.evaluation._prepared import Estimator
+
+__all__ = ["WIDTH", "Definition", "Sums", "choose_bits", "mix", "sample_recalls"]
+
+
+_FORMAT = 1
+"""The version of serialised sums; a later one is refused."""
+_BUCKETS = 2_048
+"""The maximum number of buckets: 500 times the evidence that the gate on influence requires."""
+_SAMPLE = 5_000
+"""The maximum number of recalls whose items are stored.
+
+The tests that read them are of assumptions that fail for many recalls or for none.
+"""
+WIDTH = 52
+"""The bits of a bucket's number without folding: the most that a float holds exactly."""
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What was summed. Only sums with the same definition add up.
+
+    ``policies`` has the name, sort, source and hash of each; ``requested`` are the names of the
+    policies that the caller passed. ``missing`` is None if the caller did not choose. ``numeric`` is
+    the number of numeric features, ``score`` the column that ranked the log, and ``fingerprints``
+    are those of the features that policies read.
+    """
+
+    version: str
+    policies: tuple[tuple[str, str, str, str], ...]
+    requested: tuple[str, ...]
+    refusals: tuple[tuple[str, str], ...]
+    missing: Missing | None
+    reward_range: tuple[float, float]
+    cluster: str | None
+    unit: str
+    schema: tuple[tuple[str, str], ...]
+    numeric: int
+    score: str | None
+    fingerprints: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+_WORDS = {
+    "version": "version of memlab",
+    "missing": "treatment of missing feedback",
+    "reward_range": "range of rewards",
+    "cluster": "argument cluster",
+    "unit": "unit of a cluster",
+    "schema": "columns of candidates",
+    "numeric": "numeric features",
+    "score": "columns that ranked the log (name it: columns={'score': ...})",
+}
+"""The names of parts of a definition in messages, where they differ from the field."""
+
+
+def _empty(**schema: Any) -> pl.DataFrame:
+    """Return a frame without rows."""
+    return pl.DataFrame(schema=schema)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sums(Displayed):
+    """Sums over the recalls of a partition, or of a whole log; made by ``partial``.
+
+    Add the sums of all partitions, with ``+`` or ``sum``, and call ``evaluate``. The result has the
+    same bits for any partitions of a log, in any order. Workers return sums as objects, which
+    pickle, or as bytes. Sums without a recall may be added to any others.
+
+    Parameters
+    ----------
+    definition
+        What was summed. Sums with different definitions are not added.
+    totals
+        Integer sums over the log, by name.
+    ends
+        The minimum and maximum reward; NaN without rewards.
+    cells
+        Integer sums for each cluster.
+    buckets
+        Integer sums for each group of recalls.
+    bits
+        The number of bits of a recall's hash that number its bucket.
+    recalls
+        The ids of the recalls as Int64, or their hashes if ids are texts.
+    sample
+        The items that up to 5,000 recalls showed.
+    packs
+        The hashes of the packs that logged.
+    notes
+        Remarks on the log, each with its counts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> from memlab.science.evaluation import partial
+    >>> frame = pl.read_parquet(memlab.examples.LOG)
+    >>> columns = dict(
+    ...     decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=3
+    ... )
+    >>> halves = [
+    ...     partial(part, ["old_score", "new_score"], columns=columns, missing="zero")
+    ...     for _, part in frame.group_by(pl.col("query_id") % 2)
+    ... ]
+    >>> evaluation = sum(halves).evaluate()
+    >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
+    [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
+    """
+
+    definition: Definition | None = None
+    totals: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    ends: tuple[float, float] = (np.nan, np.nan)
+    cells: pl.DataFrame = field(default_factory=lambda: _empty(cluster=pl.String))
+    buckets: pl.DataFrame = field(default_factory=lambda: _empty(bucket=pl.Int64))
+    bits: int = WIDTH
+    recalls: pl.Series = field(default_factory=lambda: pl.Series("recall", [], pl.Int64))
+    sample: pl.DataFrame = field(default_factory=lambda: _empty(recall=pl.Int64))
+    packs: tuple[str | None, ...] = ()
+    notes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.recalls)
+
+    def __bool__(self) -> bool:
+        return self.definition is not None
+
+    def _display(self) -> object:
+        if self.definition is None:
+            return "Sums of 0 recalls."
+        names = ", ".join(name for name, *_ in self.definition.policies)
+        return f"Sums of {count_of(len(self), 'recall')} in {count_of(self.cells.height, 'cluster')}: {names}."
+
+    def __add__(self, other: object) -> Sums:
+        return Sums.merge([self, other]) if isinstance(other, Sums) else NotImplemented
+
+    def __radd__(self, other: object) -> Sums:
+        # The built-in ``sum`` starts from 0.
+        return self if other == 0 and isinstance(other, int) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_bytes() == other.to_bytes() if isinstance(other, Sums) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # A hash would need all bytes.
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Sums.from_bytes, (self.to_bytes(),)
+
+    @classmethod
+    @checked
+    def merge(cls, parts: Iterable[Sums]) -> Sums:
+        """Add many sums at once, which is faster than one after another.
+
+        Parameters
+        ----------
+        parts
+            The sums of partitions of one log.
+
+        Returns
+        -------
+        Sums
+            The sums over all recalls.
+
+        Raises
+        ------
+        InputError
+            If a recall is in two of them, or if they were made with different policies, settings,
+            columns or versions of memlab.
+        """
+        # Sums without recalls have no definition to compare, and nothing to add.
+        whole = [part for part in parts if part]
+        if len(whole) < 2:
+            return whole[0] if whole else cls()
+        first = whole[0]
+        assert first.definition is not None
+        for part in whole[1:]:
+            _check_same(first.definition, part.definition)
+        recalls = pl.concat([part.recalls for part in whole]).sort()
+        _check_distinct(recalls, first.definition)
+        bits, buckets = _merge_buckets(whole)
+        lows, highs = zip(*(part.ends for part in whole), strict=True)
+        return cls(
+            definition=first.definition,
+            totals=_add_counts(part.totals for part in whole),
+            ends=(float(np.fmin.reduce(lows)), float(np.fmax.reduce(highs))),
+            cells=add_frames([part.cells for part in whole], "cluster"),
+            buckets=buckets,
+            bits=bits,
+            recalls=recalls,
+            sample=sample_recalls(pl.concat([part.sample for part in whole]), recalls),
+            packs=tuple(sorted({pack for part in whole for pack in part.packs}, key=str)),
+            notes=_add_counts(part.notes for part in whole),
+        )
+
+    @checked
+    def evaluate(
+        self, *, estimator: Estimator = "snips", level: float = 0.95, baseline: str | None = None
+    ) -> Evaluation:
+        """Evaluate the policies on all recalls that were summed.
+
+        Parameters
+        ----------
+        estimator
+            "snips" (self-normalised) or "ht" (Horvitz-Thompson).
+        level
+            The confidence level of the intervals, between 0 and 1.
+        baseline
+            The policy that the others are compared with; by default the policy that logged.
+
+        Returns
+        -------
+        Evaluation
+            The result of ``memlab.evaluate`` on the whole log, equal up to rounding (1e-12). It has
+            no texts and no recalls, so ``disagreements`` and outcomes by query are missing. Above
+            5,000 recalls, the gates on position, redundancy and missing feedback test a random
+            sample of 5,000. Above 2,048 recalls, the gate on influence counts groups of recalls.
+
+        Raises
+        ------
+        InputError
+            If there is no recall, or if ``missing`` was not set and matters.
+        UnknownName
+            If there is no policy of the name ``baseline``.
+        """
+        from memlab.science.evaluation._merged import evaluate_sums
+
+        return evaluate_sums(self, estimator=estimator, level=level, baseline=baseline)
+
+    @checked
+    def to_bytes(self) -> bytes:
+        """Return the sums as bytes, for a worker of another system.
+
+        Returns
+        -------
+        bytes
+            A MessagePack map with Arrow IPC streams. Equal sums give equal bytes.
+        """
+        return msgspec.msgpack.encode(
+            {
+                "memlab-sums": _FORMAT,
+                "definition": self.definition,
+                "totals": _as_texts(self.totals),
+                "ends": [float(end).hex() for end in self.ends],
+                "cells": _write_frame(self.cells),
+                "buckets": _write_frame(self.buckets),
+                "bits": self.bits,
+                "recalls": _write_frame(self.recalls.to_frame()),
+                "sample": _write_frame(self.sample),
+                "packs": self.packs,
+                "notes": _as_texts(self.notes),
+            }
+        )
+
+    @classmethod
+    @checked
+    def from_bytes(cls, content: bytes) -> Sums:
+        """Read sums that ``to_bytes`` wrote.
+
+        Parameters
+        ----------
+        content
+            The bytes.
+
+        Returns
+        -------
+        Sums
+            The sums.
+
+        Raises
+        ------
+        InputError
+            If the bytes are not sums, or are of a later memlab.
+        """
+        try:
+            parts = msgspec.msgpack.decode(content)
+            form = parts["memlab-sums"]
+            if form != _FORMAT:
+                raise InputError(
+                    f"The sums have format {form!r}, and this memlab reads format {_FORMAT}. Use one version of memlab on "
+                    "all workers."
+                )
+            return cls(
+                definition=msgspec.convert(parts["definition"], Definition | None),
+                totals=_from_texts(parts["totals"]),
+                ends=(float.fromhex(parts["ends"][0]), float.fromhex(parts["ends"][1])),
+                cells=_read_frame(parts["cells"]),
+                buckets=_read_frame(parts["buckets"]),
+                bits=parts["bits"],
+                recalls=_read_frame(parts["recalls"])["recall"],
+                sample=_read_frame(parts["sample"]),
+                packs=tuple(parts["packs"]),
+                notes=_from_texts(parts["notes"]),
+            )
+        except (
+            msgspec.MsgspecError,
+            KeyError,
+            TypeError,
+            ValueError,
+            pl.exceptions.PolarsError,
+        ) as error:
+            raise InputError(
+                f"The bytes are not sums of memlab ({type(error).__name__}). Pass what Sums.to_bytes returned."
+            ) from error
+
+
+def _check_same(first: Definition, second: Definition | None) -> None:
+    """Raise InputError, which names the difference, if two definitions differ."""
+    for name in Definition.__struct_fields__:
+        ours, theirs = getattr(first, name), getattr(second, name)
+        if ours == theirs:
+            continue
+        if isinstance(ours, tuple) and name != "reward_range":
+            pairs = [pair for pair in zip_longest(ours, theirs) if pair[0] != pair[1]]
+            ours, theirs = pairs[0]
+        raise InputError(
+            f"Sums of different {_WORDS.get(name, name)} cannot be added: {_describe(ours)} and {_describe(theirs)}. Sum "
+            "all partitions with the same policies, settings, columns and version of memlab."
+        )
+
+
+def _describe(part: object) -> str:
+    """Return a part of a definition as a short text."""
+    if isinstance(part, tuple):
+        # The last element is the one that identifies a policy: its hash.
+        return f"{part[0]} ({str(part[-1])[:12]})" if len(part) > 1 else str(part[0])
+    return "none" if part is None else str(part)
+
+
+def _check_distinct(recalls: pl.Series, definition: Definition) -> None:
+    """Raise InputError if a recall, in these sorted ids, is in two sums."""
+    repeated = recalls.filter(recalls == recalls.shift(1)).unique()
+    if not len(repeated):
+        return
+    is_text = dict(definition.schema).get("decision") == "String"
+    first = "" if is_text else f" (first: recall {repeated.sort().to_list()[0]})"
+    verb = "is" if len(repeated) == 1 else "are"
+    raise InputError(
+        f"{count_of(len(repeated), 'recall')} {verb} in more than one of these sums{first}. Add the sums of each partition "
+        "once, and cut the log by decision, so that all candidates of a recall are in one partition."
+    )
+
+
+def _add_counts(parts: Iterable[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
+    """Add integer vectors by name; the result is sorted by name."""
+    added: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        for name, counts in part.items():
+            before = added.get(name, ())
+            added[name] = tuple(a + b for a, b in zip_longest(before, counts, fillvalue=0))
+    return dict(sorted(added.items()))
+
+
+def mix(recalls: pl.Series) -> NDArray[np.uint64]:
+    """Return a hash of each id, as random as its bits allow (SplitMix64; Steele, Lea & Flood 2014)."""
+    value = recalls.to_numpy().view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)
+    return value ^ (value >> np.uint64(31))
+
+
+def choose_bits(numbers: Ints, bits: int) -> int:
+    """Return the most leading bits, at most ``bits``, that leave at most 2,048 distinct numbers.
+
+    ``numbers`` are sorted and have ``bits`` bits. The result depends on the set of recalls alone,
+    so buckets of partitions fold to those of the whole log.
+    """
+    numbers = np.unique(numbers)
+    if len(numbers) <= _BUCKETS:
+        return bits
+    # A number differs from the one before it in the bit after their common ones.
+    common = bits - np.frexp((numbers[1:] ^ numbers[:-1]).astype(np.float64))[1]
+    return int(np.partition(common, _BUCKETS - 1)[_BUCKETS - 1])
+
+
+def _merge_buckets(parts: list[Sums]) -> tuple[int, pl.DataFrame]:
+    """Add the buckets of sums, and fold them until they are few."""
+    bits = min(part.bits for part in parts)
+    frames = [
+        part.buckets.with_columns(pl.col("bucket") // (1 << (part.bits - bits))) for part in parts
+    ]
+    numbers = np.concatenate([frame["bucket"].to_numpy() for frame in frames])
+    fewer = choose_bits(np.sort(numbers), bits)
+    fold = pl.col("bucket") // (1 << (bits - fewer))
+    return fewer, add_frames([frame.with_columns(fold) for frame in frames], "bucket")
+
+
+def sample_recalls(items: pl.DataFrame, recalls: pl.Series) -> pl.DataFrame:
+    """Return the items of the recalls with the smallest hashes, in the order of recalls."""
+    if len(recalls) > _SAMPLE:
+        smallest = np.argpartition(mix(recalls), _SAMPLE)[:_SAMPLE]
+        items = items.filter(pl.col("recall").is_in(recalls[smallest].implode()))
+    return items.sort("recall", maintain_order=True).rechunk()
+
+
+def _as_texts(counts: Mapping[str, tuple[int, ...]]) -> dict[str, list[str]]:
+    """Return integers of any size as hexadecimal texts."""
+    return {name: [format(count, "x") for count in vector] for name, vector in counts.items()}
+
+
+def _from_texts(texts: Mapping[str, list[str]]) -> dict[str, tuple[int, ...]]:
+    """Return integers from hexadecimal texts."""
+    return {name: tuple(int(text, 16) for text in vector) for name, vector in texts.items()}
+
+
+def _write_frame(frame: pl.DataFrame) -> bytes:
+    """Return a frame as an Arrow IPC stream, in the layout that every reader of Arrow knows."""
+    stream = BytesIO()
+    frame.write_ipc_stream(stream, compression="zstd", compat_level=pl.CompatLevel.oldest())
+    return stream.getvalue()
+
+
+def _read_frame(content: bytes) -> pl.DataFrame:
+    """Return a frame from an Arrow IPC stream."""
+    return pl.read_ipc_stream(BytesIO(content))
