@@ -15,6 +15,7 @@ import pytest
 import memlab
 from memlab.errors import InputError, WorkerLost
 from memlab.io.ingest import Conversation, LabelledConversation, Question, Turn
+from memlab.science import evaluation
 from memlab.science.batch import run_tasks
 from memlab.science.simulation import World
 
@@ -132,7 +133,32 @@ def tune_value(folder, **options):
     )
 
 
-CALLS = [bench_talks, bench_own, bench_lives, try_packs, tune_order, tune_value]
+COLUMNS = {
+    "decision": "query_id",
+    "item": "memory_id",
+    "shown": "rank",
+    "reward": "clicked",
+    "propensity": "p",
+    "limit": 3,
+}
+
+
+def write_log(folder):
+    """Write the example log as a folder of files, each of whole recalls."""
+    folder.mkdir(exist_ok=True)
+    log = pl.read_parquet(memlab.examples.LOG)
+    for (code,), part in log.group_by(pl.col("query_id") % 7):
+        part.write_parquet(folder / f"{code}.parquet")
+    return folder
+
+
+def evaluate_folder(folder, **options):
+    log, policies = write_log(folder / "log"), ["old_score", "new_score"]
+    result = memlab.evaluate(log, policies, columns=COLUMNS, missing="zero", **options)
+    return result.frame.rows(), result.diagnostics.drop("figure").rows(), result._digest
+
+
+CALLS = [bench_talks, bench_own, bench_lives, evaluate_folder, try_packs, tune_order, tune_value]
 
 
 def open_dask():
@@ -188,6 +214,15 @@ def end_once(folder, task, step):
     return memlab.load_pack("memlab").hash, task
 
 
+def sum_once(folder, path, step):
+    """Sum a file; end the worker at the first run of one of them."""
+    marker = folder / "ended"
+    if path.stem == "3" and not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return evaluation.partial(path, ["old_score", "new_score"], columns=COLUMNS, missing="zero")
+
+
 def end_always(task, step):
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -202,6 +237,23 @@ def test_dask_gives_the_tasks_of_a_dead_worker_to_the_others(tmp_path):
         with pytest.raises(WorkerLost, match=r"Client lost a task of 1.*KilledWorker"):
             run_tasks(end_always, range(1), client)
         assert run_tasks(partial(end_once, tmp_path), range(8), client) == expected
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("kind", ["dask", "number"])
+def test_sums_have_the_same_bits_if_a_worker_dies(kind, tmp_path):
+    """Two processes, one of which is killed in the middle; the sums are those of one process."""
+    files = sorted(write_log(tmp_path / "log").iterdir())
+    with EXECUTORS[kind]() as executor:
+        parts = run_tasks(partial(sum_once, tmp_path), files, executor)
+    assert (tmp_path / "ended").exists()
+    whole = pl.read_parquet(memlab.examples.LOG)
+    expected = evaluation.partial(
+        whole, ["old_score", "new_score"], columns=COLUMNS, missing="zero"
+    )
+    assert evaluation.Sums.merge(parts) == expected
+    assert sum(parts[::-1]).evaluate().frame.equals(expected.evaluate().frame)
 
 
 @pytest.mark.long
