@@ -44,6 +44,7 @@ from memlab.kernel.policies import (
     DEFAULT_PACK,
     Challenge,
     ChallengeDesign,
+    ExtraItems,
     PackLike,
     PolicyLike,
     as_pack,
@@ -1289,7 +1290,7 @@ class Lab(Displayed):
         pack: PolicyLike,
         *,
         design: ChallengeDesign = "extra",
-        extra: Annotated[int, Within(1, 20)] = 1,
+        extra: ExtraItems = "auto",
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
@@ -1303,10 +1304,12 @@ class Lab(Displayed):
             The challenger: a pack in any form, or a policy that replaces that of its slot in the
             active pack.
         design
-            How recalls are divided: "extra" adds items of the challenger at random ranks below the
-            first, "lot" draws from the results of all packs, "ab" shows the results of one pack.
+            How recalls are divided. "extra" adds items of the challenger at random ranks below the
+            first. "lot" draws from the results of all packs, "draft" takes the best of both packs in
+            turn, and "ab" shows the results of one pack.
         extra
-            The number of added items per recall, 1 to 20, for ``design="extra"``.
+            The number of added items per recall, 1 to 20, for "extra" and "draft". "auto" adds half of
+            the items that only a challenger would show, at most 3 for 10 results.
         rate
             The share of recalls that take part, 0.01 to 1.
         reason
@@ -1320,8 +1323,8 @@ class Lab(Displayed):
         Raises
         ------
         InputError
-            If the pack is active or a challenger already, or if another challenge has another
-            design.
+            If the pack is active or a challenger already, if another challenge has another design, or
+            if a draft has another challenger.
 
         Examples
         --------

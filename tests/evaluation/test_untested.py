@@ -1,5 +1,6 @@
 """A gate that the log cannot test is called untested wherever a value is shown; reports open in every state."""
 
+import html
 import json
 import math
 import re
@@ -13,6 +14,7 @@ from probed_logs import World
 from test_verdicts import challenged
 
 import memlab
+from memlab.errors import InputError
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
 from memlab.science.evaluation.parts import Facts, Gate, gates
@@ -20,6 +22,7 @@ from memlab.ui.cli import main
 from tests.displays import html_of
 
 SEEN = np.array([1.0, 0.75, 0.55, 0.42])
+TABLES = ("decisions", "candidates", "exposures", "feedback")
 UNTESTED = ["position", "redundancy"]
 
 
@@ -274,3 +277,45 @@ def test_the_packs_of_a_table_are_those_of_each_row(judged):
     table = replace(judged, verdicts=(one, replace(one, challenger="c", live="later"))).text()
     rows = [line.split()[:2] for line in table.splitlines() if line[:3] in ("b  ", "c  ")]
     assert rows == [["b", "live"], ["c", "later"]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("state", ["closed", "untested"])
+@pytest.mark.parametrize("name", list(GATES))
+def test_an_evaluation_has_a_report_for_each_gate_in_each_state(plain, name, state, tmp_path):
+    gate = state_of(name, state)
+    gone = {"value": None, "difference": None, "verdict": "withheld"} if state == "closed" else {}
+    rows = tuple(
+        replace(
+            row,
+            **gone,
+            measured=replace(
+                row.measured,
+                gates=tuple(gate if own.name == name else own for own in row.measured.gates),
+            ),
+        )
+        for row in plain.rows
+    )
+    evaluation = replace(plain, rows=rows)
+    page = html.unescape(evaluation.report(tmp_path / "out.html").read_text())
+    assert gate.finding in page
+    assert (" ✕" in page, " ?" in page) == (state == "closed", state == "untested")
+    assert ("withheld" in evaluation.to_latex()) == (state == "closed")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return memlab.evaluate(World(clusters=20).slates(), ["plain", "noise"])
+
+
+def test_an_evaluation_without_any_value_has_a_report(tmp_path):
+    frames = World(clusters=4).frames()
+    frames["candidates"] = frames["candidates"].drop("score", "rank")
+    log = Slates(*(frames[name].lazy() for name in TABLES))
+    evaluation = memlab.evaluate(log, ["cascade", "companion"], baseline="cascade")
+    assert not evaluation.rows
+    page = evaluation.report(tmp_path / "out.html").read_text()
+    for refusal in evaluation.refusals:
+        assert html.escape(refusal.reason) in page
+    with pytest.raises(InputError, match="Every policy was refused"):
+        evaluation.to_latex()

@@ -13,16 +13,27 @@ from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
 from memlab.science.evaluation.parts import Course, lot_position_p, read_log
 
-SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
+SAMPLERS = {"extra": "challenge", "lot": "lot", "draft": "draft", "ab": "ab"}
 
 
 def challenged(
-    design, *, recalls=300, limits=None, examined=None, gain=0.4, users=None, seed=0, within=False
+    design,
+    *,
+    recalls=300,
+    limits=None,
+    examined=None,
+    gain=0.4,
+    users=None,
+    seed=0,
+    within=False,
+    extra=1,
+    grouped=True,
 ):
     """Simulate a challenge: the live pack shows the first items, the challenger every second one, with better rewards.
 
     ``limits`` (int[recalls]) are result counts other than 4; ``seen`` is how often each position is looked at.
-    With ``within`` the challenger shows all but the last of what the live pack shows.
+    With ``within`` the challenger shows all but the last of what the live pack shows. Without ``grouped`` the log is that
+    of an earlier version, which did not record the groups of its draws.
     """
     dice, pack = np.random.default_rng(seed), memlab.load_pack("companion")
     limits = np.full(recalls, 4) if limits is None else limits
@@ -31,8 +42,10 @@ def challenged(
         count = 2 * limit
         live = np.arange(limit)
         own = live[:-1] if within else np.arange(0, count, 2)
-        challenge = Challenge(pack, design, 1, 1.0, 1, 0, "")
-        shown, _, chance, draws, whose = draw_challenge(live, [own], count, [challenge], dice)
+        challenge = Challenge(pack, design, extra, 1.0, 1, 0, "")
+        shown, _, chance, draws, whose, groups = draw_challenge(
+            live, [own], count, [challenge], dice
+        )
         logged = {
             "design": design,
             "draws": draws,
@@ -41,6 +54,8 @@ def challenged(
         }
         if design == "ab":
             logged |= {"whose": ("", "b")[whose], "shares": {"": 0.5, "b": 0.5}}
+        elif grouped:
+            logged |= {"groups": groups, "extra": 0 if extra == "auto" else extra}
         user = str(number if users is None else users[number])
         rows["decisions"].append(
             (number, limit, SAMPLERS[design], "live", "a", json.dumps(logged), user)

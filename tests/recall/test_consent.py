@@ -4,6 +4,7 @@ import itertools
 import math
 import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from properties import examples
 import memlab
 from memlab.errors import ExplorationWarning, InputError
 from memlab.kernel.policies import Challenge, load_pack
-from memlab.kernel.recall import Question, Recaller, choose, draw_challenge
+from memlab.kernel.recall import Question, Recaller, choose, draw_challenge, generator
 
 ALWAYS = "(pack always :inherits memlab) (setting probe-rate 1)"
 TOPICS = ("harbour", "boat", "tide", "rope", "sail", "anchor")
@@ -153,58 +154,54 @@ def test_a_probe_has_its_probability_and_each_place_below_the_first(
 HEADS = st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True)
 
 
-def reference_shares(active, others, extra):
-    """Return the inclusion probabilities of design "extra": proportional to the root of the votes, at most 1."""
-    votes = {}
-    for item in itertools.chain(*others):
-        if item not in active:
-            votes[item] = votes.get(item, 0) + 1
-    draws, sure = min(extra, len(votes)), set()
-    while True:
-        rest = {item: math.sqrt(count) for item, count in votes.items() if item not in sure}
-        share = {
-            item: (draws - len(sure)) * root / sum(rest.values()) for item, root in rest.items()
-        }
-        above = {item for item, value in share.items() if value >= 1}
-        if not above:
-            return share | dict.fromkeys(sure, 1.0), draws
-        sure |= above
-
-
 @given(
-    HEADS, st.lists(HEADS, min_size=1, max_size=2), st.integers(1, 2), st.sampled_from([0.4, 1.0])
+    HEADS,
+    st.lists(HEADS, min_size=1, max_size=2),
+    st.sampled_from(["extra", "lot", "draft"]),
+    st.sampled_from([1, 2, "auto"]),
+    st.sampled_from([0.4, 1.0]),
 )
-@examples(20)
-def test_a_challenge_has_its_probabilities_and_each_place_below_the_first(
-    active, others, extra, rate
+@examples(60)
+def test_a_challenge_has_its_probabilities_by_enumeration_of_all_draws(
+    active, others, design, extra, rate
 ):
-    share, draws = reference_shares(active, others, extra)
-    assume(len(share) <= 4)
-    sums = [
-        math.fsum(share[item] for item in chosen) % 1
-        for count in range(len(share) + 1)
-        for chosen in itertools.combinations(share, count)
-    ]
-    # two sums that are equal are not so to the last bit
-    cuts = sorted({round(value, 13) for value in sums} - {0.0, 1.0})
-    challenges = [Challenge(load_pack("companion"), "extra", extra, rate, 1, 0, "")] * len(others)
+    """Frequencies are the logged probabilities, groups are independent, and weighted sums are unbiased."""
+    others = others[:1] if design == "draft" else others
+    challenges = [Challenge(load_pack("companion"), design, extra, rate, 1, 0, "")] * len(others)
     heads = [np.array(other) for other in others]
-    results = []
+    cuts = cuts_of(np.array(active), heads, challenges, generator(7, 0))
+    assume(math.prod(len(cut) + 1 for cut in cuts) <= 200)
+    results, together = [], {}
     for outcome, chance in outcomes(
-        lambda generator: draw_challenge(np.array(active), heads, 7, challenges, generator),
-        [*([[rate]] if rate < 1 else ()), cuts],
+        lambda branch: draw_challenge(np.array(active), heads, 7, challenges, branch),
+        [*([[rate]] if rate < 1 else ()), *cuts],
     ):
-        shown, drawn, propensity, *_ = outcome
+        shown, added, propensity, _, _, groups = outcome
         results.append((shown.tolist(), chance))
-        assert shown[0] == active[0]
-        assert [item for item in shown.tolist() if item not in drawn.tolist()] == active
+        assert set(added.tolist()) == set(shown.tolist()) - set(active)
+        if design == "extra":
+            assert [item for item in shown.tolist() if item not in added.tolist()] == active
+        drawn = tuple(item for group in groups or () for item in group if item in shown)
+        assert len(drawn) == len(groups or ())
+        together.setdefault(drawn, []).append(chance)
     tally = Tally(results)
     for item in range(7):
         assert propensity[item] == pytest.approx(tally.shown(item), abs=1e-12)
-        assert propensity[item] == pytest.approx(
-            1.0 if item in active else rate * share.get(item, 0.0), abs=1e-12
-        )
-    check_places(tally, share, len(active) + draws)
+    for drawn, chances in together.items():
+        expected = math.prod(propensity[item] for item in drawn)
+        assert rate < 1 or math.fsum(chances) == pytest.approx(expected, abs=1e-12)
+    if design == "extra":
+        added = [item for item in range(7) if propensity[item] > 0 and item not in active]
+        check_places(tally, added, len(results[0][0]) if rate == 1 else 0)
+
+
+def cuts_of(active, heads, challenges, chance):
+    """Return the cut points of each group's draw: cumulative probabilities below 1."""
+    whole = [replace(challenge, rate=1.0) for challenge in challenges]
+    draw = draw_challenge(active, heads, 7, whole, chance)
+    cuts = [np.cumsum(draw.propensity[group])[:-1].tolist() for group in draw.groups]
+    # Under a draft, a coin decides each round of the order.
+    return cuts + [[0.5]] * 4 if challenges[0].design == "draft" else cuts
 
 
 @pytest.fixture
@@ -243,7 +240,7 @@ def check_slates(slates):
 
 
 def test_every_mode_logs_exact_probabilities(recalled):
-    """Explore off, on, and three designs of a challenge, through all stages of a recall."""
+    """Explore off, on, and four designs of a challenge, through all stages of a recall."""
     off = recalled(PACK, [], explores=False)
     assert len(off) == 1
     _, plain = check_slates(off)
@@ -275,9 +272,10 @@ def test_every_mode_logs_exact_probabilities(recalled):
             assert tally.shown(item) == pytest.approx(1 / len(free), abs=1e-12)
         check_places(tally, free, 4)
 
-    for design in ("lot", "ab"):
-        challenge = Challenge(WORDS, design, 1, 1.0, 1, 0, "")
-        slates = recalled(PACK, [], explores=False, challenges=[challenge])
+    for design in ("lot", "draft", "ab"):
+        challenge = Challenge(WORDS, design, "auto", 1.0, 1, 0, "")
+        # Pairs and the rounds of a draft are coins.
+        slates = recalled(PACK, [[0.5]] * 6, explores=False, challenges=[challenge])
         check_slates(slates)
         assert len({slate.shown for slate, _ in slates}) > 1
 

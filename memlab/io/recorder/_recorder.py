@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -28,9 +28,16 @@ from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Seed, Within, 
 from memlab.kernel.base.clock import Clock, system_clock
 from memlab.kernel.base.printable import printable
 from memlab.kernel.hooks import list_hooks
-from memlab.kernel.policies import ChallengeDesign
+from memlab.kernel.policies import ChallengeDesign, ExtraItems
 from memlab.kernel.privacy import screen
-from memlab.kernel.recall import ChallengerResults, describe_challenge, draw_challenge, generator
+from memlab.kernel.recall import (
+    ChallengeDraw,
+    ChallengerResults,
+    describe_challenge,
+    draw_challenge,
+    generator,
+    put_among,
+)
 from memlab.kernel.slates import ATTRIBUTED, Slates
 
 if TYPE_CHECKING:
@@ -61,7 +68,7 @@ class _Challenger:
     hash: str
     searched: Searched
     design: ChallengeDesign
-    extra: int
+    extra: int | Literal["auto"]
     rate: float
     timeout: float
     # The log counts its comparisons.
@@ -88,6 +95,16 @@ class Settings:
     reward_range: tuple[float, float]
     seed: int
     clock: Clock
+
+
+def _draw_probes(limit: int, count: int, probes: int, chance: np.random.Generator) -> ChallengeDraw:
+    """Draw probes from the items below the limit, with equal probabilities."""
+    active, rest = np.arange(limit), np.arange(limit, count)
+    number = min(probes, len(rest)) if limit else 0
+    drawn = chance.permutation(rest)[:number]
+    propensity = np.ones(count)
+    propensity[limit:] = number / max(len(rest), 1)
+    return ChallengeDraw(put_among(active, drawn, chance), drawn, propensity, number)
 
 
 class RecordedHits(list[Any]):
@@ -216,7 +233,6 @@ class Recorder:
     def __init__(self, searched: Searched, settings: Settings) -> None:
         self.settings, self._searched = settings, searched
         # A probe is drawn like the item of a challenger that would show all candidates below the limit.
-        self._probing = _Challenger("", "", searched, "extra", settings.probes, 1.0, 0.0)
         self._challengers: tuple[_Challenger, ...] = ()
         self._journals: dict[int, Journal] = {}
         self._journal()
@@ -315,35 +331,36 @@ class Recorder:
             items += new
             rows = np.array([index[item.id] for item in top], dtype=np.int64)
             results.append(ChallengerResults(challenger, rows))  # type: ignore[arg-type]  # has the fields that are read
-        probing = ChallengerResults(self._probing, np.arange(len(active), len(items)))  # type: ignore[arg-type]
-        drawing = results or [probing]
-        challenges = [each.challenge for each in drawing]
         features, ids = self._measure(query, items), list(index)
         try:
             with self._journal().write(durable=False) as tx:
-                order, drawn, propensity, draws, arm = draw_challenge(
-                    active,
-                    [each.rows for each in drawing],
-                    len(items),
-                    challenges,
-                    generator(self.settings.seed, tx.head + 1),
-                )
-                design, challenge = challenges[0].design, None
+                chance, challenge = generator(self.settings.seed, tx.head + 1), None
+                sampler = "probe"
                 if results:
-                    challenge = describe_challenge(results, design, draws, arm, active)
+                    challenges = [each.challenge for each in results]
+                    tops = [each.rows for each in results]
+                    draw = draw_challenge(active, tops, len(items), challenges, chance)
+                    design = challenges[0].design
+                    sampler = "challenge" if design == "extra" else design
+                    challenge = describe_challenge(
+                        results, design, draw, active, np.arange(len(items))
+                    )
                     challenge["live"] = ids[: len(active)]
                     for head in challenge["heads"].values():
                         head["ids"] = [ids[number - 1] for number in head["ids"]]
-                sampler = ("challenge" if design == "extra" else design) if results else "probe"
-                positions = order.tolist()
+                    if draw.groups is not None:
+                        challenge["groups"] = [[ids[at] for at in group] for group in draw.groups]
+                else:
+                    draw = _draw_probes(len(active), len(items), self.settings.probes, chance)
+                positions = draw.results.tolist()
                 row = {
                     "of": {
                         "query": screen(query).text,
                         "limit": self.settings.limit,
                         "pack": self.settings.name,
                         "pack_hash": self.settings.version,
-                        "sampler": sampler if results or draws else "deterministic",
-                        "seed": self.settings.seed if draws else None,
+                        "sampler": sampler if results or draw.draws else "deterministic",
+                        "seed": self.settings.seed if draw.draws else None,
                         "session": session,
                         "challenge": challenge and msgspec.json.encode(challenge).decode(),
                         "failed": ", ".join(failed) or None,
@@ -352,12 +369,12 @@ class Recorder:
                         {
                             "memory_id": ids,
                             "rank": list(range(1, len(ids) + 1)),
-                            "propensity": propensity.tolist(),
+                            "propensity": draw.propensity.tolist(),
                             **features,
                         },
                         {
                             "memory_id": [ids[position] for position in positions],
-                            "probe": np.isin(order, drawn).tolist(),
+                            "probe": np.isin(draw.results, draw.drawn).tolist(),
                         },
                     ),
                 }
@@ -447,7 +464,7 @@ class Recorder:
         name: str,
         version: str = "",
         design: ChallengeDesign = "extra",
-        extra: Annotated[int, Within(1, 20)] = 1,
+        extra: ExtraItems = "auto",
         rate: Annotated[float, Within(0.001, 1.0)] = 1.0,
         timeout: Seconds = 2.0,
     ) -> None:
@@ -465,9 +482,11 @@ class Recorder:
             settings are not mixed.
         design
             "extra" adds results that only the challenger would show. "lot" draws among the results
-            on which both differ. "ab" shows the results of one of them.
+            on which both differ. "draft" fills these positions with the best results of both, in
+            turn. "ab" shows the results of one of them.
         extra
-            The number of additional results in the design "extra".
+            The number of additional results in the designs "extra" and "draft". "auto" adds half the
+            results that only the challenger would show, at most 3 for 10, and none to a draft.
         rate
             The share of searches that take part.
         timeout
@@ -477,7 +496,7 @@ class Recorder:
         Raises
         ------
         InputError
-            If a challenge with another design is running.
+            If a challenge with another design is running, or a draft has another challenger.
 
         Notes
         -----
@@ -501,6 +520,10 @@ class Recorder:
             raise InputError(
                 f"The challenge of {others[0].name} has the design {others[0].design!r}. End it with end_challenge, or "
                 "give the same design."
+            )
+        if others and design == "draft":
+            raise InputError(
+                f"A draft compares two searches, and {others[0].name} is a challenger already. End it with end_challenge."
             )
         challenger = _Challenger(name, version, find_store(search), design, extra, rate, timeout)
         self._challengers = (*others, challenger)

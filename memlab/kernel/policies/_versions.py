@@ -218,6 +218,14 @@ class _Live(NamedTuple):
         return self.loaded
 
 
+def _observed_design(design: str, extra: int) -> str:
+    """Return the design that observes the same items.
+
+    A draft with extra items observes all items on which packs differ, as "extra" does.
+    """
+    return "extra" if design == "draft" and extra else design
+
+
 class VersionLog:
     """The active pack of a lab, its pins, challenges, and the history of every slot."""
 
@@ -280,7 +288,7 @@ class VersionLog:
         """Packs that challenge the active pack, oldest first."""
         return tuple(self._challenges.values())
 
-    def number_comparison(self, name: str, hash: str, design: str) -> int:
+    def number_comparison(self, name: str, hash: str, design: str, extra: int = 0) -> int:
         """Return the number of a challenger's comparison with the active pack, from 1.
 
         The next number is returned for a new comparison. A comparison is a version of the challenger,
@@ -290,16 +298,16 @@ class VersionLog:
         ----------
         name, hash
             The name and the hash of the challenger.
-        design
-            The design of the challenge.
+        design, extra
+            The design of the challenge, and its number of extra items.
 
         Returns
         -------
         int
             The number, which is fixed from the first event on that makes the comparison possible.
         """
-        number = self._comparisons.get(self._comparison(name, hash, design))
-        return number or max(self._comparisons.values(), default=0) + 1
+        comparison = self._comparison(name, hash, _observed_design(design, extra))
+        return self._comparisons.get(comparison) or max(self._comparisons.values(), default=0) + 1
 
     def _comparison(self, name: str, hash: str, design: str) -> tuple[str, ...]:
         """Return the identity of a challenger's comparison with the active pack."""
@@ -400,7 +408,7 @@ class VersionLog:
         """Record challengers and the numbers of comparisons; ``live`` is the hash before the event."""
         body = event.body
         if event.kind == "challenge":
-            opponent = body["pack"], body["hash"], body["design"]
+            opponent = body["pack"], body["hash"], _observed_design(body["design"], body["extra"])
             self._opponents[opponent[0]] = opponent[1:]
             number = body.get("number") or self.number_comparison(*opponent)
             self._comparisons[self._comparison(*opponent)] = number
@@ -452,10 +460,11 @@ class VersionLog:
             self._put(event, slot, policy)
         elif event.kind == "challenge":
             pack = _pack_in(event, source_of)
-            terms = body["design"], body["extra"], body["rate"]
             self._challenges[pack.name] = Challenge(
                 pack,
-                *terms,
+                body["design"],
+                body["extra"] or "auto",
+                body["rate"],
                 event.seq,
                 event.at,
                 body["reason"],

@@ -621,7 +621,7 @@ class Hits(Sequence[Hit], Displayed):
 
     @property
     def _notes(self) -> list[str]:
-        """Notes on memory that is off, repeated memories and probes."""
+        """Notes on memory that is off, repeated memories, probes and a random first result."""
         drawn = count_of(len(self.probes), "exploration item")
         packs = ", ".join((self.slate.challenge or {}).get("heads", ()))
         why = (
@@ -630,6 +630,15 @@ class Hits(Sequence[Hit], Displayed):
             else f"not in the top {len(self) - len(self.probes)}; drawn at random to explore"
         )
         probes = f"{drawn} (?): {why}"
+        challenge = self.slate.challenge or {}
+        heads = [
+            challenge.get("live", []),
+            *(head["ids"] for head in challenge.get("heads", {}).values()),
+        ]
+        is_first_drawn = (
+            self.slate.sampler in ("lot", "draft", "ab")
+            and len({tuple(head[:1]) for head in heads}) > 1
+        )
         before = (
             f"{len(self.repeated)} left out, shown before in this session; again=True shows them"
         )
@@ -637,6 +646,13 @@ class Hits(Sequence[Hit], Displayed):
             ([self.off] if self.off else [])
             + ([before] if self.repeated else [])
             + ([probes] if self.probes else [])
+            + (
+                [
+                    f"the first result was drawn at random: the packs disagree (design {self.slate.sampler})"
+                ]
+                if is_first_drawn
+                else []
+            )
         )
 
     def __repr__(self) -> str:

@@ -37,6 +37,7 @@ from memlab.kernel.recall._query import (
     WordVectors,
 )
 from memlab.kernel.recall._ranking import (
+    ChallengeDraw,
     ChallengerResults,
     Ranking,
     Selected,
@@ -46,6 +47,7 @@ from memlab.kernel.recall._ranking import (
     choose,
     describe_challenge,
     draw_challenge,
+    maximum_draws,
     rank_all,
     rank_by_policy,
     rank_by_score,
@@ -501,11 +503,8 @@ def _maximum_exploration(run: Run, challenges: Sequence[Challenge]) -> int:
     if run.seed is None:
         return 0
     if challenges:
-        return (
-            max(challenge.extra for challenge in challenges)
-            if challenges[0].design == "extra"
-            else 0
-        )
+        is_adding = challenges[0].design in ("extra", "draft")
+        return maximum_draws(challenges, run.limit) if is_adding else 0
     return run.plan.show.probes if run.explores and run.plan.show.probe_rate else 0
 
 
@@ -615,23 +614,23 @@ def _challenge(run: Run, chance: np.random.Generator) -> None:
     certain, count = selected.certain_positions, len(pool.rows)
     ranks = np.empty(count, dtype=np.int64)
     ranks[selected.ranking.order] = np.arange(1, count + 1)
-    design, draws, arm = selected.challenges[0].design, 0, 0
+    design, sampler = selected.challenges[0].design, "deterministic"
     if selected.challengers:
         results = [
             pool.rows.searchsorted(challenger.rows[is_in_sorted(challenger.rows, pool.rows)])
             for challenger in selected.challengers
         ]
         challenges = [challenger.challenge for challenger in selected.challengers]
-        positions, drawn, propensity, draws, arm = draw_challenge(
-            certain, results, count, challenges, chance
-        )
+        draw = draw_challenge(certain, results, count, challenges, chance)
         sampler = "challenge" if design == "extra" else design
-        run.shown = Shown(positions, ranks, propensity, (), drawn, sampler)
     else:
         propensity = np.zeros(count)
         propensity[certain] = 1.0
-        run.shown = Shown(certain, ranks, propensity, (), certain[:0], "deterministic")
-    run.challenge = describe_challenge(selected.challengers, design, draws, arm, pool.rows[certain])
+        draw = ChallengeDraw(certain, certain[:0], propensity, 0)
+    run.shown = Shown(draw.results, ranks, draw.propensity, (), draw.drawn, sampler)
+    run.challenge = describe_challenge(
+        selected.challengers, design, draw, pool.rows[certain], pool.rows
+    )
 
 
 STAGES.declare(

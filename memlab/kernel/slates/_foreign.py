@@ -419,7 +419,9 @@ def _check_complete(pool: pl.DataFrame, exposed: pl.DataFrame, labels: Labels) -
     gaps = rest.filter(p.is_null())
     labels.refuse(
         "candidates",
-        gaps.filter(pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot", "ab"])),
+        gaps.filter(
+            pl.col("sampler").is_in(["probe", "gumbel", "challenge", "lot", "draft", "ab"])
+        ),
         lambda row: f"{label} is missing, and the sampler is {row['sampler']}",
     )
     labels.refuse(

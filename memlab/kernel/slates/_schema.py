@@ -26,7 +26,17 @@ ATTRIBUTED = "attributed"
 IDS = ("decision", "memory_id")
 """The id columns. They are Int64 or String, with the same type in every table. The tables below declare Int64."""
 
-SAMPLERS = ("deterministic", "probe", "gumbel", "challenge", "lot", "ab", "logged", "unknown")
+SAMPLERS = (
+    "deterministic",
+    "probe",
+    "gumbel",
+    "challenge",
+    "lot",
+    "draft",
+    "ab",
+    "logged",
+    "unknown",
+)
 """The ways in which shown items were chosen. ``logged`` is the sampler of another system that logged propensities."""
 
 # One row per logged recall.

@@ -25,7 +25,7 @@ DESIGNS = {
     "extra": "the results of the live pack, and extra items that only a challenger would show",
     "lot": "the items that all packs show, and a random draw of the disputed items",
     "ab": "the whole results of one pack, drawn for each recall",
-    "draft": "results that both packs pick in turn, with a drawn first pick",
+    "draft": "the items that both packs show, and the better half of the other items of each",
 }
 """What a recall shows under each design of a challenge."""
 
@@ -114,6 +114,7 @@ def find_basis(
 ) -> Basis:
     """Return the basis of the verdict on a duel."""
     log, columns = duel.log, duel.log.decisions.columns
+    _, _, low, high = observations.sums()
     last = read_challenges(log.only(np.array([len(log) - 1])))[0]
     assert last is not None
     drawn = _probabilities(duel)
@@ -125,7 +126,7 @@ def find_basis(
         hash=last.heads[duel.challenger].hash,
         live_hash=log.decisions["pack_hash"][-1] if "pack_hash" in columns else None,
         probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
-        observation=(float(observations[2].min()), float(observations[3].max())),
+        observation=(float(low.min()), float(high.max())),
         rewards=settings.reward_range,
         items=int(log.exposed.sum()),
         missing=int(missing.sum()),

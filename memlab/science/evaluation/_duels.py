@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.printable import count_of
 from memlab.kernel.policies import error_share
-from memlab.science.evaluation._intervals import Floats, Ints
+from memlab.kernel.recall import drafted
+from memlab.science.evaluation._intervals import Flags, Floats, Ints
 from memlab.science.evaluation._log import Challenged, Log, read_challenges
 from memlab.science.evaluation._measure import ARM, COLUMNS, Compared, Credited, Evidence, TopK
 from memlab.science.evaluation._prepared import Settings
+from memlab.science.evaluation._sequence import Process
 
 __all__ = [
     "Course",
@@ -32,15 +34,65 @@ __all__ = [
     "observe_recalls",
 ]
 
-Observations = tuple[Floats, Floats, Floats, Floats]
-"""Four arrays f64[recalls]: the lower and upper value of the observed difference, and its bounds.
 
-The bounds are known before the recall.
-"""
+@dataclass(frozen=True)
+class Observations:
+    """Observations of the difference, within bounds that are known before the recall.
+
+    A recall has several observations if it drew from groups that do not depend on each other. The
+    difference of a recall is the sum of its observations.
+
+    Attributes
+    ----------
+    recall
+        The index of the recall of each observation, ascending. Each recall has at least one.
+    lower, upper
+        The lower and the upper value of the observed difference, f64[observations].
+    floor, ceiling
+        The bounds of the observed difference, f64[observations].
+    """
+
+    recall: Ints
+    lower: Floats
+    upper: Floats
+    floor: Floats
+    ceiling: Floats
+
+    @property
+    def columns(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """The two values and the two bounds."""
+        return self.lower, self.upper, self.floor, self.ceiling
+
+    def sums(self) -> list[Floats]:
+        """Sum the two values and the two bounds by recall, f64[recalls] each."""
+        return [
+            np.bincount(self.recall, weights=values).astype(np.float64) for values in self.columns
+        ]
+
+    def process(self, course: Course, unit: float, heaviest: float) -> Process:
+        """Return the observations in the order of a course, as a sequence takes them.
+
+        A block of several recalls is one observation, because its recalls depend on each other. It
+        counts for ``heaviest`` recalls at most.
+        """
+        if len(course.first) < len(course.order):
+            sizes = course.sizes.astype(np.float64)
+            weights = np.minimum(sizes, heaviest)
+            sums = [course.sums(values) * weights / sizes for values in self.sums()]
+            return Process(sums[0], sums[1], sums[2], sums[3], weights, unit)
+        turn = np.empty(len(course.order), dtype=np.int64)
+        turn[course.order] = np.arange(len(turn))
+        order = np.argsort(turn[self.recall], kind="stable")
+        counts = np.bincount(self.recall)[course.order]
+        lower, upper, floor, ceiling = (column[order] for column in self.columns)
+        sizes = np.repeat(1.0 / counts, counts)
+        return Process(lower, upper, floor, ceiling, sizes, unit, np.cumsum(counts) - 1)
+
 
 # Columns of an arm from which bounds are computed.
-_CERTAIN, _PROBES, _UNSUPPORTED = (
-    COLUMNS.index(name) for name in ("certain", "probes", "unsupported")
+_CERTAIN, _CERTAIN_REWARD, _PROBES, _REWARD, _SILENT, _UNSUPPORTED = (
+    COLUMNS.index(name)
+    for name in ("certain", "certain reward", "probes", "weighted reward", "silent", "unsupported")
 )
 
 
@@ -96,8 +148,11 @@ class Course:
 class Duel:
     """The recalls in which a challenger competed with the live pack.
 
-    ``own`` and ``base`` are the top-k of the challenger and of the live pack. ``draws``
-    (f64[recalls]) is the maximum number of extra items that each recall may show.
+    ``own`` and ``base`` are the top-k of the challenger and of the live pack; a draft compares the
+    parts that it can show. ``draws`` (f64[recalls]) is the maximum number of extra items that each
+    recall may show. ``group`` (int64[n]) is the number of each candidate's group of independent
+    draws within its recall, -1 without a group; ``grouped`` (bool[recalls]) says whether the recall
+    logged its groups.
     """
 
     challenger: str
@@ -106,6 +161,12 @@ class Duel:
     own: TopK
     base: TopK
     draws: Floats
+    group: Ints
+    grouped: Flags
+    kind: str
+    """The kind of the comparison: "ab", "draft" or "" for items."""
+    scale: float
+    """The factor of the rates of the confidence sequence, from the first recall's design."""
     shares: Floats | None
     """The probabilities of showing the challenger's and the live results, f64[recalls, 2].
 
@@ -163,18 +224,28 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
         }
         part, challenges = log.only(np.array(list(current), dtype=np.int64)), list(current.values())
         live = log.decisions["pack"][end] if "pack" in log.decisions.columns else "live"
+        kind = version[end][-1]
+        heads = [challenge.heads[name].ids for challenge in challenges]
+        lives = [challenge.live for challenge in challenges]
+        if kind == "draft":
+            lives, heads = map(list, zip(*map(_drafted_heads, lives, heads), strict=True))
+        group, grouped = _find_groups(challenges, part)
         duels.append(
             Duel(
                 name,
                 live,
                 part,
-                _logged_top_k(name, [challenge.heads[name].ids for challenge in challenges], part),
-                _logged_top_k("live", [challenge.live for challenge in challenges], part),
+                _logged_top_k(name, heads, part),
+                _logged_top_k("live", lives, part),
                 np.array([challenge.draws for challenge in challenges]),
+                group,
+                grouped,
+                kind,
+                _scale_of(challenges[0]),
                 np.array(
                     [[challenge.shares[name], challenge.shares[""]] for challenge in challenges]
                 )
-                if version[end][-1]
+                if kind == "ab"
                 else None,
                 np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
                 np.array([_show_same(challenge, name) for challenge in challenges]),
@@ -185,13 +256,77 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
     return duels
 
 
-_Version = tuple[str, str, str | None, bool]
-"""The identity of a comparison: the challenger's name and hash, the live hash, and whether the design is "ab"."""
+def _scale_of(challenge: Challenged) -> float:
+    """Return the factor of the rates of a sequence that suits the design of its first recall.
+
+    The best rate is the difference divided by the variance of a recall, and the variance falls with
+    the weights 1 / p. The factors were chosen on development conversations of LoCoMo among 1, 1.5,
+    2, 3 and 4; any factor that is fixed before the first reward gives a valid sequence. Logs without
+    groups keep the rates of their time.
+    """
+    if challenge.groups is None or (challenge.design == "extra" and challenge.extra == 1):
+        return 1.0
+    return 3.0 if challenge.kind == "draft" else 1.5
+
+
+def _drafted_heads(
+    live: list[int | str], own: list[int | str]
+) -> tuple[list[int | str], list[int | str]]:
+    """Return the parts of two result lists that a draft compares, shared items included."""
+    live_half, own_half = drafted(live, own)
+    shared = [item for item in live if item in own]
+    return shared + live_half, shared + own_half
+
+
+def _find_groups(challenges: Sequence[Challenged], log: Log) -> tuple[Ints, Flags]:
+    """Return each candidate's group within its recall, and which recalls logged their groups.
+
+    Raises InputError for a recall that did not show exactly one item of each of its groups.
+    """
+    numbers = [
+        (recall, number, item)
+        for recall, challenge in enumerate(challenges)
+        for number, group in enumerate(challenge.groups or ())
+        for item in group
+    ]
+    items = pl.DataFrame(
+        {
+            "recall": [recall for recall, _, _ in numbers],
+            "memory_id": pl.Series(
+                [item for _, _, item in numbers], dtype=log.ids["memory_id"].dtype
+            ),
+        },
+        schema_overrides={"recall": pl.Int64},
+    )
+    row = log.rows_of(items)
+    recall, number = (np.array([entry[i] for entry in numbers], dtype=np.int64) for i in (0, 1))
+    grouped = np.array([challenge.groups is not None for challenge in challenges])
+    inside = row.is_not_null().to_numpy()
+    grouped[recall[~inside]] = False  # The group of a deleted memory is not known in full.
+    rows = row.drop_nulls().to_numpy().astype(np.int64)
+    group = np.full(len(log.recall), -1)
+    group[rows] = number[inside]
+    first = np.flatnonzero(np.diff(recall, prepend=-1) | np.diff(number, prepend=-1))
+    exposed = np.zeros(len(recall))
+    exposed[inside] = log.exposed[rows]
+    exposures = np.add.reduceat(exposed, first) if len(first) else exposed
+    wrong = np.flatnonzero((exposures != 1) & grouped[recall[first]])
+    if len(wrong):
+        index = int(recall[first[wrong[0]]])
+        raise InputError(
+            f"The challenge of recall {log.decisions['decision'][index]} names a group of which {exposures[wrong[0]]:.0f} "
+            "items were shown. Log the groups of which exactly one item was shown, or leave out the field groups."
+        )
+    return group, grouped
+
+
+_Version = tuple[str, str, str | None, str]
+"""The identity of a comparison: the challenger's name and hash, the live hash, and its kind."""
 
 
 def _identify_comparison(name: str, challenge: Challenged, live: str | None) -> _Version:
     """Return a recall's comparison: challenger, its hash, live pack, and design."""
-    return name, challenge.heads[name].hash, live, bool(challenge.shares)
+    return name, challenge.heads[name].hash, live, challenge.kind
 
 
 def _show_same(challenge: Challenged, name: str) -> bool:
@@ -275,7 +410,11 @@ def _logged_top_k(name: str, ids: Sequence[Sequence[int | str]], log: Log) -> To
 def observe_items(
     duel: Duel, evidence: Evidence, compared: Compared, rate: Floats, settings: Settings
 ) -> Observations:
-    """Return each recall's observation of the difference, from single items."""
+    """Return observations of the difference, from single items.
+
+    A recall that logged its groups has an observation for each group, and for each other item on
+    which the packs differ. Another recall has one observation.
+    """
     low, high = settings.reward_range
     arms = compared.totals[:, 1 : 1 + ARM], compared.totals[:, 1 + ARM : 1 + 2 * ARM]
     lower, upper = (
@@ -289,11 +428,74 @@ def observe_items(
     ]
     low, high = _reward_bounds(evidence.credited, settings)
     up, down = max(high, 0.0), min(low, 0.0)
-    return (
+    single = Observations(
+        np.arange(len(duel.log)),
         lower,
         upper,
         heaviest[0] * down - heaviest[1] * up,
         heaviest[0] * up - heaviest[1] * down,
+    )
+    if not duel.grouped.any():
+        return single
+    return _split_by_group(duel, evidence, differing, rate, settings, single)
+
+
+def _split_by_group(
+    duel: Duel,
+    evidence: Evidence,
+    differing: tuple[Ints, Ints],
+    rate: Floats,
+    settings: Settings,
+    single: Observations,
+) -> Observations:
+    """Split the observations of recalls with groups: one for each group and each other item.
+
+    Exactly one item of a group is shown, and another item alone, so the bounds of an observation
+    are the extremes of its items, not their sum.
+    """
+    log = duel.log
+    rows = np.concatenate(differing)
+    sign = np.repeat([1.0, -1.0], [len(part) for part in differing])
+    is_grouped = duel.grouped[log.recall[rows]]
+    rows, sign = rows[is_grouped], sign[is_grouped]
+    recall, columns = log.recall[rows], evidence.columns[rows]
+    unknown = columns[:, _SILENT] + columns[:, _UNSUPPORTED]
+    reward = columns[:, _CERTAIN_REWARD] + columns[:, _REWARD]
+    first, second = (sign * (reward + unknown * end) for end in settings.reward_range)
+    low, high = _reward_bounds(evidence.credited, settings)
+    propensity = log.propensity[rows]
+    weight = np.where(propensity > 0, 1.0 / np.maximum(propensity * rate[recall], 1e-300), 1.0)
+    smallest, largest = (sign * weight * end for end in (min(low, 0.0), max(high, 0.0)))
+    single_rows = int(duel.group.max(initial=-1)) + 1 + np.arange(len(rows))
+    number = np.where(duel.group[rows] >= 0, duel.group[rows], single_rows)
+    _, start, entry = np.unique(
+        np.stack([recall, number]), axis=1, return_index=True, return_inverse=True
+    )
+    entry = entry.reshape(-1)  # NumPy 2.0 alone returns a column here.
+    floor, ceiling = np.zeros(len(start)), np.zeros(len(start))
+    np.minimum.at(floor, entry, np.minimum(smallest, largest))
+    np.maximum.at(ceiling, entry, np.maximum(smallest, largest))
+    split = (
+        np.bincount(entry, weights=np.minimum(first, second), minlength=len(start)),
+        np.bincount(entry, weights=np.maximum(first, second), minlength=len(start)),
+        floor,
+        ceiling,
+    )
+    # A recall has one more observation for items outside the pools, or if the packs do not differ.
+    own, base = duel.own.outside, duel.base.outside
+    differs = np.bincount(recall, minlength=len(log)) > 0
+    rest = np.flatnonzero(duel.grouped & ((own + base > 0) | ~differs))
+    low, high = settings.reward_range
+    ends = own[rest] * low - base[rest] * high, own[rest] * high - base[rest] * low
+    whole = np.flatnonzero(~duel.grouped)
+    recalls = np.concatenate([recall[start], rest, whole])
+    order = np.argsort(recalls, kind="stable")
+    return Observations(
+        recalls[order],
+        *(
+            np.concatenate([values, ends[index % 2], single.columns[index][whole]])[order]
+            for index, values in enumerate(split)
+        ),
     )
 
 
@@ -355,7 +557,7 @@ def observe_recalls(
         np.where(duel.same, 0.0, values)
         for values in (lower, upper, floor + shortest, ceiling + longest)
     )
-    return lower, upper, floor, ceiling
+    return Observations(np.arange(len(log)), lower, upper, floor, ceiling)
 
 
 def _check_exposures(duel: Duel, log: Log) -> None:

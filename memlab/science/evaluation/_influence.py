@@ -82,8 +82,8 @@ _SCHEMA = {
 class Influence:
     """A comparison without each group of recalls.
 
-    ``frame`` is ``Verdict.influence``. ``codes`` has the numbers of the groups of each observation,
-    int64[n], by the kind of group; -1 is no group. Numbers are positions in the rows of the kind.
+    ``frame`` is ``Verdict.influence``. ``codes`` has the numbers of the groups of each block,
+    int64[blocks], by the kind of group; -1 is no group. Numbers are positions in the rows of the kind.
     """
 
     frame: pl.DataFrame
@@ -159,8 +159,8 @@ class Influence:
         return None, remark
 
     def decided(self, kinds: Container[str], *, above: bool) -> NDArray[np.bool_]:
-        """Return after which observations the verdict holds without any one large group of ``kinds``."""
-        decided = np.ones(len(self.process.lower), dtype=np.bool_)
+        """Return after which blocks the verdict holds without any one large group of ``kinds``."""
+        decided: NDArray[np.bool_] = np.ones(int(self.process.block[-1]) + 1, dtype=np.bool_)
         for kind, codes in self.codes.items():
             if kind in kinds:
                 recalls = self.frame.filter(kind=kind)["recalls"].to_numpy()

@@ -781,9 +781,10 @@ class Challenged(msgspec.Struct):
     """The challenge of one recall: the top-k memory ids of each pack, best first.
 
     ``live`` is the top-k of the live pack, ``heads`` that of each challenger. ``draws`` is the
-    maximum number of extra items that were drawn. With the design "ab", ``whose`` names the pack
-    whose results were shown ("" for the live pack), and ``shares`` holds the probability of each
-    pack.
+    maximum number of extra items that were drawn, and ``extra`` the number that the owner set, 0
+    for "auto". One item of each of ``groups`` was drawn, independently of the other groups; None in
+    logs that do not record them. With the design "ab", ``whose`` names the pack whose results were
+    shown ("" for the live pack), and ``shares`` holds the probability of each pack.
     """
 
     live: list[int | str]
@@ -792,6 +793,15 @@ class Challenged(msgspec.Struct):
     design: str = ""
     whose: str = ""
     shares: dict[str, float] = {}
+    extra: int = 1
+    groups: list[list[int | str]] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of comparison: "ab" or "draft" for these designs, "" for single items."""
+        if self.shares:
+            return "ab"
+        return "draft" if self.design == "draft" and not self.extra else ""
 
 
 # The decoder is built once, because a log has as many challenges as recalls.
@@ -823,7 +833,11 @@ def _decode_challenge(text: str, log: Log, number: int) -> Challenged:
     kind = str if log.ids["memory_id"].dtype == pl.String else int
     memories = (
         item
-        for head in (challenge.live, *(head.ids for head in challenge.heads.values()))
+        for head in (
+            challenge.live,
+            *(head.ids for head in challenge.heads.values()),
+            *(challenge.groups or ()),
+        )
         for item in head
     )
     stray = next((item for item in memories if not isinstance(item, kind)), None)

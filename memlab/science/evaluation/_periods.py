@@ -486,7 +486,7 @@ _IN_TURN = ("day", "session", "decision")
 Others, such as users, go on, so their comparison is a fixed-sample test.
 """
 
-_MIXED_SAMPLERS = ("lot", "ab")
+_MIXED_SAMPLERS = ("lot", "draft", "ab")
 """Samplers whose recalls also show items that other packs chose."""
 
 # The types are fixed, so that a frame without rows has the same columns.

@@ -146,24 +146,32 @@ def lot_position_p(log: Log) -> float | None:
 
     Returns a p-value, or None if the log has no challenge by lot that can be tested.
 
-    The number of drawn items above an item is random. Of n items on which packs differ, d are
-    shown, all with the same probability. If an item was drawn, each other item was drawn with
-    probability (d - 1) / (n - 1). If an item was certain, each other item was drawn with
-    probability d / n.
+    The number of drawn items above an item is random. If the log has the groups from which items
+    were drawn, an item of another group is shown with its own probability, and no other item of the
+    same group. In a log without groups, d of n items on which packs differ are shown, all with the
+    same probability. If an item was drawn, each other item was drawn with probability (d - 1) / (n
+    - 1). If an item was certain, each other item was drawn with probability d / n.
     """
     parts = []
     for number, challenge in enumerate(read_challenges(log)):
         if challenge is not None and challenge.design == "lot":
             heads = [challenge.live, *(head.ids for head in challenge.heads.values())]
+            is_grouped = challenge.groups is not None
+            number_of = {
+                item: at for at, items in enumerate(challenge.groups or ()) for item in items
+            }
             parts += [
-                (number, item, rank, len(heads)) for head in heads for rank, item in enumerate(head)
+                (number, item, rank, len(heads), is_grouped, number_of.get(item, -1))
+                for head in heads
+                for rank, item in enumerate(head)
             ]
     if not parts:
         return None
-    listed = pl.DataFrame(parts, schema=["recall", "memory_id", "rank", "heads"], orient="row")
+    names = ["recall", "memory_id", "rank", "heads", "grouped", "group"]
+    listed = pl.DataFrame(parts, schema=names, orient="row")
     listed = listed.with_columns(pl.col("memory_id").cast(log.ids["memory_id"].dtype))
     items = (
-        listed.group_by("recall", "memory_id", "heads")
+        listed.group_by("recall", "memory_id", "heads", "grouped", "group")
         .agg(pl.col("rank").min(), votes=pl.len())
         .sort("recall", "rank")
     )
@@ -178,19 +186,31 @@ def lot_position_p(log: Log) -> float | None:
             free, np.where(count > 1, (draws - 1) / (count - 1), 0.0), draws / count
         )
         even = np.abs(log.propensity[row] - draws / count) < _EVEN
+    grouped, group = items["grouped"].to_numpy(), items["group"].to_numpy()
     # Recalls whose items were not drawn by an even lot are left out: the formula of the usual position does not hold.
-    uneven = np.bincount(recall, weights=free & ~even, minlength=len(log))[recall] > 0
-    width = int(rank.max()) + 1
-    key = recall * width + rank
+    uneven = np.bincount(recall, weights=free & ~even & ~grouped, minlength=len(log))[recall] > 0
+    width, groups = int(rank.max()) + 1, int(group.max()) + 2
+    chance = log.propensity[row]
 
-    def before(subset: NDArray[np.bool_]) -> Floats:
-        """Count the subset's items ranked above each item; ties count as half."""
-        keys = key[subset]
-        lower, upper = (np.searchsorted(keys, key, side=side) for side in ("left", "right"))
-        return np.asarray((lower + upper - subset) / 2 - np.searchsorted(keys, recall * width))
+    def before(weight: Floats, part: Ints) -> Floats:
+        """Sum the weights of items of the same part that rank above each item; ties count as half."""
+        key = part * width + rank
+        order = np.argsort(key, kind="stable")
+        sums = np.concatenate([[0.0], np.cumsum(weight[order])])
+        ranked = key[order]
+        lower, first = (np.searchsorted(ranked, ends) for ends in (key, part * width))
+        upper = np.searchsorted(ranked, key, side="right")
+        return np.asarray((sums[lower] + sums[upper] - weight) / 2 - sums[first])
 
+    own = np.where(group >= 0, before(chance, recall * groups + group + 1), 0.0)
     with np.errstate(invalid="ignore"):
-        usual = 1 + before(~free) + np.where(count > 0, before(free) * probability, 0.0)
+        usual = np.where(
+            grouped,
+            1 + before(chance, recall) - own,
+            1
+            + before(~free * 1.0, recall)
+            + np.where(count > 0, before(free * 1.0, recall) * probability, 0.0),
+        )
     counted = log.answered[row] & (log.position[row] > 0) & ~uneven & (count > 0)
     if not counted.any():
         return None

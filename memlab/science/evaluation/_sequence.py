@@ -140,8 +140,11 @@ def sequence(
 class Process:
     """The observations of a confidence sequence, as ``sequence`` takes them.
 
-    It gives the last interval again without a group of observations. Expectations are those of
-    the whole sequence, because a process stays valid under any expectation from earlier data.
+    Several observations may form a block. ``last`` (int64[blocks]) is the index of the last one of
+    each block; by default each observation is a block. Bounds are those after each block.
+
+    The last interval is also given without a group of blocks. Expectations are those of the whole
+    sequence, because a process stays valid under any expectation from earlier data.
     """
 
     lower: Floats
@@ -150,14 +153,25 @@ class Process:
     ceiling: Floats
     sizes: Floats
     unit: float
+    last: Ints | None = None
 
-    def _sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    @property
+    def block(self) -> Ints:
+        """The index of the block of each observation."""
+        return np.asarray(np.searchsorted(self._ends, np.arange(len(self.lower))))
+
+    @property
+    def _ends(self) -> Ints:
+        return np.arange(len(self.lower)) if self.last is None else self.last
+
+    @property
+    def sides(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
         """Return the values and their minimum of the lower and of the mirrored upper process."""
         return (self.lower, self.floor), (-self.upper, -self.ceiling)
 
     def bounds(self, level: float) -> Bounds:
-        """Return the confidence sequence of all observations."""
-        return sequence(
+        """Return the confidence sequence after each block."""
+        bounds = sequence(
             self.lower,
             self.upper,
             floor=self.floor,
@@ -166,13 +180,15 @@ class Process:
             unit=self.unit,
             level=level,
         )
+        return Bounds(*(values[self._ends] for values in (bounds.mean, bounds.low, bounds.high)))
 
     def without(self, group: Ints, groups: int, level: float) -> Bounds:
         """Return the mean and its bounds after all observations but those of each group, f64[groups].
 
-        ``group`` (int64[n]) is the number of each observation's group, -1 for none. The bounds are
+        ``group`` (int64[blocks]) is the number of each block's group, -1 for none. The bounds are
         infinite, and the mean is NaN, without a group that has all observations.
         """
+        group = group[self.block]
 
         def remaining(values: Floats) -> Floats:
             """Return the sum of all values but those of each group."""
@@ -183,7 +199,7 @@ class Process:
         # Counts of a group with all observations differ from 0 by rounding only.
         left = count > 1e-9 * self.sizes.sum()
         ends = []
-        for values, floor in self._sides():
+        for values, floor in self.sides:
             penalty = np.array(
                 [remaining(row) for row in _penalties(values, floor, self.sizes, self.unit)]
             )
@@ -199,18 +215,18 @@ class Process:
     def decided_without(
         self, group: Ints, selected: Sequence[int], level: float, *, above: bool
     ) -> NDArray[np.bool_]:
-        """Return after which observations zero is excluded without any one selected group, bool[n].
+        """Return after which blocks zero is excluded without any one selected group, bool[blocks].
 
         The means are above zero, or below it unless ``above``.
         """
-        values, floor = self._sides()[not above]
+        group, (values, floor) = group[self.block], self.sides[not above]
         rates = RATES[:, None] / self.unit
         terms = rates * values - _penalties(values, floor, self.sizes, self.unit)
         total, decided = np.cumsum(terms, axis=1), np.ones(len(values), dtype=np.bool_)
         for number in selected:
             rest = total - np.cumsum(terms * (group == number), axis=1)
             decided &= log_mixture(0 * values, -rest, RATES) >= -np.log((1 - level) / 2)
-        return decided
+        return decided[self._ends]
 
 
 def _penalties(values: Floats, floor: Floats, sizes: Floats, unit: float) -> Floats:

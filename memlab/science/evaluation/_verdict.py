@@ -154,6 +154,10 @@ class Verdict:
     basis
         What the verdict rests on: the design and its probabilities, the range of rewards, missing
         feedback, all gates, and the hashes of the packs.
+    preference
+        Whether the challenge was a draft without extra items. A draft shows the better half of what
+        each pack alone would show. ``difference`` is then the credit per recall, which says which
+        pack is better and not by how much.
 
     Examples
     --------
@@ -188,6 +192,7 @@ class Verdict:
     influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     rests_on: str = ""
     basis: Basis | None = field(default=None, repr=False)
+    preference: bool = False
 
     @property
     def title(self) -> str:
@@ -195,6 +200,9 @@ class Verdict:
         if self.closed:
             return f"No verdict on {self.challenger}: the gate {self.closed[0].title} is closed."
         after = f"After {count_of(self.recalls, 'recall')}, "
+        if self.better is not None and self.preference:
+            other = self.live if self.better == self.challenger else self.challenger
+            return f"{after}{self.better} is preferred to {other}."
         if self.better is None:
             same = ": they show the same in 100% of recalls" * (self.same == 1)
             return f"{after}{self.challenger} and {self.live} are indistinguishable{same}."
@@ -215,8 +223,9 @@ class Verdict:
         elif self.needed is not None:
             more = format_count(max(self.needed - self.recalls, 1))
             advice = f"About {more} more recalls are needed at this rate. {advice}"
+        credit = "Credit per recall" if self.preference else "Difference"
         return (
-            f"Difference {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
+            f"{credit} {format_signed(sign * gap.value)}, {self.level:.1%} interval [{format_signed(low)}, "
             f"{format_signed(high)}]. "
             + " ".join(
                 part
@@ -290,7 +299,8 @@ class Verdicts(Report):
 
         ``difference`` has the bounds ``low`` and ``high`` of the anytime-valid interval, at the
         confidence ``level``. ``planned_low`` and ``planned_high`` are the bounds of the
-        fixed-sample interval. ``untested`` lists the ids of the untested gates. The other columns
+        fixed-sample interval. ``preference`` says that the difference is the credit of a draft.
+        ``untested`` lists the ids of the untested gates. The other columns
         are attributes of ``Verdict``.
         """
         rows = [
@@ -303,6 +313,7 @@ class Verdicts(Report):
                 "planned_low": None if verdict.planned is None else verdict.planned.low,
                 "planned_high": None if verdict.planned is None else verdict.planned.high,
                 "level": verdict.level,
+                "preference": verdict.preference,
                 "recalls": verdict.recalls,
                 "needed": verdict.needed,
                 "unsupported": verdict.unsupported,
@@ -621,14 +632,9 @@ def _decide(
     log, unit = duel.log, settings.reward_range[1] - settings.reward_range[0]
     course = Course.of(log, clustered=settings.cluster is not None)
     rate = answer_rate(log, course) if settings.missing == "censor" else np.ones(len(log))
-    weigh = _weigh_items if duel.shares is None else _weigh_recalls
+    weigh = _weigh_recalls if duel.kind == "ab" else _weigh_items
     evidence = weigh(duel, settings, select_features(log, names, schema), course, rate)
-    sizes = course.sizes.astype(np.float64)
-    weights = np.minimum(sizes, _BLOCK_WEIGHT)
-    lower, upper, floor, ceiling = (
-        course.sums(values) * weights / sizes for values in evidence.observations
-    )
-    process = Process(lower, upper, floor, ceiling, weights, unit)
+    process = evidence.observations.process(course, unit / duel.scale, _BLOCK_WEIGHT)
     bounds = process.bounds(level)
     times = log.decisions["at"][course.last] if "at" in log.decisions.columns else None
     # Packs that show the same have no difference, whatever positions, other items or probabilities do.
@@ -643,20 +649,26 @@ def _decide(
     better, since = outcome.better, None
     if better is not None and times is not None:
         since = times[outcome.since]
-    pace = _Pace.of((lower, upper, floor, ceiling), sizes, unit, level)
+    pace = _Pace.of(process, course, level)
     track = pl.DataFrame(
         {
             **({} if times is None else {"at": times}),
-            "recalls": np.cumsum(sizes).astype(np.int64),
+            "recalls": np.cumsum(course.sizes),
             "difference": bounds.mean,
             "low": bounds.low,
             "high": bounds.high,
         }
     )
     remarks = credited_note(log, evidence.credited)
+    if duel.kind == "draft":
+        remarks.append(
+            f"{duel.challenger}: a draft says which pack is better, not by how much. Its credit counts the better half "
+            'of the results that only one pack would show. lab.challenge(..., design="draft", extra=2) estimates the '
+            "difference."
+        )
     if evidence.credited is not None:
         subject = (
-            "The anytime-valid interval treats" if duel.shares is None else "Both intervals treat"
+            "Both intervals treat" if duel.kind == "ab" else "The anytime-valid interval treats"
         )
         remarks.append(f"{subject} the calibration of attributed rewards as exact.")
     verdict = Verdict(
@@ -685,6 +697,7 @@ def _decide(
         influence=influence.frame,
         rests_on=outcome.rests_on,
         basis=find_basis(duel, evidence.observations, settings, (*required, *outcome.closed)),
+        preference=duel.kind == "draft",
     )
     return verdict, remarks
 
@@ -741,7 +754,9 @@ def _weigh_recalls(
     assert duel.shares is not None
     log, credited = calibrate_rewards(duel.log)
     observations = observe_recalls(duel, log, credited, course, rate, settings)
-    sums = cluster_sums([np.ones(len(log)), *observations[:2]], log.cluster, log.clusters)
+    sums = cluster_sums(
+        [np.ones(len(log)), observations.lower, observations.upper], log.cluster, log.clusters
+    )
     sample = Sample(sums, level=settings.level)
     planned = sample.estimate(
         *(lambda total, at=at: total[..., at] / total[..., 0] for at in (1, 2))
@@ -798,19 +813,26 @@ class _Pace:
     without: int | None
 
     @classmethod
-    def of(cls, columns: Sequence[Floats], sizes: Floats, unit: float, level: float) -> _Pace:
+    def of(cls, process: Process, course: Course, level: float) -> _Pace:
         """Forecast the recalls needed, from the observations of the blocks so far."""
-        lower, upper, floor, ceiling = columns
+        block = process.block
+        lower, upper, floor, ceiling = (
+            np.bincount(block, weights=values).astype(np.float64)
+            for values in (process.lower, process.upper, process.floor, process.ceiling)
+        )
         if np.sign(lower.sum()) != np.sign(upper.sum()):
             return cls(None, np.zeros(0, dtype=np.int64), lower, None)
-        values, minimum = (lower, floor) if lower.sum() > 0 else (-upper, -ceiling)
-        reach = values.mean() - minimum
+        is_better = lower.sum() > 0
+        reach = lower.mean() - floor if is_better else ceiling - upper.mean()
+        values, minimum = process.sides[not is_better]
+        recalls = (course.sizes / np.bincount(block))[block]
 
         def needed(selected: NDArray[np.bool_]) -> int | None:
-            if not selected.any():
+            chosen = selected[block]
+            if not chosen.any():
                 return None
-            blocks = recalls_to_end(values[selected], minimum[selected], unit=unit, level=level)
-            return None if blocks is None else math.ceil(blocks * sizes[selected].mean())
+            count = recalls_to_end(values[chosen], minimum[chosen], unit=process.unit, level=level)
+            return None if count is None else math.ceil(count * recalls[chosen].mean())
 
         wide = reach > 2 * np.median(reach)
         return cls(
@@ -839,7 +861,7 @@ def _advise(pace: _Pace, unsupported: float, duel: Duel, course: Course) -> str:
         )
     if needed is None:
         return "The difference, if any, is too small to detect within ten million recalls."
-    draws = math.inf if duel.shares is not None else float(duel.draws.max(initial=0.0))
+    draws = float(duel.draws.max(initial=0.0)) if not duel.kind else math.inf
     # Without a draw, the live pack already shows all items of the challenger.
     if not 0 < draws <= 2:
         return ""

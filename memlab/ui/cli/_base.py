@@ -434,6 +434,16 @@ class _Whole(click.IntRange):
         return click.INT.convert(value, param, ctx)
 
 
+class _WholeOrWord(click.ParamType[Any]):
+    """An integer or a word, which the verb itself checks, so that its message is the same."""
+
+    name = "integer or word"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse an integer if the text is one."""
+        return int(value) if str(value).lstrip("-").isdecimal() else value
+
+
 class _Number(click.FloatRange):
     """A number whose limits are shown in the help, like ``_Whole``."""
 
@@ -446,7 +456,7 @@ def _choose_type(parameter: Parameter, *parts: Any) -> Any:
     """Return the type of click for a parameter of a verb."""
     limits, kinds = parameter.limits, (*parts, *parameter.types)
     if parameter.choices:
-        return click.Choice(parameter.choices)
+        return _WholeOrWord() if int in kinds else click.Choice(parameter.choices)
     if Path in kinds:
         return LocalPath()
     if str in kinds:

@@ -175,7 +175,7 @@ def _add_page(result: Any, report: Path | None, text: str) -> tuple[Any, str]:
     options={
         "reason": "Reason, for the history.",
         "design": "How the packs are compared; see above.",
-        "extra": "Number of additional items.",
+        "extra": "Number of additional items, or auto.",
         "rate": "Share of recalls that take part.",
     },
 )
@@ -186,8 +186,8 @@ def challenge(lab: memlab.Lab, pack: str, end: bool, **options: Any) -> Report:
 
     PACK is a name or a .hy file. By default, --extra items that only PACK would show are added to the results. With
     --design lot, a random draw decides among the items on which the packs differ, and no recall
-    shows more results. With --design ab, each recall shows the results of one pack. `memlab policy
-    verdict` reports which is better.
+    shows more results. With --design draft, both packs fill these positions in turn. With --design
+    ab, each recall shows the results of one pack. `memlab policy verdict` reports which is better.
 
     Example: memlab policy challenge my.memlab mine.hy
     """

@@ -24,6 +24,7 @@ from memlab.kernel.policies import (
     VOCABULARY,
     Challenge,
     ChallengeDesign,
+    ExtraItems,
     Pack,
     PolicyLike,
     SinglePolicy,
@@ -399,7 +400,7 @@ class LabPolicies(Displayed):
         pack: PolicyLike,
         *,
         design: ChallengeDesign = "extra",
-        extra: Annotated[int, Within(1, 20)] = 1,
+        extra: ExtraItems = "auto",
         rate: Annotated[float, Within(0.01, 1)] = 1.0,
         reason: str = "",
     ) -> Challenge:
@@ -415,10 +416,13 @@ class LabPolicies(Displayed):
         design
             "extra" shows all results of the active pack, and in addition, at random ranks below the
             first, ``extra`` items that only a challenger would show. "lot" shows the results that all
-            packs share, and draws the other positions, so that no recall is longer. "ab" shows all
-            results of one pack.
+            packs share, and draws the other positions, so that no recall is longer. "draft" shows the
+            results that both packs share, and fills the other positions with the best items of each
+            pack in turn. "ab" shows all results of one pack.
         extra
-            The number of added items per recall, 1 to 20.
+            The number of added items per recall, 1 to 20, under "extra" and "draft". "auto" adds half
+            of the items that only a challenger would show, at most 3 for 10 results, and no item to a
+            draft.
         rate
             The share of recalls that take part, 0.01 to 1.
         reason
@@ -432,16 +436,18 @@ class LabPolicies(Displayed):
         Raises
         ------
         InputError
-            If the pack is active or a challenger already, or if another challenge has another
-            design.
+            If the pack is active or a challenger already, if another challenge has another design, or
+            if a draft has another challenger.
 
         Notes
         -----
         The event of the challenge states the number of the comparison and its share of the error of
         all verdicts. So the level of its verdict is fixed, and part of a log has the same level.
 
-        "ab" needs the most recalls. "ab" is the only valid design if items make one another
-        redundant or if positions matter. In a challenged recall, challengers replace the pack's own
+        "draft" needs the fewest recalls and says only which pack is better; with ``extra=2`` it
+        estimates by how much. "ab" needs the most recalls, and is the only valid design if items make
+        one another redundant or if positions matter. Only under "extra" is the first result always
+        that of the active pack. In a challenged recall, challengers replace the pack's own
         exploration items. Items that the active pack's ``eligible``, a viewer or a filter excludes
         do not appear.
 
@@ -470,12 +476,18 @@ class LabPolicies(Displayed):
                         f'{other.name} is a challenger with design="{other.design}": use the same design, '
                         "or end that challenge first."
                     )
+                if design == "draft":
+                    raise InputError(
+                        f"A draft compares two packs, and {other.name} is a challenger already. End that "
+                        f'challenge first: lab.policies.end_challenge("{other.name}").'
+                    )
             if pack_from_sources(loaded.sources).hash != loaded.hash:
                 raise InputError(
                     f"The pack {loaded.name} was changed after it was read. Write the change in its text."
                 )
             sources = {_hash(text): text for text in loaded.sources}
-            number = versions.number_comparison(loaded.name, loaded.hash, design)
+            added = 0 if extra == "auto" else extra
+            number = versions.number_comparison(loaded.name, loaded.hash, design, added)
             body: dict[str, Any] = {
                 "pack": loaded.name,
                 "hash": loaded.hash,
@@ -484,7 +496,7 @@ class LabPolicies(Displayed):
                 "number": number,
                 "share": error_share(number),
                 "design": design,
-                "extra": extra,
+                "extra": added,
                 "rate": rate,
                 "reason": reason,
                 **_needs_field(needs_of_pack(loaded)),
