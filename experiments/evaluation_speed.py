@@ -12,9 +12,9 @@ aggregates, and for six policies, with few and many clusters.
 policies of other forms, and 100 packs that a lab recalls again. It counts processor time of one process with one thread
 (POLARS_MAX_THREADS=1), so that other programs do not matter.
 
-``--disk`` writes a log of so many candidates as a folder of Parquet and evaluates two policies and the log's own: as a
-stream, by two and four processes, and next to them a bare weighted sum by Polars' streaming engine. Printed are
-processor time (all processes), wall time and the largest process, and whether all results have the same bits.
+``--disk`` writes a log of that many candidates as a folder of Parquet, and evaluates two policies and the log's own. It
+does so as a stream and by two and four processes, next to a bare weighted sum by Polars. Printed are the processor time
+of all processes, the wall time, the largest process, and whether all results have the same bits.
 """
 
 from __future__ import annotations
@@ -204,8 +204,8 @@ def write_part(path: Path, recalls: int, pool: int, first: int) -> None:
     rank = np.argsort(np.argsort(-old, axis=1), axis=1) + 1
     probed = dice.random(recalls) < RATE
     is_probe = probed[:, None] & (rank == (LIMIT + dice.integers(1, DEPTH + 1, recalls))[:, None])
-    place = np.where(probed, dice.integers(2, LIMIT + 2, recalls), pool)[:, None]
-    position = np.where(is_probe, place, np.where(rank <= LIMIT, rank + (rank >= place), 0))
+    seat = np.where(probed, dice.integers(2, LIMIT + 2, recalls), pool)[:, None]
+    position = np.where(is_probe, seat, np.where(rank <= LIMIT, rank + (rank >= seat), 0))
     new = 0.7 * old + 0.3 * dice.random((recalls, pool))
     reward = np.where(dice.random((recalls, pool)) < 0.1 + 0.5 * new, 1.0, 0.0)
     pl.DataFrame(
