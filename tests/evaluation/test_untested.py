@@ -227,7 +227,9 @@ def test_the_command_line_names_untested_gates(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("design", "drawn"), [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5")], ids=str
+    ("design", "drawn"),
+    [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5"), ("draft", "0.5")],
+    ids=str,
 )
 def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     slates = challenged(design, recalls=60)
@@ -244,6 +246,10 @@ def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     assert {gate for gate in basis.gates if gate.closed} == set(verdict.closed)
     low, high = basis.observation
     assert low < 0 < high
+    # The live pack shows the first four items; "extra" shows all of them.
+    shown_live = slates.exposures.collect().filter(pl.col("memory_id") < 4).height
+    assert basis.displaced == pytest.approx(1 - shown_live / (4 * 60))
+    assert (basis.displaced == 0) == (design == "extra")
     page = re.sub(r"\s+", " ", verdicts.report(tmp_path / "out.html").read_text())
     for wanted in (
         "number 1, at a level of 96.96%",
