@@ -185,13 +185,13 @@ class Verdict:
     since: Any
     faster: str
     track: pl.DataFrame = field(repr=False)
+    basis: Basis = field(repr=False)
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
     same: float = 0.0
     influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     rests_on: str = ""
-    basis: Basis | None = field(default=None, repr=False)
     preference: bool = False
 
     @property
@@ -369,7 +369,7 @@ class Verdicts(Report):
                 "faster": verdict.faster,
                 "rests_on": verdict.rests_on,
                 "number": verdict.number,
-                "basis": verdict.basis and verdict.basis.to_dict(),
+                "basis": verdict.basis.to_dict(),
             }
         return {"verdicts": rows, "observed": self.observed.to_dict(), "notes": list(self.notes)}
 
@@ -406,7 +406,6 @@ class Verdicts(Report):
         bases = [
             (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
             for verdict in self
-            if verdict.basis is not None
         ]
         facts = [
             ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
@@ -464,11 +463,8 @@ class Verdicts(Report):
         """
         hashes: dict[str, str | None] = {}
         for verdict in self:
-            if verdict.basis is not None:
-                hashes |= {
-                    verdict.challenger: verdict.basis.hash,
-                    verdict.live: verdict.basis.live_hash,
-                }
+            basis = verdict.basis
+            hashes |= {verdict.challenger: basis.hash, verdict.live: basis.live_hash}
         findings = " ".join(verdict.sentence for verdict in self)
         return render_latex(
             self._table(), f"{findings} Anytime-valid: {SEQUENCE} {self._log.provenance(hashes)}"
@@ -726,7 +722,7 @@ def _name_better(
         return _Outcome(None, closed)
     better = duel.challenger if above else duel.live
     kinds = ("session", cluster or "session")
-    gate, rests_on = influence.judge(better, kinds)
+    gate, rests_on = influence.judge(above, kinds)
     if gate is not None:
         return _Outcome(None, (gate,))
     decided = bounds.low > 0 if above else bounds.high < 0
