@@ -634,8 +634,8 @@ class Lab(Displayed):
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget.
 
-        The context has the memories that every prompt gets, memories that match a trigger, a file
-        or an entity of the task, and the best results of a recall, as many as the budget holds. The
+        The context has the memories that every prompt gets, and memories that match a trigger, a
+        file or an entity of the task. The best results of a recall fill the rest of the budget. The
         pack's policy ``inject`` selects them. A session receives no memory twice. The context is
         logged as a recall is.
 

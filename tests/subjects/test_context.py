@@ -283,7 +283,9 @@ class TestDeciding:
         )
         lab.remember([f"the goat eats hay {n}" for n in range(30)], linking="off")
         lab.policies.use(
-            memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2}) (setting context-fill false)")
+            memlab.load_pack(
+                f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2}) (setting context-fill false)"
+            )
         )
         frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(
             tier=2
@@ -604,12 +606,17 @@ def test_results_fill_the_budget_whatever_the_limit_is(clock):
 def test_a_memory_that_does_not_fit_is_skipped_and_shown_by_its_best_sentence(clock):
     with memlab.open(clock=clock) as lab:
         lab.remember(
-            long_text("weather", 60) + " The harbour key hangs behind the door. " + long_text("sea", 60),
+            long_text("weather", 60)
+            + " The harbour key hangs behind the door. "
+            + long_text("sea", 60),
             speaker="Ana",
         )
         lab.remember("The harbour opens at nine", speaker="Ben")
         context = lab.context("Where is the harbour key?", budget=120)
-        assert context.frame.select("memory_id", "tier").sort("memory_id").rows() == [(1, 3), (2, 2)]
+        assert context.frame.select("memory_id", "tier").sort("memory_id").rows() == [
+            (1, 3),
+            (2, 2),
+        ]
         assert "- 2026-03-01, Ana: The harbour key hangs behind the door." in context.text
         assert "- 2026-03-01, Ben: The harbour opens at nine" in context.text
 
@@ -645,7 +652,8 @@ def test_no_context_exceeds_its_budget(seed, clock):
         lab.remember(
             [
                 {
-                    "text": " ".join(dice.choices(words, k=dice.choice((1, 5, 40, 400)))) + f" {n}.",
+                    "text": " ".join(dice.choices(words, k=dice.choice((1, 5, 40, 400))))
+                    + f" {n}.",
                     "speaker": dice.choice((None, "Ana", "日本")),
                     "kind": dice.choice(("fact", "turn", "gotcha")),
                 }

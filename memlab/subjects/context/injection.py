@@ -11,8 +11,9 @@ All of them are candidates of one recall and therefore of one slate. The policy 
 evaluated last, for each candidate and tier. The number of results is fixed before exploration items
 are drawn, so exactly the memories that the slate reports as shown are injected. It is the number
 that fits if each is shortened to ``tier-3-tokens``, at most ``limit``. With the setting
-``context-fill``, results fill the budget whatever ``tier-2-tokens`` and ``limit`` say: whole in the
-order of their priority, skipping those that do not fit, and then the best passages of the skipped.
+``context-fill``, results fill the budget, whatever ``tier-2-tokens`` and ``limit`` say. They are
+taken whole in the order of their priority, and those that do not fit are skipped. Then the best
+sentences of skipped results follow.
 """
 
 from __future__ import annotations
@@ -395,10 +396,10 @@ class Injection:
     def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
         """Return the results with those that fill ``room`` bytes first, and the number of these."""
         whole, skipped = [], []
-        least = 4 * self._count_tokens(self._pool.rows)
+        minimum = 4 * self._count_tokens(self._pool.rows)
         for position in order.tolist():
             cost = room + 1
-            if self._two[position] > 0 and least[position] <= room:
+            if self._two[position] > 0 and minimum[position] <= room:
                 cost = self.sheet.cost(self._make_whole_entry(int(self._pool.rows[position])))
             if cost <= room:
                 room -= cost

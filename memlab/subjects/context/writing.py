@@ -252,9 +252,9 @@ def _write_entry(
         if _count_bytes(with_head.head) <= 2 * maximum:
             return fit_entry(with_head, maximum)
     if day and form == "note" and not steps:
-        said = f", {quote_line(speaker)}" if speaker else ""
+        source = f", {quote_line(speaker)}" if speaker else ""
         words = (
-            f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{said}: {words}"
+            f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{source}: {words}"
         )
     return fit_entry(Entry(row + 1, form, words), maximum)
 
