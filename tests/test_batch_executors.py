@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -132,7 +133,23 @@ def tune_value(folder, **options):
     )
 
 
-CALLS = [bench_talks, bench_own, bench_lives, try_packs, tune_order, tune_value]
+def replay_packs(folder, **options):
+    """Replay a lab in memory under two packs, into a folder if there is an executor."""
+    with memlab.open(clock=memlab.ManualClock("2026-03-01T12:00:00")) as lab:
+        lab.remember([text for texts in TEXTS.values() for text in texts])
+        for _ in range(4):
+            lab.io.store.clock.advance(days=5)
+            lab.feedback(lab.recall("who has the keys?", explore=True)[0], "success")
+        path = folder / "replays" if options else None
+        replays = memlab.replay(lab, PACKS[1:], path=path, **options)
+        frames = [
+            (again.lab.memories.rows(), again.lab.log.rows(), again.ids.rows()) for again in replays
+        ]
+    shutil.rmtree(folder / "replays", ignore_errors=True)
+    return json.dumps(frames, default=str)
+
+
+CALLS = [bench_talks, bench_own, bench_lives, try_packs, tune_order, tune_value, replay_packs]
 
 
 def open_dask():

@@ -1,5 +1,6 @@
 """A gate that the log cannot test is called untested wherever a value is shown; reports open in every state."""
 
+import html
 import json
 import math
 import re
@@ -13,6 +14,7 @@ from probed_logs import World
 from test_verdicts import challenged
 
 import memlab
+from memlab.errors import InputError
 from memlab.kernel.slates import Slates
 from memlab.science.evaluation import GATES
 from memlab.science.evaluation.parts import Facts, Gate, gates
@@ -20,6 +22,7 @@ from memlab.ui.cli import main
 from tests.displays import html_of
 
 SEEN = np.array([1.0, 0.75, 0.55, 0.42])
+TABLES = ("decisions", "candidates", "exposures", "feedback")
 UNTESTED = ["position", "redundancy"]
 
 
@@ -224,7 +227,9 @@ def test_the_command_line_names_untested_gates(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("design", "drawn"), [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5")], ids=str
+    ("design", "drawn"),
+    [("extra", "0.5"), ("lot", "0.5"), ("ab", "0.5"), ("draft", "0.5")],
+    ids=str,
 )
 def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     slates = challenged(design, recalls=60)
@@ -241,6 +246,10 @@ def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     assert {gate for gate in basis.gates if gate.closed} == set(verdict.closed)
     low, high = basis.observation
     assert low < 0 < high
+    # The live pack shows the first four items; "extra" shows all of them.
+    shown_live = slates.exposures.collect().filter(pl.col("memory_id") < 4).height
+    assert basis.displaced == pytest.approx(1 - shown_live / (4 * 60))
+    assert (basis.displaced == 0) == (design == "extra")
     page = re.sub(r"\s+", " ", verdicts.report(tmp_path / "out.html").read_text())
     for wanted in (
         "number 1, at a level of 96.96%",
@@ -274,3 +283,45 @@ def test_the_packs_of_a_table_are_those_of_each_row(judged):
     table = replace(judged, verdicts=(one, replace(one, challenger="c", live="later"))).text()
     rows = [line.split()[:2] for line in table.splitlines() if line[:3] in ("b  ", "c  ")]
     assert rows == [["b", "live"], ["c", "later"]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("state", ["closed", "untested"])
+@pytest.mark.parametrize("name", list(GATES))
+def test_an_evaluation_has_a_report_for_each_gate_in_each_state(plain, name, state, tmp_path):
+    gate = state_of(name, state)
+    gone = {"value": None, "difference": None, "verdict": "withheld"} if state == "closed" else {}
+    rows = tuple(
+        replace(
+            row,
+            **gone,
+            measured=replace(
+                row.measured,
+                gates=tuple(gate if own.name == name else own for own in row.measured.gates),
+            ),
+        )
+        for row in plain.rows
+    )
+    evaluation = replace(plain, rows=rows)
+    page = html.unescape(evaluation.report(tmp_path / "out.html").read_text())
+    assert gate.finding in page
+    assert (" ✕" in page, " ?" in page) == (state == "closed", state == "untested")
+    assert ("withheld" in evaluation.to_latex()) == (state == "closed")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return memlab.evaluate(World(clusters=20).slates(), ["plain", "noise"])
+
+
+def test_an_evaluation_without_any_value_has_a_report(tmp_path):
+    frames = World(clusters=4).frames()
+    frames["candidates"] = frames["candidates"].drop("score", "rank")
+    log = Slates(*(frames[name].lazy() for name in TABLES))
+    evaluation = memlab.evaluate(log, ["cascade", "companion"], baseline="cascade")
+    assert not evaluation.rows
+    page = evaluation.report(tmp_path / "out.html").read_text()
+    for refusal in evaluation.refusals:
+        assert html.escape(refusal.reason) in page
+    with pytest.raises(InputError, match="Every policy was refused"):
+        evaluation.to_latex()

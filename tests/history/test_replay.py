@@ -1,10 +1,12 @@
 """The same inputs under another pack: nothing of what the old pack decided comes along."""
 
+from concurrent.futures import Future, ThreadPoolExecutor
+
 import polars as pl
 import pytest
 
 import memlab
-from memlab.errors import InputError, UnknownName
+from memlab.errors import InputError, UnknownName, WorkerLost
 from tests.displays import html_of
 
 
@@ -126,3 +128,58 @@ def test_a_replay_renders(month):
     again = memlab.replay(month, "memlab")
     assert "21 of 21 inputs applied" in repr(again)
     assert "<table" in html_of(again)
+
+
+def test_several_packs_give_a_lab_each(month, tmp_path):
+    both = memlab.replay(month, ["companion", "cascade"], path=tmp_path / "new", progress=False)
+    assert [again.pack for again in both] == ["companion", "cascade"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["cascade", "companion"]
+    alone = memlab.replay(month, "cascade", progress=False)
+    assert both[1].lab.memories.equals(alone.lab.memories)
+    (named,) = memlab.replay(month, {"mine": "companion"}, progress=False)
+    assert named.pack == "mine"
+    for packs in (["memlab", "memlab"], []):
+        with pytest.raises(InputError, match="packs with different names"):
+            memlab.replay(month, packs)
+
+
+class OneTask:
+    """An executor that runs one task and refuses more."""
+
+    used = False
+
+    def submit(self, fn, /, *args):
+        if self.used:
+            raise RuntimeError("full")
+        self.used = True
+        future = Future()
+        future.set_result(fn(*args))
+        return future
+
+
+def test_an_executor_replays_copies_and_all_new_labs_appear_at_once(month, tmp_path):
+    packs = ["companion", "cascade"]
+    expected = memlab.replay(month, packs, progress=False)
+    with ThreadPoolExecutor(2) as threads:
+        both = memlab.replay(month, packs, path=tmp_path / "new", executor=threads)
+        one = memlab.replay(month, "cascade", path=tmp_path / "one", executor=threads)
+        for again, other in zip((*both, one), (*expected, expected[1]), strict=True):
+            assert again.lab.memories.equals(other.lab.memories)
+            assert again.lab.log.equals(other.lab.log)
+            assert again.lab.edges.equals(other.lab.edges)
+            assert again.frame.equals(other.frame)
+            assert again.ids.equals(other.ids)
+            assert again.lab.io.store.clock() == other.lab.io.store.clock()
+        before = sorted(path.name for path in tmp_path.iterdir())
+        assert before == ["new", "one"]
+        with pytest.raises(InputError, match="Pass a path"):
+            memlab.replay(month, packs, executor=threads)
+        past = month.at(event=5)
+        with pytest.raises(InputError, match="the lab itself and upto"):
+            memlab.replay(past, packs, path=tmp_path / "more", executor=threads)
+    # The executor refuses the second replay, after the first one.
+    full = OneTask()
+    with pytest.raises(WorkerLost, match="full"):
+        memlab.replay(month, packs, path=tmp_path / "more", executor=full)
+    assert full.used
+    assert sorted(path.name for path in tmp_path.iterdir()) == before

@@ -323,12 +323,13 @@ def test_a_challenger_that_hangs_is_left_out(log):
     assert decisions["challenge"].to_list() == [None]
 
 
-def test_an_error_of_an_asynchronous_search_is_raised(log):
+@pytest.mark.parametrize("error", [OSError, asyncio.CancelledError])
+def test_an_error_of_an_asynchronous_search_is_raised(log, error):
     async def fail(query, k):
-        raise OSError("down")
+        raise error("down")
 
     recorded = memlab.record(fail, log=log)
-    with pytest.raises(OSError, match="down"):
+    with pytest.raises(error):
         asyncio.run(recorded("q"))
 
 
@@ -357,6 +358,16 @@ def test_a_challenge_names_the_better_search(log):
         recorded.end_challenge("new")
 
 
+def test_the_log_has_the_results_of_both_searches(log):
+    recorded = memlab.record(search, log=log, limit=3)
+    recorded.challenge(lambda query, k: results(k, start=2), name="new", version="2")
+    recorded("q")
+    challenge = json.loads(tables(recorded)[0]["challenge"].item())
+    assert challenge["live"] == ["m0", "m1", "m2"]
+    assert challenge["heads"]["new"]["ids"] == ["m2", "m3", "m4"]
+    assert challenge["heads"]["new"]["hash"] == "2"
+
+
 def test_an_extra_item_has_the_probability_of_its_draw(log):
     recorded = memlab.record(search, log=log, limit=4, probes=0)
     recorded.challenge(lambda query, k: results(k, start=30), name="new")
@@ -370,7 +381,7 @@ def test_an_extra_item_has_the_probability_of_its_draw(log):
     assert counts.min() > 25
 
 
-@pytest.mark.parametrize("design", ["lot", "ab"])
+@pytest.mark.parametrize("design", ["lot", "draft", "ab"])
 def test_other_designs_log_what_their_verdict_needs(log, design):
     recorded = memlab.record(search, log=log, limit=4, probes=0)
     recorded.challenge(lambda query, k: results(k, start=2), name="new", design=design)
@@ -424,6 +435,7 @@ def test_the_command_evaluates_a_recorded_log(log):
     result = CliRunner().invoke(main, ["evaluate", str(log), "-p", "words", "-p", "overlap"])
     assert "words" in result.output, result.output
     assert "60 recalls" in result.output
+    assert "Give --policies" in CliRunner().invoke(main, ["evaluate", str(log)]).output
 
 
 # -- stores of other packages, by their published signatures; tests/recorder/test_stores.py has the packages themselves

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlab.errors import InputError
 from memlab.kernel.base.clock import Micros, to_micros
 
-__all__ = ["Item", "finite", "first_value", "measure_texts", "read_item", "read_items"]
+__all__ = ["Item", "finite", "first_value", "measure_texts", "read_item", "read_items", "read_time"]
 
 _LENGTH = 2_000
 """Characters of a text that are read for ``words`` and ``overlap``, so that a long text costs little time."""
@@ -22,18 +21,17 @@ _TEXTS = ("text", "memory", "content", "document", "page_content", "value")
 _TIMES = ("created_at", "created")
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """One result of a store, in its own form and with common fields.
 
-    ``score`` is None, ``text`` "" and ``created`` 0 if they are unknown.
+    ``score`` is None, ``text`` "" and ``time`` None if they are unknown.
     """
 
     raw: Any
     id: str
     score: float | None
     text: str
-    created: Micros
+    time: Any
 
 
 def finite(value: Any) -> float | None:
@@ -68,13 +66,13 @@ def read_item(raw: Any) -> Item:
         result, score = raw
     if isinstance(result, str):
         result = {"text": result}
-    elif not isinstance(result, Mapping):
+    elif not isinstance(result, dict | Mapping):
         fields = (*_IDS, *_TEXTS, *_TIMES, "score")
         result = {name: getattr(result, name) for name in fields if hasattr(result, name)}
     id, text = first_value(result, _IDS), first_value(result, _TEXTS)
-    if isinstance(text, Mapping):
-        text = first_value(text, _TEXTS) or str(text)
-    text = text if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        inner = isinstance(text, Mapping) and (first_value(text, _TEXTS) or str(text))
+        text = inner if isinstance(inner, str) else ""
     if id is None and not text:
         raise InputError(
             f"A result of the search has neither an id nor a text, so it cannot be recorded: it is {type(raw).__name__}. "
@@ -82,11 +80,16 @@ def read_item(raw: Any) -> Item:
         )
     if id is None:
         id = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    time = first_value(result, _TIMES)
+    return Item(raw, str(id), finite(result.get("score", score)), text, time)
+
+
+def read_time(time: Any) -> Micros:
+    """Return the time of a result in microseconds, or 0 if it is unknown or unreadable."""
     try:
-        created = to_micros(first_value(result, _TIMES) or 0)
-    except InputError:  # an unreadable time is an unknown time
-        created = 0
-    return Item(raw, str(id), finite(result.get("score", score)), text, created)
+        return 0 if time is None else to_micros(time)
+    except InputError:
+        return 0
 
 
 def first_value(result: Mapping[str, Any], names: Iterable[str]) -> Any:

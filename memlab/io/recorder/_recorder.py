@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from memlab.errors import InputError, MemlabError, UnknownName
-from memlab.io.recorder._items import Item, finite, measure_texts, read_items
+from memlab.io.recorder._items import Item, finite, measure_texts, read_items, read_time
 from memlab.io.recorder._log import REWARDED, SEARCHED, open_log, pack, read_search, read_tables
 from memlab.io.recorder._stores import Searched, find_store
 from memlab.kernel.base.arguments import AsGiven, Count, Seconds, Seed, Within, checked, warn_caller
@@ -178,7 +178,7 @@ class RecordedHits(list[Any]):
         True
         """
         read = self.query, answer, self._recorder.settings.clock(), arguments, reply
-        texts = {item.id: (item.text, item.created) for item in self._pool}
+        texts = {item.id: (item.text, read_time(item.time)) for item in self._pool}
         rows = self._recorder.answers.rewards(read, texts, self.ids)
         self._recorder._write_rewards(self.decision, rows, ATTRIBUTED)
         return {id: reward for id, reward, _ in rows}

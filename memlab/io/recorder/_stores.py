@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from memlab.errors import InputError
@@ -73,7 +73,7 @@ def _langgraph(search: Any) -> Searched:
             tuple(namespace), query=query, limit=k, **options
         ),
         lambda items: [
-            replace(read_item(item), id="/".join((*item.namespace, item.key))) for item in items
+            read_item(item)._replace(id="/".join((*item.namespace, item.key))) for item in items
         ],
         lambda args, options: "/".join(args[0] if args else options.get("namespace", ())) or None,
     )

@@ -56,6 +56,9 @@ class Basis:
     observation
         The minimum and maximum of the observed difference of one recall, on which the bounds of the
         sequence rest. They follow from the probabilities and the range of rewards.
+    displaced
+        The share of the live pack's results that the recalls did not show, which is the cost of the
+        design.
     rewards
         The minimum and maximum reward of an item.
     items, missing
@@ -86,6 +89,7 @@ class Basis:
     live_hash: str | None
     probabilities: tuple[float, float] | None
     observation: tuple[float, float]
+    displaced: float
     rewards: tuple[float, float]
     items: int
     missing: int
@@ -127,6 +131,7 @@ def find_basis(
         live_hash=log.decisions["pack_hash"][-1] if "pack_hash" in columns else None,
         probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
         observation=(float(low.min()), float(high.max())),
+        displaced=duel.displaced,
         rewards=settings.reward_range,
         items=int(log.exposed.sum()),
         missing=int(missing.sum()),
@@ -150,6 +155,7 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
     return [
         ("design", f"{basis.design}: {DESIGNS.get(basis.design, 'not described')}"),
         ("probabilities of what was drawn", drawn or "nothing was drawn"),
+        ("results of the live pack that were not shown", share(basis.displaced)),
         ("reward of an item", f"{low:g} to {high:g}"),
         (
             "observed difference of one recall, possible range",

@@ -182,6 +182,8 @@ class Duel:
     """The number of this comparison in the lab, or in a log that does not state it, from 1."""
     share: float
     """The share of the error of all verdicts that this comparison may spend."""
+    displaced: float
+    """The share of the live pack's results that the recalls did not show: the cost of the design."""
     notes: tuple[str, ...]
 
 
@@ -229,6 +231,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
         kind = version[end][-1]
         heads = [challenge.heads[name].ids for challenge in challenges]
         lives = [challenge.live for challenge in challenges]
+        whole = _logged_top_k("live", lives, part)
         if kind == "draft":
             lives, heads = map(list, zip(*map(_drafted_heads, lives, heads), strict=True))
         group, grouped = _find_groups(challenges, part)
@@ -252,6 +255,7 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
                 np.array([{name: 1, "": -1}.get(challenge.whose, 0) for challenge in challenges]),
                 np.array([_show_same(challenge, name) for challenge in challenges]),
                 *numbers[version[end]],
+                1 - float(part.exposed[whole.rows].sum()) / max(1, len(whole)),
                 _notes(name, live, len(challenged) - len(current), challenges),
             )
         )

@@ -559,6 +559,11 @@ class Evaluation(Report):
         str
             An environment ``table``, without columns whose cells are all empty.
 
+        Raises
+        ------
+        InputError
+            If every policy was refused.
+
         Examples
         --------
         >>> import polars as pl
@@ -577,6 +582,10 @@ class Evaluation(Report):
         >>> "toprule" in evaluation.to_latex()
         True
         """
+        if not self.rows:
+            raise InputError(
+                "Every policy was refused, so there is no table. evaluation.refusals has the reasons."
+            )
         rankers = (target.ranker for target in self._targets)
         finding = headline(self).replace(", for the reasons below", "")
         method = caption(self)

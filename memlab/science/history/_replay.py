@@ -8,11 +8,13 @@ takes as long as its events, and upkeep runs when it is due in that time.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias, overload
 
 import numpy as np
 import polars as pl
@@ -22,13 +24,16 @@ from memlab.kernel.base.arguments import Count, Seed, Within, checked
 from memlab.kernel.base.clock import DAY, ManualClock, Micros
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import printable
-from memlab.kernel.base.progress import bar
-from memlab.kernel.journal import Event
-from memlab.kernel.policies import PolicyLike, as_pack
+from memlab.kernel.base.progress import Step, bar
+from memlab.kernel.embedding import EmbedderSpec, load_embedder
+from memlab.kernel.journal import Event, Journal, copy_journal
+from memlab.kernel.language import Policy
+from memlab.kernel.policies import Pack, PolicyLike, as_pack, list_policies
 from memlab.kernel.recall import Filters, Hits
 from memlab.kernel.schema import FIELDS, RECALLABLE
 from memlab.kernel.slates import Slate, read_slates
 from memlab.kernel.state import EVENTS
+from memlab.science.batch import Workers, run_tasks
 from memlab.subjects.lab import Lab
 from memlab.subjects.opening import open_lab
 
@@ -36,6 +41,10 @@ __all__ = ["Replay", "replay"]
 
 _MIN_DAYS = 1 / 24
 """The minimum interval of upkeep: an hour. More frequent upkeep changes no decision and takes long."""
+_COPY = "source"
+"""The folder of the copy of a lab that workers replay, next to the folders of their new labs."""
+_Settings: TypeAlias = tuple[float, int, int]
+"""The interval of upkeep in days, the last event, and the seed of exploration."""
 _MAX_PASSES = 400
 """The maximum number of upkeep passes between two events.
 
@@ -90,6 +99,34 @@ class Replay(Displayed):
         )
 
 
+@overload
+def replay(
+    lab: Lab,
+    pack: str | Path | Pack | Policy,
+    *,
+    path: str | Path | None = ...,
+    every_days: float = ...,
+    upto: int | None = ...,
+    seed: int | None = ...,
+    progress: bool = ...,
+    executor: Workers = ...,
+) -> Replay: ...
+
+
+@overload
+def replay(
+    lab: Lab,
+    pack: PolicyLike,
+    *,
+    path: str | Path | None = ...,
+    every_days: float = ...,
+    upto: int | None = ...,
+    seed: int | None = ...,
+    progress: bool = ...,
+    executor: Workers = ...,
+) -> Replay | tuple[Replay, ...]: ...
+
+
 @checked
 def replay(
     lab: Lab,
@@ -100,7 +137,8 @@ def replay(
     upto: Count | None = None,
     seed: Seed | None = None,
     progress: bool = True,
-) -> Replay:
+    executor: Workers = None,
+) -> Any:
     """Apply the inputs of a lab to a new lab under another pack and a simulated clock.
 
     Parameters
@@ -108,9 +146,10 @@ def replay(
     lab
         The lab whose history is replayed.
     pack
-        A pack in any form, or a policy that replaces that of its slot in the lab's pack.
+        A pack in any form, or a policy that replaces that of its slot in the lab's pack. A list or a
+        mapping of packs gives a new lab for each.
     path
-        A folder for the new lab; in memory by default.
+        A folder for the new lab, or for a folder of each pack's name; in memory by default.
     every_days
         The interval of upkeep (``lab.upkeep.maintain``) in simulated days: 0 for no upkeep,
         otherwise at least one hour.
@@ -120,18 +159,26 @@ def replay(
         The seed of exploration; by default that of the old lab.
     progress
         Whether to show a progress bar.
+    executor
+        A number of processes, or an object with ``submit``, such as a ``dask.distributed.Client``.
+        The replay under each pack is a task. Workers read a copy of the lab next to ``path`` and
+        write there, so ``path`` is required. Default: this thread.
 
     Returns
     -------
     Replay
-        The new lab, with the inputs that were applied and left out.
+        The new lab, with the inputs that were applied and left out. For several packs, a tuple of
+        replays in their order.
 
     Raises
     ------
     InputError
-        If a lab or file exists at ``path``, or ``every_days`` is too small.
+        If a lab or file exists at ``path``, or ``every_days`` is too small. With several packs, if
+        two have the same name; with an executor, if there is no ``path``.
     UnknownName, PolicyError
         If the pack does not exist or is invalid.
+    WorkerLost
+        If the executor does not return the result of a replay.
 
     Notes
     -----
@@ -148,34 +195,106 @@ def replay(
     >>> hits = lab.recall("When do we deploy?")
     >>> memlab.replay(lab, "companion").frame.select("kind", "applied").rows()
     [('recall', 1), ('remember', 1)]
+    >>> [again.pack for again in memlab.replay(lab, ["companion", "cascade"])]
+    ['companion', 'cascade']
     """
     if 0 < every_days < _MIN_DAYS:
         raise InputError(
             f"every_days must be 0 or at least an hour ({_MIN_DAYS:.4f} days), not {every_days!r}."
         )
-    if path is not None and Path(path).expanduser().exists():
+    target = None if path is None else Path(path).expanduser()
+    if target is not None and target.exists():
         raise InputError(f"{path} exists, and a replay needs a new lab. Pass another path.")
-    journal = lab.io.store.journal
+    given = list_policies(pack)
+    packs = [as_pack(spec, lambda: lab.policies.pack, name) for name, spec in given]
+    several = len(given) != 1 or given[0][1] is not pack
+    names = [new.name if several else "" for new in packs]
+    if len(set(names)) < len(names) or not names:
+        raise InputError("A replay needs at least one pack, and packs with different names.")
+    journal, embedder = lab.io.store.journal, lab.io.embedder
     last = journal.head if upto is None else min(upto, journal.head)
+    settings = every_days, last, lab.io.seed if seed is None else seed
+    with bar(progress and last > 500, last * len(packs), unit="event", desc="replay") as step:
+        if executor is None:
+            replays = [
+                _play(lab, new, target and target / name, embedder, settings, step)[0]
+                for name, new in zip(names, packs, strict=True)
+            ]
+        elif target is None or not isinstance(journal, Journal):
+            raise InputError(
+                "A replay on an executor copies the lab, and writes the new lab to a folder. Pass a path, and in place of "
+                "a lab of the past the lab itself and upto=."
+            )
+        else:
+            # The shipped embedder holds its model, so workers load their own.
+            sent = None if embedder is load_embedder() else embedder
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".memlab-replay-", dir=target.parent) as own:
+                folder = Path(own).resolve()
+                copy_journal(journal, folder / _COPY)
+                play = partial(_play_copy, folder, sent, settings)
+                played = run_tasks(play, packs, executor, step, last)
+                labs = folder / "labs"
+                if several:
+                    labs.mkdir()
+                for name, (path, *_) in zip(names, played, strict=True):
+                    path.rename(labs / name)
+                # All new labs appear at once, so an error leaves none.
+                labs.rename(target)
+            replays = [
+                Replay(
+                    open_lab(
+                        target / name, embedder=embedder, clock=ManualClock(now), seed=settings[2]
+                    ),
+                    **values,
+                )
+                for name, (_, now, values) in zip(names, played, strict=True)
+            ]
+    return tuple(replays) if several else replays[0]
+
+
+def _play(
+    lab: Lab,
+    pack: Pack,
+    path: Path | None,
+    embedder: EmbedderSpec,
+    settings: _Settings,
+    step: Step,
+) -> tuple[Replay, Micros]:
+    """Replay a lab under a pack, and return the replay with its open lab and its last time."""
+    every_days, last, seed = settings
+    journal = lab.io.store.journal
     began = next(iter(journal.events(upto=last)), None)
     clock = ManualClock(0 if began is None else began.at)
-    chosen = lab.io.seed if seed is None else seed
-    new = as_pack(pack, lambda: lab.policies.pack)
-    fresh = open_lab(path, pack=new, embedder=lab.io.embedder, clock=clock, seed=chosen)
+    fresh = open_lab(path, pack=pack, embedder=embedder, clock=clock, seed=seed)
     try:
         _grant_consent(lab, fresh)
         player = _Player(lab, fresh, clock, round(every_days * DAY))
-        with bar(progress and last > 500, last, unit="event", desc="replay") as step:
-            for event in journal.events(upto=last):
-                player.play(event)
-                step(1)
+        for event in journal.events(upto=last):
+            player.play(event)
+            step(1)
     except BaseException:
         fresh.close()
         raise
-    live = fresh.policies.pack
-    return Replay(
-        fresh, live.name, live.hash, chosen, float(every_days), player.summary(), player.pairs()
-    )
+    hash, frames = fresh.policies.pack.hash, (player.summary(), player.pairs())
+    return Replay(fresh, pack.name, hash, seed, float(every_days), *frames), clock.now
+
+
+def _play_copy(
+    folder: Path, embedder: EmbedderSpec, settings: _Settings, pack: Pack, step: Step
+) -> tuple[Path, Micros, dict[str, Any]]:
+    """Replay the copy of a lab in a worker.
+
+    Returns the folder of the new lab, its last time, and the fields of the replay without the lab.
+    """
+    # A task that runs twice, because a worker ended or was late, writes another folder each time.
+    path = Path(tempfile.mkdtemp(dir=folder)) / "lab"
+    with open_lab(folder / _COPY, read_only=True, embedder=embedder) as lab:
+        again, now = _play(lab, pack, path, embedder, settings, step)
+    again.lab.close()
+    values = dict(vars(again))
+    del values["lab"]
+    return path, now, values
 
 
 def _grant_consent(lab: Lab, fresh: Lab) -> None:

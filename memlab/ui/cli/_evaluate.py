@@ -126,7 +126,8 @@ def evaluate(
     if log.is_dir():
         from memlab.io.recorder import is_record
 
-        if policies and is_record(log):
+        if is_record(log):
+            _require_policies(policies)
             slates = memlab.read_record(log)
             result = memlab.evaluate(slates, list(policies), cluster=cluster, **options)
             return _report_evaluation(result, report, details)
@@ -136,10 +137,7 @@ def evaluate(
                 memlab.evaluate(lab.slates(), chosen, cluster=cluster, **options), report, details
             )
     frame = read_frame(log, dates=True)
-    if not policies:
-        raise click.UsageError(
-            "Give --policies to evaluate: columns of scores, packs or .hy files."
-        )
+    _require_policies(policies)
     if labels is not None and file_columns["reward"] not in frame.columns:
         file_columns["reward"] = None
     days = cluster in ("day", "decision") and cluster not in frame.columns
@@ -149,6 +147,14 @@ def evaluate(
     )
     result = memlab.evaluate(slates, list(policies), cluster=cluster if days else None, **options)
     return _report_evaluation(result, report, details)
+
+
+def _require_policies(policies: tuple[str, ...]) -> None:
+    """Raise UsageError if no policy of a log outside a lab is named."""
+    if not policies:
+        raise click.UsageError(
+            "Give --policies to evaluate: columns of scores, packs or .hy files."
+        )
 
 
 def _report_evaluation(result: Evaluation, report: Path | None, details: bool) -> Report:
@@ -311,7 +317,13 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         show_default=True,
         help="Number of memories per recall.",
     )
-    return packs(limit(function))
+    workers = click.option(
+        "--workers",
+        "executor",
+        type=click.IntRange(1),
+        help="Number of processes that measure packs. Default: this one.",
+    )
+    return packs(limit(workers(function)))
 
 
 # An option of every benchmark.
@@ -441,29 +453,25 @@ def _run_conversations(
     as_json: bool,
     *,
     bench: Callable[..., BenchResult | DynamicsResult] | None = None,
-    packs: tuple[str, ...],
-    limit: int,
     **options: Any,
 ) -> Report:
     """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
     run = partial(
-        bench or bench_conversations,
-        conversations,
-        dataset=path.resolve().stem,
-        sha256=digest,
-        **options,
+        bench or bench_conversations, conversations, dataset=path.resolve().stem, sha256=digest
     )
-    return _run_bench(run, as_json, packs, limit)
+    return _run_bench(run, as_json, **options)
 
 
 def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
+    *,
     packs: tuple[str, ...],
-    limit: int,
+    **options: Any,
 ) -> Report:
     """Run a benchmark, and return its report."""
-    result = bench(packs=packs or None, limit=limit, progress=not as_json and sys.stderr.isatty())
+    progress = not as_json and sys.stderr.isatty()
+    result = bench(packs=packs or None, progress=progress, **options)
     return result.to_dict(), repr(result)
