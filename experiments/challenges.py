@@ -12,9 +12,9 @@ feedback is censored. ``--half`` takes the conversations on which the designs we
 ``held_out.py``.
 
 ``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. A run is right by n recalls if the
-interval leaves zero on the right side at one of them and on the wrong side at none. *tie*: both packs show the same
-results, and all items are equally good. ``recall@10`` is that of the active pack; ``as shown`` is that of the first ten
-results under the challenge.
+interval has left zero on the right side. *ever wrong* counts the runs in which it left zero on the wrong side. *released*
+is the share of runs with a verdict at the end, after all gates. *tie*: both packs show the same results, and all items are
+equally good. ``recall@10`` is that of the active pack; ``as shown`` is that of the first ten results under the challenge.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ class Opponent:
         else:
             groups = [[items[index] for index in group] for group in draw.groups or ()]
             logged |= {"groups": groups, "extra": 0 if self.extra == "auto" else self.extra}
-        shown = [items[index] for index in draw.results.tolist()]
-        return shown, draw.propensity, json.dumps(logged)
+        results = [items[index] for index in draw.results.tolist()]
+        return results, draw.propensity, json.dumps(logged)
 
 
 def simulate_slates(
@@ -275,7 +275,7 @@ def main() -> None:
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
     print(
-        f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'median':>8}{'ever wrong':>12}{'no gate':>9}"
+        f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'median':>8}{'ever wrong':>12}{'released':>9}"
         f"{'recall@10':>11}{'as shown':>10}"
     )
     # spawn: Polars' threads do not survive a fork
@@ -299,7 +299,7 @@ def main() -> None:
             ends = np.array([arguments.recalls + 1 if end is None else end for end, *_ in outcomes])
             shares = [float(np.mean(ends <= look)) for look in looks]
             wrong = sum(outcome[1] for outcome in outcomes)
-            named = np.mean([outcome[2] != "" for outcome in outcomes])
+            released = np.mean([outcome[2] != "" for outcome in outcomes])
             rows += [
                 {
                     "challenger": name,
@@ -315,7 +315,7 @@ def main() -> None:
             line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}" + "".join(f"{x:>8.2f}" for x in shares)
             alone, under = measure_recall(pack, Opponent(pack, arguments.design, extra))
             print(
-                f"{line}{median:>8}{wrong:>8}/{len(outcomes)}{named:>9.2f}{alone:>11.4f}{under:>10.4f}",
+                f"{line}{median:>8}{wrong:>8}/{len(outcomes)}{released:>9.2f}{alone:>11.4f}{under:>10.4f}",
                 flush=True,
             )
     results.save(

@@ -193,10 +193,10 @@ def plan(
     """Forecast the number of recalls that each design needs to compare policies.
 
     Two designs have no challenge: the log's own probes, and one probe per recall from the 90 ranks
-    below the results. The others are a challenge with extra items, by default as many as
-    ``extra="auto"`` chooses, a challenge that shows either policy's item by lot, a draft and an A/B
-    test by recall. A draft says which policy is better, not by how much. The anytime-valid test has the error share of
-    the log's next comparison; see ``memlab.verdict``.
+    below the results. The others are challenges: with extra items, as many as ``extra`` says or as
+    "auto" chooses, by lot, by draft, and an A/B test. A draft says which policy is better, not by
+    how much. The anytime-valid test has the error share of the log's next comparison; see
+    ``memlab.verdict``.
 
     Parameters
     ----------
@@ -433,7 +433,7 @@ def _designs(
         _sum_half(rows_, top, other.size, log, expected, noise)
         for rows_, top in ((own_rows, top_k), (base_rows, base))
     ]
-    credit, placed = halves[0].sum - halves[1].sum, halves[0].shown + halves[1].shown
+    credit, placed = halves[0].sum - halves[1].sum, halves[0].exposed + halves[1].exposed
     design(
         "challenge by draft",
         0.0,
@@ -458,12 +458,12 @@ def _designs(
 class _Half:
     """The better half of a policy's disputed items, summed by recall: f64[recalls] each.
 
-    ``sum`` is the expected credit, ``shown`` the expected reward of what a draft shows, and
+    ``sum`` is the expected credit, ``exposed`` the expected reward of what a draft shows, and
     ``noise`` the variance of the credit.
     """
 
     sum: Floats
-    shown: Floats
+    exposed: Floats
     noise: Floats
 
 
@@ -484,9 +484,9 @@ def _sum_half(
     recall = log.recall[rows]
     order = np.lexsort((rank, recall))
     first = np.searchsorted(recall[order], recall[order])
-    place = np.empty(len(rows))
-    place[order] = np.arange(len(rows)) - first
-    chance = np.clip(slots[recall] / 2 - place, 0.0, 1.0)
+    number = np.empty(len(rows))
+    number[order] = np.arange(len(rows)) - first
+    chance = np.clip(slots[recall] / 2 - number, 0.0, 1.0)
 
     def by_recall(values: Floats) -> Floats:
         return np.bincount(recall, weights=values, minlength=len(log)).astype(np.float64)
