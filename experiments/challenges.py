@@ -11,10 +11,12 @@ user *graded* calls an item a success with probability .9 if it is evidence, .45
 feedback is censored. ``--half`` takes the conversations on which the designs were chosen or the others, see
 ``held_out.py``.
 
-``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. A run is right by n recalls if the
-interval has left zero on the right side. *ever wrong* counts the runs in which it left zero on the wrong side. *released*
-is the share of runs with a verdict at the end, after all gates. *tie*: both packs show the same results, and all items are
-equally good. ``recall@10`` is that of the active pack; ``as shown`` is that of the first ten results under the challenge.
+``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. The table gives the share of runs whose
+interval has left zero on the right side by so many recalls. It also counts the runs in which the interval ever left zero
+on the wrong side. The column *released* is the share of runs with a verdict at the end, after all gates.
+
+*tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack, and
+``as shown`` is that of the first ten results under the challenge.
 """
 
 from __future__ import annotations

@@ -45,8 +45,9 @@ def level_without(level: float) -> float:
     """Return the confidence level at which a verdict must hold without any one group.
 
     The error is 4 (1 - ``level``), at most .5, with half of it on each side. In simulations honest
-    runs then need 6 to 10% more recalls, and 17 to 20% more with half of that error. The share of
-    runs with a hostile session that name a wrong pack was .023 at most in both cases.
+    runs then need 6 to 8% more recalls, and 15 to 17% more with half of that error. The share of
+    runs with a hostile session that name a wrong pack is .030 at most, and .014 with half of that
+    error (experiments/hostile_sessions.py).
 
     >>> round(level_without(0.95), 2)
     0.8

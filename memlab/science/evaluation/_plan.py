@@ -390,14 +390,15 @@ def _designs(
         pushed = np.clip(places - depth, 0.0, 1.0) * expected[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
 
-    design(
-        "probes as logged",
-        float(probes),
-        probe_variance + other.noise,
-        deep,
-        displaced(np.full(len(log), float(probes)), rest),
-        unsupported_share,
-    )
+    if probes:
+        design(
+            "probes as logged",
+            float(probes),
+            probe_variance + other.noise,
+            deep,
+            displaced(np.full(len(log), float(probes)), rest),
+            unsupported_share,
+        )
     outside_share = float(top_k.outside.sum()) / items
     design(
         "one probe of 90, every recall",

@@ -185,13 +185,13 @@ class Verdict:
     since: Any
     faster: str
     track: pl.DataFrame = field(repr=False)
+    basis: Basis = field(repr=False)
     untested: tuple[Gate, ...] = ()
     number: int = 1
     level: float = math.nan
     same: float = 0.0
     influence: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False)
     rests_on: str = ""
-    basis: Basis | None = field(default=None, repr=False)
     preference: bool = False
 
     @property
@@ -369,7 +369,7 @@ class Verdicts(Report):
                 "faster": verdict.faster,
                 "rests_on": verdict.rests_on,
                 "number": verdict.number,
-                "basis": verdict.basis and verdict.basis.to_dict(),
+                "basis": verdict.basis.to_dict(),
             }
         return {"verdicts": rows, "observed": self.observed.to_dict(), "notes": list(self.notes)}
 
@@ -406,7 +406,6 @@ class Verdicts(Report):
         bases = [
             (verdict, verdict.basis, describe_basis(verdict.basis, settings.missing))
             for verdict in self
-            if verdict.basis is not None
         ]
         facts = [
             ("recalls", f"{max(verdict.recalls for verdict in self):,}"),
@@ -464,11 +463,8 @@ class Verdicts(Report):
         """
         hashes: dict[str, str | None] = {}
         for verdict in self:
-            if verdict.basis is not None:
-                hashes |= {
-                    verdict.challenger: verdict.basis.hash,
-                    verdict.live: verdict.basis.live_hash,
-                }
+            basis = verdict.basis
+            hashes |= {verdict.challenger: basis.hash, verdict.live: basis.live_hash}
         findings = " ".join(verdict.sentence for verdict in self)
         return render_latex(
             self._table(), f"{findings} Anytime-valid: {SEQUENCE} {self._log.provenance(hashes)}"
@@ -533,8 +529,8 @@ def verdict(
         What missing feedback counts as: "zero", "censor" or "bounds". Required if more than a tenth
         of the feedback is missing.
     cluster
-        The recalls that enter as one block: "session", "day" or a column of the decisions. By
-        default each recall is a block.
+        The recalls that enter as one block: "session", "day" or a column of the decisions. A block
+        weighs at most 2 recalls. By default each recall is a block.
     level
         The confidence level at which all verdicts of a log hold together, between 0 and 1.
     reward_range
@@ -558,6 +554,11 @@ def verdict(
     first, .15 for the second, .07 for the third. The share is fixed when the comparison begins, so
     another challenge never changes a verdict. A change of the challenger or of the live pack begins
     a new comparison. The old comparison continues if both packs are changed back.
+
+    A verdict must also hold without any one session that the log names, or any one block, at the
+    level 1 - 4 (1 - ``level``). So one session with hostile feedback can prevent a verdict, but it
+    names a wrong pack with a probability of at most 2 (1 - ``level``). The verdict is withheld, too,
+    if it turns without one user, agent, project or day.
 
     A verdict compares the rewards of these recalls only. ``memlab.trial`` measures how the memories
     develop under each pack.
@@ -778,9 +779,10 @@ def _weigh_recalls(
 _BLOCK_WEIGHT = 2.0
 """The maximum weight of a block, in recalls.
 
-The range of a block grows with its weight, and rates fall with the range. With blocks of 5 to 30
-recalls, a difference of .35 is found after 2,000 recalls in the median, with a maximum of 1 after
-2,700, of 4 after 2,600, and of 8 after 3,900. With sums of blocks it is not found in 5,000 recalls.
+The range of a block grows with its weight, and rates fall with the range. With sessions of 5 to 30
+recalls, a difference of .35 is found after 2,100 recalls in the median, with a maximum of 1 after
+2,800, of 4 after 2,400, and of 8 after 4,100. With sums of blocks it is not found in 5,000 recalls
+(experiments/hostile_sessions.py).
 """
 
 _FIXED_SAMPLE_GATES = ("answered probes", "influence", "clusters", "independence")
