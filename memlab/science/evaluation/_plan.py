@@ -390,7 +390,8 @@ def _designs(
         pushed = np.clip(places - depth, 0.0, 1.0) * expected[base.rows]
         return float((pushed.sum() - (entering * gain).sum()) / len(log))
 
-    if probes:
+    # Without logged probabilities, more of the same recalls would decide nothing.
+    if not np.isnan(log.propensity).any():
         design(
             "probes as logged",
             float(probes),
