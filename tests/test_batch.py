@@ -167,7 +167,8 @@ def test_a_process_that_dies_is_replaced_once_and_its_task_repeated(tmp_path):
     assert run_tasks(partial(end_once, tmp_path), range(6), 2) == [0, 10, 20, 30, 40, 50]
     assert len(list(tmp_path.glob("2-*"))) == 2
     with pytest.raises(WorkerLost, match="lost a task of 2"):
-        run_tasks(end_always, range(2), 1)
+        run_tasks(end_always, range(2), 10**12)
+    assert run_tasks(square, [], 3) == []
 
 
 @pytest.mark.long

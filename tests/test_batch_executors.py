@@ -149,7 +149,31 @@ def replay_packs(folder, **options):
     return json.dumps(frames, default=str)
 
 
-CALLS = [bench_talks, bench_own, bench_lives, try_packs, tune_order, tune_value, replay_packs]
+def evaluate_folder(folder, **options):
+    """Evaluate policies on a folder of Parquet files; the log in one file without an executor."""
+    frame = pl.read_parquet(memlab.examples.LOG)
+    path = folder / f"log{len(options)}"
+    if not path.exists():
+        path.mkdir()
+        for code in range(5 if options else 1):
+            part = frame.filter(pl.col("query_id") % 5 == code) if options else frame
+            part.write_parquet(path / f"{code}.parquet")
+    columns = LOG.keywords.copy()
+    scores = columns.pop("scores")
+    result = memlab.evaluate(path, scores, columns=columns, missing="zero", **options)
+    return json.dumps(result.frame.to_dicts(), default=str)
+
+
+CALLS = [
+    bench_talks,
+    bench_own,
+    bench_lives,
+    try_packs,
+    tune_order,
+    tune_value,
+    replay_packs,
+    evaluate_folder,
+]
 
 
 def open_dask():
@@ -207,6 +231,39 @@ def end_once(folder, task, step):
 
 def end_always(task, step):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def end_once_before(marker, fn, args):
+    """End the worker before the first of all calls."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return fn(*args)
+
+
+class LosesAWorker:
+    """An executor on a cluster, one worker of which is killed in the middle of a batch."""
+
+    def __init__(self, client, folder):
+        self.client, self.marker, self.count = client, folder / "killed", 0
+
+    def submit(self, fn, /, *args):
+        self.count += 1
+        if self.count == 2:
+            return self.client.submit(end_once_before, self.marker, fn, args, pure=False)
+        return self.client.submit(fn, *args)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    "call", [evaluate_folder, try_packs, replay_packs], ids=lambda call: call.__name__
+)
+def test_a_dask_worker_killed_in_the_middle_changes_no_bit(call, tmp_path):
+    with open_dask() as client:
+        executor = LosesAWorker(client, tmp_path)
+        assert call(tmp_path, executor=executor) == call(tmp_path)
+        assert executor.marker.exists()
 
 
 @pytest.mark.long

@@ -168,6 +168,8 @@ def run_tasks(
     """
     if executor is None:
         return [work(task, step) for task in tasks]
+    if isinstance(executor, int):
+        executor = max(1, min(executor, len(tasks)))
     results: list[_Result] = []
     for attempt in range(_ATTEMPTS):
         waiting = tasks[len(results) :]
