@@ -47,6 +47,7 @@ from memlab.kernel.recall._population import (
 )
 from memlab.kernel.recall._query import EntityNames, Question, QuestionFeatures, first_mention
 from memlab.kernel.recall._ranking import (
+    ADDED_SHARE,
     ChallengeDraw,
     ChallengerResults,
     Chosen,
@@ -66,6 +67,7 @@ from memlab.kernel.recall._ranking import (
 )
 
 __all__ = [
+    "ADDED_SHARE",
     "DATE_COUNTS",
     "DATE_CUES",
     "DATE_UNITS",
