@@ -1,15 +1,21 @@
 """Measure after how many recalls a challenge names the better pack.
 
     python experiments/challenges.py locomo-dev5.json                    # 500 runs a pair
-    python experiments/challenges.py locomo-dev5.json --runs 50
-    python experiments/challenges.py locomo-dev5.json --runs 50 --design ab --recalls 4000
+    python experiments/challenges.py locomo-dev5.json --half held-out --user terse --runs 200 --recalls 600
+    python experiments/challenges.py locomo-dev5.json --runs 50 --design ab --extra 1 --recalls 4000
 
 The default pack is active. Labs with the conversations give the results of it and of each challenger for every
-question. A run draws questions, shows results by the engine's own design, and simulates a user who judges each item. An
-item is a success with probability .9 if it is evidence, .45 next to evidence, .12 in its session, and .02 elsewhere.
+question. A run draws questions, shows results by the engine's own design, and simulates a user who judges each item. The
+user *graded* calls an item a success with probability .9 if it is evidence, .45 next to evidence, .12 in its session, and
+.02 elsewhere. The user *terse* judges 7 of 10 items, as a success if they are evidence, and errs in 1 of 20; missing
+feedback is censored. ``--half`` takes the conversations on which the designs were chosen or the others, see
+``held_out.py``.
 
-``memlab.verdict`` gives a fixed-sample test at each planned sample size and the anytime-valid test after each recall.
-*tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack;
+``memlab.verdict`` gives the anytime-valid interval after each recall, gates aside. The table gives the share of runs whose
+interval has left zero on the right side by so many recalls. It also counts the runs in which the interval ever left zero
+on the wrong side. The column *released* is the share of runs with a verdict at the end, after all gates.
+
+*tie*: both packs show the same results, and all items are equally good. ``recall@10`` is that of the active pack, and
 ``as shown`` is that of the first ten results under the challenge.
 """
 
@@ -23,9 +29,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from held_out import LOCOMO_HELD_OUT
 from numpy.typing import NDArray
 from results import Results, plot_lines
 
@@ -35,15 +43,18 @@ from memlab.kernel.policies import Challenge
 from memlab.kernel.recall import draw_challenge
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
+_COMPANION = memlab.load_pack("companion")
 PACKS = {
     "words": "(pack words :inherits memlab) (defpolicy recall-score [lexical] lexical)",
     "near": "(pack near :inherits memlab) (defpolicy recall-score [similarity] similarity)",
     "both": "(pack both :inherits memlab) (defpolicy recall-score [lexical closeness] (+ (min-max lexical) closeness))",
     "companion": "companion",
     "associative": "associative",
+    "near and recent": "(pack recent :inherits memlab) (defpolicy recall-score [similarity recency] "
+    "(+ similarity (* 0.1 recency)))",
 }
-LOOKS = (100, 260, 450, 550, 1000, 2000, 4000)
-_SAMPLERS = {"extra": "challenge", "lot": "lot", "ab": "ab"}
+LOOKS = (100, 150, 200, 260, 300, 450, 600, 1000, 2000, 4000)
+_SAMPLERS = {"extra": "challenge", "lot": "lot", "draft": "draft", "ab": "ab"}
 
 
 @dataclass(frozen=True)
@@ -56,10 +67,14 @@ class Asked:
     evidence: frozenset[int]
 
 
-def recall_all(path: Path) -> list[Asked]:
-    """Return the results of every pack for every question of a file."""
+def recall_all(path: Path, half: str, user: str) -> list[Asked]:
+    """Return the results of every pack for every question of the conversations of a half."""
     questions = []
     for benchmark in read_locomo(path):
+        if half != "all" and (benchmark.conversation.name in LOCOMO_HELD_OUT) != (
+            half == "held-out"
+        ):
+            continue
         with memlab.open(pack="memlab") as lab:
             conversation(lab, benchmark.conversation, project="p")
             rows = lab.memories.select("ref", "id", "session")
@@ -88,6 +103,9 @@ def recall_all(path: Path) -> list[Asked]:
                 for item in {
                     item for head in (*heads.values(), slate.challenge["live"]) for item in head
                 }:
+                    if user == "terse":
+                        worth[item] = 0.95 if item in gold else 0.05
+                        continue
                     near = sessions[item] in {sessions[member] for member in gold}
                     worth[item] = reward_probability(item, gold, near)
                 questions.append(
@@ -105,9 +123,9 @@ def reward_probability(item: int, gold: set[int], is_near: bool) -> float:
 class Opponent:
     """One challenger under a design, drawn on every recall."""
 
-    def __init__(self, name: str, design: str) -> None:
-        self.name, self.design = name, design
-        self._challenge = Challenge(memlab.load_pack("companion"), design, 1, 1.0, 1, 0, "")  # type: ignore[arg-type]
+    def __init__(self, name: str, design: str, extra: Any = "auto") -> None:
+        self.name, self.design, self.extra = name, design, extra
+        self._challenge = Challenge(_COMPANION, design, extra, 1.0, 1, 0, "")  # type: ignore[arg-type]
 
     def show(
         self,
@@ -122,22 +140,29 @@ class Opponent:
         """
         at = {item: index for index, item in enumerate(items)}
         heads = [np.array([at[item] for item in head], dtype=np.int64) for head in (live, own)]
-        results, _, propensity, draws, assigned = draw_challenge(
-            heads[0], heads[1:], len(items), [self._challenge], dice
-        )
-        logged = {"design": self.design, "draws": draws, "live": list(live)}
+        draw = draw_challenge(heads[0], heads[1:], len(items), [self._challenge], dice)
+        logged: dict[str, Any] = {"design": self.design, "draws": draw.draws, "live": list(live)}
         logged |= {"heads": {self.name: {"hash": "h", "ids": list(own)}}}
         if self.design == "ab":
-            logged |= {"whose": ("", self.name)[assigned], "shares": {"": 0.5, self.name: 0.5}}
-        return [items[index] for index in results.tolist()], propensity, json.dumps(logged)
+            logged |= {"whose": ("", self.name)[draw.arm], "shares": {"": 0.5, self.name: 0.5}}
+        else:
+            groups = [[items[index] for index in group] for group in draw.groups or ()]
+            logged |= {"groups": groups, "extra": 0 if self.extra == "auto" else self.extra}
+        results = [items[index] for index in draw.results.tolist()]
+        return results, draw.propensity, json.dumps(logged)
 
 
 def simulate_slates(
-    questions: Sequence[Asked], name: str, count: int, seed: int, tie: bool, design: str
+    questions: Sequence[Asked],
+    name: str,
+    count: int,
+    seed: int,
+    tie: bool,
+    answers: float,
+    opponent: Opponent,
 ) -> memlab.Slates:
     """Simulate a log of ``count`` questions under a challenge."""
     dice = np.random.default_rng((5, seed))
-    opponent = Opponent(name, design)
     decisions, candidates, exposures, feedback = [], [], [], []
     for number, index in enumerate(dice.integers(len(questions), size=count).tolist()):
         question = questions[index]
@@ -146,7 +171,7 @@ def simulate_slates(
         chance = dict(zip(items, chances.tolist(), strict=True))
         when = _START + timedelta(minutes=number)
         decisions.append(
-            (number, when, len(question.live), _SAMPLERS[design], "memlab", "a", logged)
+            (number, when, len(question.live), _SAMPLERS[opponent.design], "memlab", "a", logged)
         )
         order = {
             item: rank
@@ -158,7 +183,8 @@ def simulate_slates(
         for position, item in enumerate(results, 1):
             exposures.append((number, item, position, chance[item]))
             reward = float(dice.random() < (0.1 if tie else question.worth[item]))
-            feedback.append((number, item, reward, when))
+            if answers == 1 or dice.random() < answers:
+                feedback.append((number, item, reward, when))
     names = ["decision", "at", "limit", "sampler", "pack", "pack_hash", "challenge"]
     return memlab.Slates(
         pl.DataFrame(decisions, schema=names, orient="row").lazy(),
@@ -174,9 +200,9 @@ def simulate_slates(
     )
 
 
-def measure_recall(name: str, design: str, rounds: int = 5) -> tuple[float, float]:
+def measure_recall(name: str, opponent: Opponent, rounds: int = 5) -> tuple[float, float]:
     """Return recall@10 of the active pack and of the first ten results under a challenge."""
-    dice, opponent = np.random.default_rng(11), Opponent(name, design)
+    dice = np.random.default_rng(11)
     alone, shared = [], []
     for question in _ASKED * rounds:
         first = set(
@@ -200,33 +226,34 @@ def store_questions(questions: list[Asked]) -> None:
     _ASKED[:] = questions
 
 
-def simulate_run(
-    task: tuple[str, int, bool, str, int, float],
-) -> tuple[dict[int, int], dict[int, int], bool]:
+@dataclass(frozen=True)
+class Study:
+    """One cell: a challenger, its true difference, a design, a user, and the length of a run."""
+
+    name: str
+    truth: float
+    tie: bool
+    design: str
+    extra: Any
+    user: str
+    recalls: int
+
+
+def simulate_run(task: tuple[Study, int]) -> tuple[int | None, bool, str]:
     """Simulate one run.
 
-    Returns the sign by each interim analysis, the sign of each fixed-sample test, and whether any sign was wrong.
+    Returns the recall from which on an interval left zero, whether one was ever wrong, and the final verdict.
     """
-    name, seed, tie, design, recalls, truth = task
-    log = simulate_slates(_ASKED, name, recalls, seed, tie, design)
-    verdict = memlab.verdict(log, name)[name]
+    study, seed = task
+    answers, missing = (0.7, "censor") if study.user == "terse" else (1.0, "zero")
+    opponent = Opponent(study.name, study.design, study.extra)
+    log = simulate_slates(_ASKED, study.name, study.recalls, seed, study.tie, answers, opponent)
+    verdict = memlab.verdict(log, study.name, missing=missing)[study.name]  # type: ignore[arg-type]
     low, high = verdict.track["low"].to_numpy(), verdict.track["high"].to_numpy()
     signs = np.where(low > 0, 1, np.where(high < 0, -1, 0))
-    every = {
-        look: int(signs[:look][np.flatnonzero(signs[:look])[0]]) if signs[:look].any() else 0
-        for look in LOOKS
-    }
-    once = {}
-    for look in planned_sizes(design):
-        part = memlab.verdict(log.filter(pl.col("decision") < look), name)[name].planned
-        once[look] = 1 if part.low > 0 else -1 if part.high < 0 else 0
-    wrong = bool((signs == (-1 if truth > 0 else 1)).any()) if not tie else bool(signs.any())
-    return every, once, wrong
-
-
-def planned_sizes(design: str) -> tuple[int, int]:
-    """Return the planned sample sizes; A/B tests need more recalls."""
-    return (1000, 2000) if design == "ab" else (260, 450)
+    wrong = signs != 0 if study.tie else signs == (-1 if study.truth > 0 else 1)
+    first = np.flatnonzero((signs != 0) & ~wrong)
+    return (int(first[0]) + 1 if len(first) else None), bool(wrong.any()), verdict.better or ""
 
 
 def main() -> None:
@@ -234,7 +261,10 @@ def main() -> None:
     parser = Results.build_parser(__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--design", default="extra", choices=("extra", "lot", "ab"))
+    parser.add_argument("--design", default="extra", choices=tuple(_SAMPLERS))
+    parser.add_argument("--extra", default="auto", help="number of extra items, or auto")
+    parser.add_argument("--half", default="all", choices=("all", "development", "held-out"))
+    parser.add_argument("--user", default="graded", choices=("graded", "terse"))
     parser.add_argument("--recalls", type=int, default=1000)
     parser.add_argument("--only", default="", help="comma-separated challengers")
     parser.add_argument("--processes", type=int, default=2)
@@ -242,16 +272,17 @@ def main() -> None:
     results = Results("challenges", arguments, data=[arguments.path])
     rows: list[dict[str, object]] = []
     began = time.monotonic()
-    _ASKED[:] = recall_all(arguments.path)
+    _ASKED[:] = recall_all(arguments.path, arguments.half, arguments.user)
     looks = [look for look in LOOKS if look <= arguments.recalls]
-    twice = [look for look in planned_sizes(arguments.design) if look <= arguments.recalls]
+    extra = int(arguments.extra) if arguments.extra.isdecimal() else arguments.extra
     heads = "".join(f"{f'<={look}':>8}" for look in looks)
     print(
         f"{len(_ASKED)} questions; design {arguments.design}; share of {arguments.runs} runs with the right verdict"
     )
-    recall_header = f"{'recall@10':>11}{'as shown':>10}"
-    heads = "".join(f"{f'once {look}':>11}" for look in twice) + heads
-    print(f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'ever wrong':>12}{recall_header}")
+    print(
+        f"{'challenger':<16}{'truth':>8}{'differ':>8}{heads}{'median':>8}{'ever wrong':>12}{'released':>9}"
+        f"{'recall@10':>11}{'as shown':>10}"
+    )
     # spawn: Polars' threads do not survive a fork
     with get_context("spawn").Pool(arguments.processes, store_questions, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
@@ -265,35 +296,31 @@ def main() -> None:
             ]
             truth = 0.0 if tie else float(np.mean(gaps))
             differ = np.mean([len(set(entry.heads[pack]) - set(entry.live)) for entry in _ASKED])
-            tasks = [
-                (pack, seed, tie, arguments.design, arguments.recalls, truth)
-                for seed in range(arguments.runs)
-            ]
+            study = Study(
+                pack, truth, tie, arguments.design, extra, arguments.user, arguments.recalls
+            )
+            tasks = [(study, seed) for seed in range(arguments.runs)]
             outcomes = pool.map(simulate_run, tasks, chunksize=4)
-            sign = 1 if truth > 0 else -1
-            once = "".join(
-                f"{np.mean([entry[1][look] == sign for entry in outcomes]):>11.2f}"
-                for look in twice
-            )
-            every = "".join(
-                f"{np.mean([entry[0][look] == sign for entry in outcomes]):>8.2f}" for look in looks
-            )
-            wrong = sum(entry[2] for entry in outcomes)
+            ends = np.array([arguments.recalls + 1 if end is None else end for end, *_ in outcomes])
+            shares = [float(np.mean(ends <= look)) for look in looks]
+            wrong = sum(outcome[1] for outcome in outcomes)
+            released = np.mean([outcome[2] != "" for outcome in outcomes])
             rows += [
                 {
                     "challenger": name,
                     "true difference": truth,
                     "recalls": look,
-                    "right verdicts": float(
-                        np.mean([entry[0][look] == sign for entry in outcomes])
-                    ),
+                    "right verdicts": share,
                     "ever wrong": wrong / len(outcomes),
                 }
-                for look in looks
+                for look, share in zip(looks, shares, strict=True)
             ]
-            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}{once}{every}{wrong:>8}/{len(outcomes)}"
+            middle = float(np.median(ends))
+            median = f"{middle:.0f}" if middle <= arguments.recalls else "-"
+            line = f"{name:<16}{truth:>+8.3f}{differ:>8.2f}" + "".join(f"{x:>8.2f}" for x in shares)
+            alone, under = measure_recall(pack, Opponent(pack, arguments.design, extra))
             print(
-                line + "{:>11.4f}{:>10.4f}".format(*measure_recall(pack, arguments.design)),
+                f"{line}{median:>8}{wrong:>8}/{len(outcomes)}{released:>9.2f}{alone:>11.4f}{under:>10.4f}",
                 flush=True,
             )
     results.save(

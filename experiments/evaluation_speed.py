@@ -3,6 +3,7 @@
     python experiments/evaluation_speed.py
     python experiments/evaluation_speed.py --recalls 20000
     python experiments/evaluation_speed.py --targets
+    python experiments/evaluation_speed.py --disk 10000000
 
 Printed are medians over several runs, intervals and the baseline included: for a score column, for a policy with
 aggregates, and for six policies, with few and many clusters.
@@ -10,14 +11,23 @@ aggregates, and for six policies, with few and many clusters.
 ``--targets`` compares the speed with three targets for a minute on two cores: 10,000 weighted sums of features, 1,000
 policies of other forms, and 100 packs that a lab recalls again. It counts processor time of one process with one thread
 (POLARS_MAX_THREADS=1), so that other programs do not matter.
+
+``--disk`` writes a log of that many candidates as a folder of Parquet, and evaluates two policies and the log's own. It
+does so as a stream and by two and four processes, next to a bare weighted sum by Polars. Printed are the processor time
+of all processes, the wall time, the largest process, and whether all results have the same bits.
 """
 
 from __future__ import annotations
 
 import re
+import resource
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -174,6 +184,95 @@ def print_targets() -> None:
         print(f"{name:<26}{wanted:>8,}{1000 * seconds:>10.1f}{reached:>10,.0f}  {verdict}")
 
 
+DISK = {
+    "decision": "query_id",
+    "item": "memory_id",
+    "shown": "rank",
+    "reward": "clicked",
+    "propensity": "p",
+    "score": "old_score",
+    "limit": LIMIT,
+    "cluster": "user",
+    "scores": ["new_score", "third"],
+}
+
+
+def write_part(path: Path, recalls: int, pool: int, first: int) -> None:
+    """Write recalls as a Parquet file: ten results, a probe in half of them, 1,000 users."""
+    dice = np.random.default_rng(first)
+    old = dice.random((recalls, pool))
+    rank = np.argsort(np.argsort(-old, axis=1), axis=1) + 1
+    probed = dice.random(recalls) < RATE
+    is_probe = probed[:, None] & (rank == (LIMIT + dice.integers(1, DEPTH + 1, recalls))[:, None])
+    seat = np.where(probed, dice.integers(2, LIMIT + 2, recalls), pool)[:, None]
+    position = np.where(is_probe, seat, np.where(rank <= LIMIT, rank + (rank >= seat), 0))
+    new = 0.7 * old + 0.3 * dice.random((recalls, pool))
+    reward = np.where(dice.random((recalls, pool)) < 0.1 + 0.5 * new, 1.0, 0.0)
+    pl.DataFrame(
+        {
+            "query_id": np.repeat(np.arange(first, first + recalls), pool),
+            "memory_id": np.tile(np.arange(pool), recalls),
+            "rank": position.ravel(),
+            "clicked": pl.Series(np.where(position > 0, reward, np.nan).ravel()).fill_nan(None),
+            "p": np.where(
+                rank <= LIMIT, 1.0, np.where(rank <= LIMIT + DEPTH, RATE / DEPTH, 0.0)
+            ).ravel(),
+            "old_score": old.ravel(),
+            "new_score": new.ravel(),
+            "third": (0.5 * old + 0.5 * dice.random((recalls, pool))).ravel(),
+            "user": np.repeat(dice.integers(0, 1000, recalls), pool),
+        }
+    ).write_parquet(path)
+
+
+def sum_bare(folder: Path) -> object:
+    """Return the Horvitz-Thompson sum of one policy, by Polars alone."""
+    score = pl.col("new_score")
+    earned = (
+        pl.col("clicked") * (score.rank(descending=True).over("query_id") <= LIMIT) / pl.col("p")
+    )
+    return (
+        pl.scan_parquet(folder)
+        .filter(pl.col("p") > 0)
+        .select(earned.sum())
+        .collect(engine="streaming")
+        .item()
+    )
+
+
+def measure_disk(kind: str, folder: Path) -> tuple[float, float, float, object]:
+    """Return the processor time, wall time, largest process (GB) and result of one way."""
+    start, began = time.process_time(), time.perf_counter()
+    if kind == "a bare sum by Polars":
+        result = sum_bare(folder)
+    else:
+        workers = {"two processes": 2, "four processes": 4}.get(kind)
+        frame = evaluate(
+            folder, ["new_score", "third"], columns=DISK, missing="zero", executor=workers
+        ).frame
+        result = frame.rows()
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    seconds = time.process_time() - start + usage[1].ru_utime + usage[1].ru_stime
+    return seconds, time.perf_counter() - began, max(use.ru_maxrss for use in usage) / 1e6, result
+
+
+def print_disk(rows: int, pool: int) -> None:
+    """Print the cost of each way to evaluate a log on disk."""
+    files, results = 20, []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        count = rows // pool // files
+        for number in range(files):
+            write_part(folder / f"{number:03}.parquet", count, pool, number * count)
+        print(f"{rows:,} candidates of {count * files:,} recalls, three policies")
+        for kind in ("stream", "two processes", "four processes", "a bare sum by Polars"):
+            with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                cpu, wall, memory, result = process.submit(measure_disk, kind, folder).result()
+            results.append(result)
+            print(f"{kind:<24}{cpu:>8.1f} s of processor time{wall:>8.1f} s wall{memory:>8.2f} GB")
+    print("the same bits" if results[0] == results[1] == results[2] else "OTHER BITS")
+
+
 def main() -> None:
     """Run the study."""
     parser = Results.build_parser(__doc__)
@@ -181,8 +280,12 @@ def main() -> None:
     parser.add_argument("--pool", type=int, default=100)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--targets", action="store_true")
+    parser.add_argument("--disk", type=int, metavar="CANDIDATES")
     arguments = parser.parse_args()
     results = Results("evaluation_speed", arguments)
+    if arguments.disk:
+        print_disk(arguments.disk, arguments.pool)
+        return
     if arguments.targets:
         print_targets()
         return

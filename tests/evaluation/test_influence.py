@@ -195,6 +195,28 @@ def test_a_project_that_turns_the_verdict_withholds_it():
     assert "without project loud (33% of the recalls), live is better" in result.details
 
 
+def test_two_versions_of_one_pack_are_told_by_the_sign():
+    """Both packs are named b, and the verdict turns without the loud project."""
+    projects = ["loud" if number % 3 == 0 else "quiet" for number in range(600)]
+    log = with_groups(
+        challenged("ab", recalls=600, gain=-0.2),
+        range(0, 600, 3),
+        project=projects,
+        pack=["b"] * 600,
+    )
+    assert "gate single project" in memlab.verdict(log)["b"].title
+
+
+@pytest.mark.parametrize(
+    "values", [[[1]] * 300, [{"a": 1}] * 300, [b"\xff"] * 300, list(range(300)), [1.5] * 300]
+)
+def test_columns_of_any_type_name_groups_or_none(values):
+    result = memlab.verdict(with_groups(challenged("extra"), user=values))["b"]
+    assert result.better == "b"
+    assert set(result.influence["kind"]) <= {"user"}
+    assert result.influence.columns == memlab.verdict(challenged("extra"))["b"].influence.columns
+
+
 def test_control_characters_of_a_name_are_not_printed():
     names = ["\x1b[31mred"] * 300
     assert (

@@ -27,7 +27,6 @@ from memlab.science.evaluation._exact import (
     unfix,
 )
 from memlab.science.evaluation._sums import choose_bits
-from memlab.science.evaluation.parts import Balance
 from tests.properties import examples
 
 COLUMNS = {
@@ -324,9 +323,9 @@ def test_large_logs_fold_and_sample_the_same_recalls() -> None:
 
 def test_a_folder_of_parquet_is_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files may cut a recall in two; a stream puts it together."""
-    for number, start in enumerate(range(0, _LOG.height, 101)):
-        _LOG[start : start + 101].write_parquet(tmp_path / f"{number:03}.parquet")
-    monkeypatch.setattr("memlab.science.evaluation._partial._ROWS", 50)
+    for number, start in enumerate(range(0, _LOG.height, 401)):
+        _LOG[start : start + 401].write_parquet(tmp_path / f"{number:03}.parquet")
+    monkeypatch.setattr("memlab.science.evaluation._partial._ROWS", 250)
     options: dict[str, Any] = {"columns": CLUSTERED, "missing": "censor"}
     assert partial(tmp_path, NAMES, **options) == _WHOLE
     assert partial(_LOG.lazy(), NAMES, **options) == _WHOLE
@@ -513,4 +512,3 @@ def test_a_wrong_propensity_closes_the_gate_of_sums() -> None:
         for row in summed.rows
         if row.policy != "logged"
     )
-    assert Balance is not None

@@ -270,6 +270,16 @@ def test_the_page_of_a_verdict_states_what_it_rests_on(design, drawn, tmp_path):
     assert {gate["name"] for gate in data["basis"]["gates"]} == {g.name for g in basis.gates}
 
 
+def test_the_page_of_a_draft_says_that_it_compares_credits(tmp_path):
+    pages = [
+        memlab.verdict(challenged("draft", recalls=60, extra=extra))
+        .report(tmp_path / "out.html")
+        .read_text()
+        for extra in (0, 1)
+    ]
+    assert ["A draft compares credits" in page for page in pages] == [True, False]
+
+
 def test_the_digest_of_a_log_covers_its_challenges():
     """Other results of the challenger are another log, even if the same items were shown."""
     first = challenged("extra", recalls=30)

@@ -1,7 +1,14 @@
 """Recall: from a query to a slate of scored candidates, and to hits."""
 
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, read_memories, similar
+from memlab.kernel.recall._hits import (
+    Hit,
+    Hits,
+    ScoreExplanation,
+    best_span,
+    read_memories,
+    similar,
+)
 from memlab.kernel.recall._mentions import (
     DATE_COUNTS,
     DATE_CUES,
@@ -40,6 +47,7 @@ from memlab.kernel.recall._population import (
 )
 from memlab.kernel.recall._query import EntityNames, Question, QuestionFeatures, first_mention
 from memlab.kernel.recall._ranking import (
+    ADDED_SHARE,
     ChallengeDraw,
     ChallengerResults,
     Chosen,
@@ -59,6 +67,7 @@ from memlab.kernel.recall._ranking import (
 )
 
 __all__ = [
+    "ADDED_SHARE",
     "DATE_COUNTS",
     "DATE_CUES",
     "DATE_UNITS",
@@ -91,6 +100,7 @@ __all__ = [
     "Where",
     "WordOrWords",
     "apply_promote",
+    "best_span",
     "choose",
     "columns",
     "compile_plan",

@@ -46,6 +46,7 @@ from memlab.kernel.recall._moment import Column, Features, columns
 from memlab.kernel.recall._query import QuestionFeatures
 
 __all__ = [
+    "ADDED_SHARE",
     "ChallengeDraw",
     "ChallengerResults",
     "Chosen",
@@ -698,7 +699,7 @@ Heads = Sequence[Sequence[int]]
 _Grouping = tuple[list[int], list[list[int]], list[list[int]]]
 """The certain items, the groups that fill positions of the results, and those of added items."""
 
-_ADDED_SHARE = 0.3
+ADDED_SHARE = 0.3
 """The added items of ``extra="auto"`` per result of the active pack, at most.
 
 With three items in ten, recall@10 of the first ten results falls by .005 to .019 on LoCoMo; with
@@ -712,7 +713,7 @@ def maximum_draws(challenges: Sequence[Challenge], limit: int, available: int = 
     ``extra="auto"`` adds half of them in the design "extra", because probabilities of one half cost
     little variance, and none in a draft.
     """
-    automatic = min(-(-available // 2), max(1, int(_ADDED_SHARE * limit)))
+    automatic = min(-(-available // 2), max(1, int(ADDED_SHARE * limit)))
     return min(
         available,
         max(

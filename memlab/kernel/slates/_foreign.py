@@ -289,12 +289,16 @@ def _reconcile(
     Raises DatasetError if the two tables contradict each other.
     """
     label = labels.column("exposures", "propensity")
-    exposed = exposures.join(
-        candidates.select(*IDS, pl.col("propensity").alias("#pool")),
-        on=_PAIR,
-        how="left",
-        maintain_order="left",
-    )
+    rows = _pool_rows(exposures, candidates)
+    if rows is None:
+        exposed = exposures.join(
+            candidates.select(*IDS, pl.col("propensity").alias("#pool")),
+            on=_PAIR,
+            how="left",
+            maintain_order="left",
+        )
+    else:
+        exposed = exposures.with_columns(candidates["propensity"][rows].alias("#pool"))
     labels.refuse_where(
         "exposures",
         exposed,
@@ -319,8 +323,13 @@ def _reconcile(
     exposed = exposed.with_columns(pl.coalesce("propensity", "#pool").alias("propensity")).drop(
         "#pool"
     )
-    marks = exposed.select(*IDS, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown"))
-    pool = candidates.join(marks, on=_PAIR, how="left", maintain_order="left")
+    marks = exposed.select(
+        *IDS, ROW, pl.col("propensity").alias("#p"), pl.lit(True).alias("#shown")
+    )
+    if rows is None:
+        pool = candidates.join(marks.drop(ROW), on=_PAIR, how="left", maintain_order="left")
+    else:
+        pool = candidates.join(marks.drop(IDS), on=ROW, how="left", maintain_order="left")
     return exposed, pool.with_columns(
         pl.coalesce("#p", "propensity").alias("propensity"), pl.col("#shown").fill_null(False)
     ).drop("#p")
@@ -648,14 +657,39 @@ def _check_belonging(tables: Mapping[str, pl.DataFrame], labels: Labels) -> None
         ("candidates", "the memory is a candidate twice"),
         ("exposures", "the memory was shown twice"),
     ):
-        labels.refuse(name, tables[name].filter(~pl.struct(_PAIR).is_first_distinct()), what)
-    labels.refuse(
-        "exposures",
-        exposures.join(candidates, on=_PAIR, how="anti"),
-        "the memory was shown but is not a candidate",
-    )
+        if not _is_ordered(tables[name]):
+            labels.refuse(name, tables[name].filter(~pl.struct(_PAIR).is_first_distinct()), what)
+    if _pool_rows(exposures, candidates) is None:
+        labels.refuse(
+            "exposures",
+            exposures.join(candidates, on=_PAIR, how="anti"),
+            "the memory was shown but is not a candidate",
+        )
     stray = tables["feedback"].join(exposures, on=_PAIR, how="anti")
     labels.refuse("feedback", stray, "the memory has feedback but was not shown")
+
+
+def _is_ordered(frame: pl.DataFrame) -> bool:
+    """Return whether the ids of a table ascend strictly, so that no pair of ids is repeated."""
+    decision, memory = (pl.col(name) for name in _PAIR)
+    later = (decision > decision.shift()) | (
+        (decision == decision.shift()) & (memory > memory.shift())
+    )
+    return bool(frame.select(later.all()).item())
+
+
+def _pool_rows(exposures: pl.DataFrame, candidates: pl.DataFrame) -> pl.Series | None:
+    """Return the row of each shown item among the candidates, if both are parts of one wide frame.
+
+    Reading a row by its number takes a tenth of the time of a join by ids. The result is None for
+    tables whose rows were numbered apart.
+    """
+    rows = exposures[ROW]
+    is_numbered = (candidates[ROW] == pl.int_range(candidates.height, eager=True)).all()
+    if not is_numbered or (rows >= candidates.height).any():
+        return None
+    same = exposures.select(_PAIR).equals(candidates.select(_PAIR)[rows])
+    return rows if same else None
 
 
 def _handle_empty(

@@ -54,8 +54,9 @@ class Basis:
         The smallest and the largest probability of what was drawn: of a disputed item, or of a
         pack's results with the design "ab". None if nothing was drawn.
     observation
-        The minimum and maximum of the observed difference of one recall, on which the bounds of the
-        sequence rest. They follow from the probabilities and the range of rewards.
+        The minimum and maximum of one observation of the difference, on which the bounds of the
+        sequence rest. They follow from the probabilities and the range of rewards. A recall has
+        several observations if it drew from independent groups.
     displaced
         The share of the live pack's results that the recalls did not show, which is the cost of the
         design.
@@ -118,7 +119,6 @@ def find_basis(
 ) -> Basis:
     """Return the basis of the verdict on a duel."""
     log, columns = duel.log, duel.log.decisions.columns
-    _, _, low, high = observations.sums()
     last = read_challenges(log.only(np.array([len(log) - 1])))[0]
     assert last is not None
     drawn = _probabilities(duel)
@@ -130,7 +130,7 @@ def find_basis(
         hash=last.heads[duel.challenger].hash,
         live_hash=log.decisions["pack_hash"][-1] if "pack_hash" in columns else None,
         probabilities=(float(drawn.min()), float(drawn.max())) if len(drawn) else None,
-        observation=(float(low.min()), float(high.max())),
+        observation=(float(observations.floor.min()), float(observations.ceiling.max())),
         displaced=duel.displaced,
         rewards=settings.reward_range,
         items=int(log.exposed.sum()),
@@ -158,7 +158,7 @@ def describe_basis(basis: Basis, treatment: str) -> list[tuple[str, str]]:
         ("results of the live pack that were not shown", share(basis.displaced)),
         ("reward of an item", f"{low:g} to {high:g}"),
         (
-            "observed difference of one recall, possible range",
+            "possible range of one observation of the difference",
             f"{basis.observation[0]:+.1f} to {basis.observation[1]:+.1f}",
         ),
         ("missing feedback", f"{silent}, {counts}"),

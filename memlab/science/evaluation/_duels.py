@@ -24,6 +24,8 @@ from memlab.science.evaluation._prepared import Settings
 from memlab.science.evaluation._sequence import Process
 
 __all__ = [
+    "DRAFT_RATES",
+    "GROUP_RATES",
     "Course",
     "Duel",
     "Observations",
@@ -260,17 +262,25 @@ def find_duels(log: Log, wanted: str | None) -> list[Duel]:
     return duels
 
 
+GROUP_RATES = 1.5
+"""The factor of the rates of a sequence if items are drawn from groups of about two.
+
+The best rate is the difference divided by the variance of a recall, and the variance falls with the
+weights 1 / p. Factors were chosen on development conversations of LoCoMo among 1, 1.5, 2, 3 and 4.
+Any factor that is fixed before the first reward gives a valid sequence.
+"""
+DRAFT_RATES = 3.0
+"""The factor of the rates under a draft, whose credit has weights of 1."""
+
+
 def _scale_of(challenge: Challenged) -> float:
     """Return the factor of the rates of a sequence that suits the design of its first recall.
 
-    The best rate is the difference divided by the variance of a recall, and the variance falls with
-    the weights 1 / p. The factors were chosen on development conversations of LoCoMo among 1, 1.5,
-    2, 3 and 4; any factor that is fixed before the first reward gives a valid sequence. Logs without
-    groups keep the rates of their time.
+    Logs without groups keep the rates of their time.
     """
     if challenge.groups is None or (challenge.design == "extra" and challenge.extra == 1):
         return 1.0
-    return 3.0 if challenge.kind == "draft" else 1.5
+    return DRAFT_RATES if challenge.kind == "draft" else GROUP_RATES
 
 
 def _drafted_heads(

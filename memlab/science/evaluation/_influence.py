@@ -59,14 +59,19 @@ def _group_recalls(log: Log, cluster: str | None) -> dict[str, pl.Series]:
     """Return the name of each recall's group by the kind of group; null if it is not logged."""
     decisions = log.decisions
     # Each recall as a group of its own would name thousands of groups that cannot decide.
-    kinds = [kind for kind in dict.fromkeys((*_KINDS, cluster)) if kind != "decision"]
-    groups = {kind: decisions[kind].cast(pl.String) for kind in kinds if kind in decisions.columns}
+    groups = {
+        kind: decisions[kind].cast(pl.String)
+        for kind in dict.fromkeys((*_KINDS, cluster))
+        if kind in decisions.columns
+        and kind != "decision"
+        and not (decisions.schema[kind].is_nested() or decisions.schema[kind] == pl.Binary)
+    }
     if "at" in decisions.columns:
         groups["day"] = decisions["at"].dt.date().cast(pl.String)
     return {kind: names for kind, names in groups.items() if names.null_count() < len(names)}
 
 
-# The columns of Verdict.influence; the schema gives an empty frame the same columns.
+# The columns of Verdict.influence but the last; the schema gives an empty frame the same columns.
 _SCHEMA = {
     "kind": pl.String,
     "group": pl.String,
@@ -75,7 +80,6 @@ _SCHEMA = {
     "difference": pl.Float64,
     "low": pl.Float64,
     "high": pl.Float64,
-    "better": pl.String,
 }
 
 
@@ -114,28 +118,27 @@ class Influence:
                 "difference": bounds.mean,
                 "low": bounds.low,
                 "high": bounds.high,
-                "better": np.where(
-                    bounds.low > 0,
-                    duel.challenger,
-                    np.where(bounds.high < 0, duel.live, ""),
-                ).tolist(),
             }
             frames.append(pl.DataFrame(rows, schema=_SCHEMA))
         frame = pl.concat(frames).with_columns(
-            pl.col("difference").fill_nan(None), pl.col("better").replace("", None)
+            pl.col("difference").fill_nan(None),
+            better=pl.when(pl.col("low") > 0)
+            .then(pl.lit(duel.challenger))
+            .when(pl.col("high") < 0)
+            .then(pl.lit(duel.live)),
         )
         return cls(frame, codes, process, duel, level)
 
-    def judge(self, better: str, withholding: Container[str]) -> tuple[Gate | None, str]:
+    def judge(self, above: bool, withholding: Container[str]) -> tuple[Gate | None, str]:
         """Return the gate that a deciding group closes, and a sentence on a group that matters.
 
         A group closes the gate if the verdict turns without it, or if its kind is ``withholding`` and
-        the verdict is lost without it.
+        the verdict is lost without it. The difference is above zero, or below it unless ``above``.
         """
-        other = self.duel.live if better == self.duel.challenger else self.duel.challenger
-        losing = self.frame.filter(pl.col("better").ne_missing(better)).sort(
-            pl.col("difference") * (1 if better == self.duel.challenger else -1), nulls_last=False
-        )
+        better = self.duel.challenger if above else self.duel.live
+        # Signs decide, because two versions of a pack have one name.
+        sign, near, far = (1, "low", "high") if above else (-1, "high", "low")
+        losing = self.frame.filter(pl.col(near) * sign <= 0).sort(pl.col("difference") * sign)
         remark = ""
         for row in losing.iter_rows(named=True):
             kind, name = row["kind"], printable(row["group"])
@@ -144,7 +147,7 @@ class Influence:
             without = f"without {where}, " + (
                 f"{row['better']} is better" if row["better"] else "the packs are indistinguishable"
             )
-            if row["better"] == other or kind in withholding:
+            if row[far] * sign < 0 or kind in withholding:
                 finding = f"all recalls are of {kind} {name}" if alone else without
                 gate = Gate(
                     f"single {kind}",

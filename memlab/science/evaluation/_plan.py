@@ -25,9 +25,10 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import Within, checked
 from memlab.kernel.base.display import Columns, Report, Table, format_rows
 from memlab.kernel.base.printable import count_of
+from memlab.kernel.recall import ADDED_SHARE
 from memlab.kernel.slates import Slates
 from memlab.science.distributions import normal_quantile
-from memlab.science.evaluation._duels import comparisons_begun
+from memlab.science.evaluation._duels import DRAFT_RATES, GROUP_RATES, comparisons_begun
 from memlab.science.evaluation._intervals import Floats
 from memlab.science.evaluation._log import Horizon, Log, Missing
 from memlab.science.evaluation._measure import (
@@ -76,7 +77,9 @@ class Plan(Report):
         - ``difference``: the expected difference by the model
         - ``one_look`` and ``every_look``: the recalls needed by a fixed-sample test and by an
           anytime-valid test with a power of 80%, null above 50,000
-        - ``half_width``: half the width of an interval after 400 recalls
+        - ``half_width``: half the width of an interval after 400 recalls; under a draft, of its credit
+        - ``cost``: the share of the rewards of the first results that is lost while the experiment
+          runs, by the model; negative if the policy is better
         - ``unsupported``: the share of the policy's items that the design never shows
     baseline
         The policy that the others are compared with.
@@ -132,6 +135,7 @@ class Plan(Report):
             f"Compared with {self.baseline}, by a model fitted on {count_of(self.recalls, 'recall')}.",
             "fixed-sample, anytime-valid: recalls after which the test has a power of 80%",
             f"half-width: half the width of the {self.settings.level:.0%} interval after {_WIDTH_RECALLS} recalls",
+            "cost: the share of the rewards of the first results that is lost while the experiment runs, by the model",
             "unsupported: the share of the policy's items that the design never shows",
         )
         headings, rows = format_rows(self.frame.iter_rows(named=True), _COLUMNS)
@@ -154,6 +158,7 @@ _COLUMNS: Columns = (
     ("fixed-sample", _format_count("one_look")),
     ("anytime-valid", _format_count("every_look")),
     ("half-width", "{half_width:.3f}"),
+    ("cost", "{cost:+.1%}"),
     ("unsupported", "{unsupported:.0%}"),
 )
 
@@ -188,9 +193,10 @@ def plan(
     """Forecast the number of recalls that each design needs to compare policies.
 
     Two designs have no challenge: the log's own probes, and one probe per recall from the 90 ranks
-    below the results. The others are a challenge with extra items, a challenge that shows either
-    policy's item by lot, and an A/B test by recall. The anytime-valid test has the error share of
-    the log's next comparison; see ``memlab.verdict``.
+    below the results. The others are challenges: with extra items, as many as ``extra`` says or as
+    "auto" chooses, by lot, by draft, and an A/B test. A draft says which policy is better, not by
+    how much. The anytime-valid test has the error share of the log's next comparison; see
+    ``memlab.verdict``.
 
     Parameters
     ----------
@@ -313,23 +319,32 @@ def _designs(
     typical = float(expected[own_rows].mean()) if len(own_rows) else float(expected.mean())
     own = _sum_arm(own_rows, top_k.outside, log, expected, noise, typical)
     other = _sum_arm(base_rows, base.outside, log, expected, noise, typical)
-    gap = own.sum - other.sum
-    between, items = float(gap.var()), max(float(len(top_k)), 1.0)
+    gap, items = own.sum - other.sum, max(float(len(top_k)), 1.0)
+    difference = float(gap.mean())
     unit = evidence.reward_range[1] - evidence.reward_range[0]
-    reach = np.maximum(own.size, other.size) * unit
     deep = np.full(1, _PROBE_DEPTH * unit)
+    earned = max(float(expected[base.rows].sum()) / len(log), 1e-12)
     # A reward that is observed with probability p and divided by p has a square that is 1/p times as large.
     squares = own.squares + own.noise
     rows = []
 
     def design(
-        label: str, extra: float, variance: Floats, scale: Floats, unsupported: float = 0.0
+        label: str,
+        extra: float,
+        variance: Floats,
+        scale: Floats,
+        lost: float,
+        unsupported: float = 0.0,
+        observed: Floats = gap,
+        rates: float = 1.0,
     ) -> None:
-        """Add the row of a design, given the variance of its observation in each recall."""
-        spread = math.sqrt(float(variance.mean()) + between)
-        mean = float(gap.mean())
+        """Add the row of a design, given the variance and the mean of what it observes in each recall."""
+        spread = math.sqrt(float(variance.mean()) + float(observed.var()))
+        mean = float(observed.mean())
         fixed = math.ceil((_power_quantile(level) * spread / mean) ** 2) if mean else None
-        anytime = recalls_of_sequence(abs(mean), spread, scale, unit=unit, level=anytime_level)
+        anytime = recalls_of_sequence(
+            abs(mean), spread, scale, unit=unit / rates, level=anytime_level
+        )
         is_unbounded = (
             unsupported > 0.02
         )  # Unsupported items widen the interval at any number of recalls.
@@ -342,7 +357,7 @@ def _designs(
                 "policy": name,
                 "design": label,
                 "extra": extra,
-                "difference": mean,
+                "difference": difference,
                 "one_look": None
                 if fixed is None or fixed > _MAX_RECALLS or is_unbounded
                 else fixed,
@@ -350,6 +365,7 @@ def _designs(
                 if anytime is None or anytime > _MAX_RECALLS or is_unbounded
                 else anytime,
                 "half_width": half,
+                "cost": lost / earned,
                 "unsupported": unsupported,
             }
         )
@@ -363,10 +379,26 @@ def _designs(
         minlength=len(log),
     )
     probes = (log.exposed & evidence.probe).sum() / len(log)
+    places = np.arange(1, len(log.recall) + 1) if base.ranks is None else base.ranks
+    rest = float(np.delete(expected, base.rows).mean()) if len(base.rows) < len(expected) else 0.0
+    size = np.bincount(log.recall[base.rows], minlength=len(log)).astype(np.float64)
+
+    def displaced(count: Floats, gain: Floats | float) -> float:
+        """Return the mean reward lost if items worth ``gain`` push the last results down."""
+        entering = count * np.maximum(size - 1, 0) / np.maximum(size + count - 1, 1)
+        depth = (size - entering)[log.recall[base.rows]]
+        pushed = np.clip(places - depth, 0.0, 1.0) * expected[base.rows]
+        return float((pushed.sum() - (entering * gain).sum()) / len(log))
+
     # Without logged probabilities, more of the same recalls would decide nothing.
     if not np.isnan(log.propensity).any():
         design(
-            "probes as logged", float(probes), probe_variance + other.noise, deep, unsupported_share
+            "probes as logged",
+            float(probes),
+            probe_variance + other.noise,
+            deep,
+            displaced(np.full(len(log), float(probes)), rest),
+            unsupported_share,
         )
     outside_share = float(top_k.outside.sum()) / items
     design(
@@ -374,30 +406,108 @@ def _designs(
         1.0,
         _PROBE_DEPTH * squares + other.noise,
         deep,
+        displaced(np.ones(len(log)), rest),
         outside_share,
     )
-    for count in draws:
+    worth = own.sum / np.maximum(own.size, 1.0)
+    automatic = np.minimum(
+        np.ceil(own.size / 2), np.maximum(np.floor(ADDED_SHARE * np.maximum(size, 1)), 1)
+    )
+    for label, wished in [
+        *((f"challenge, {count} extra", np.full(len(log), float(count))) for count in draws),
+        ("challenge, auto extra", automatic),
+    ]:
+        added = np.minimum(wished, own.size)
+        # An observation is one group, whose size is the reciprocal of the probability of its items.
+        reach = np.maximum(own.size / np.maximum(added, 1.0), 1.0) * unit
         design(
-            f"challenge, {count} extra",
-            float(count),
-            _draw_variance(own, count) + other.noise,
+            label,
+            float(added.mean()) if label.endswith("auto extra") else float(wished[0]),
+            _draw_variance(own, wished) + other.noise,
             reach,
+            displaced(added, worth),
+            rates=1.0 if label == "challenge, 1 extra" else GROUP_RATES,
         )
     both = 2 * (squares + other.squares + other.noise) - (own.squares + other.squares)
-    design("challenge by lot", 0.0, both, 2 * reach)
+    pair = np.full(1, 2 * unit)
+    design("challenge by lot", 0.0, both, pair, -difference / 2, rates=GROUP_RATES)
+    halves = [
+        _sum_half(rows_, top, other.size, log, expected, noise)
+        for rows_, top in ((own_rows, top_k), (base_rows, base))
+    ]
+    credit, placed = halves[0].sum - halves[1].sum, halves[0].exposed + halves[1].exposed
     design(
-        "A/B by recall", 0.0, 2 * (own.sum**2 + own.noise + other.sum**2 + other.noise), 2 * reach
+        "challenge by draft",
+        0.0,
+        halves[0].noise + halves[1].noise,
+        pair,
+        float((other.sum - placed).mean()),
+        observed=credit,
+        rates=DRAFT_RATES,
+    )
+    reach = np.maximum(own.size, other.size) * unit
+    design(
+        "A/B by recall",
+        0.0,
+        2 * (own.sum**2 + own.noise + other.sum**2 + other.noise),
+        2 * reach,
+        -difference / 2,
     )
     return rows
 
 
-def _draw_variance(arm: _Arm, draws: int) -> Floats:
+@dataclass(frozen=True)
+class _Half:
+    """The better half of a policy's disputed items, summed by recall: f64[recalls] each.
+
+    ``sum`` is the expected credit, ``exposed`` the expected reward of what a draft shows, and
+    ``noise`` the variance of the credit.
+    """
+
+    sum: Floats
+    exposed: Floats
+    noise: Floats
+
+
+def _sum_half(
+    rows: NDArray[np.int64],
+    top_k: TopK,
+    slots: Floats,
+    log: Log,
+    expected: Floats,
+    noise: Floats,
+) -> _Half:
+    """Sum the items of one policy that a draft of ``slots`` disputed positions shows.
+
+    Each policy fills half of them, and a coin decides about a middle position.
+    """
+    ranks = np.arange(len(top_k.rows)) if top_k.ranks is None else top_k.ranks
+    rank = ranks[np.searchsorted(top_k.rows, rows)]
+    recall = log.recall[rows]
+    order = np.lexsort((rank, recall))
+    first = np.searchsorted(recall[order], recall[order])
+    number = np.empty(len(rows))
+    number[order] = np.arange(len(rows)) - first
+    chance = np.clip(slots[recall] / 2 - number, 0.0, 1.0)
+
+    def by_recall(values: Floats) -> Floats:
+        return np.bincount(recall, weights=values, minlength=len(log)).astype(np.float64)
+
+    value, inverse = expected[rows], np.divide(1, chance, out=0 * chance, where=chance > 0)
+    return _Half(
+        by_recall(value * (chance > 0)),
+        by_recall(value * chance),
+        by_recall(inverse * noise[rows] + np.maximum(inverse - 1, 0.0) * value**2),
+    )
+
+
+def _draw_variance(arm: _Arm, draws: Floats) -> Floats:
     """Return the variance of an item set's weighted sum if ``draws`` items are shown.
 
     The result is f64[recalls].
     """
     size = np.maximum(arm.size, 1.0)
-    rate = np.minimum(draws / size, 1.0)
+    rate = np.clip(draws / size, 1e-12, 1.0)
     spread = (arm.squares - arm.sum**2 / size) / np.maximum(size - 1, 1.0)
     return np.asarray(size * (1 - rate) / rate * np.maximum(spread, 0.0) + arm.noise / rate)
 

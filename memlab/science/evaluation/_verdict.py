@@ -728,7 +728,7 @@ def _name_better(
         return _Outcome(None, closed)
     better = duel.challenger if above else duel.live
     kinds = ("session", cluster or "session")
-    gate, rests_on = influence.judge(better, kinds)
+    gate, rests_on = influence.judge(above, kinds)
     if gate is not None:
         return _Outcome(None, (gate,))
     decided = bounds.low > 0 if above else bounds.high < 0
