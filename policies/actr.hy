@@ -8,6 +8,7 @@
 ; efficient approximation of the base-level learning equation in ACT-R" (2006). Ages are days; in seconds, the unit of
 ; ACT-R itself, each activation, and so the threshold, is lower by decay * ln 86400, which is 5.68.
 
+(setting context-fill false)
 (setting seeds 10)
 (setting spread-steps 1)
 (setting spread-mode "energy")
@@ -80,3 +81,7 @@
 (defpolicy reinforce []
   "A use is added to the list of uses and changes no other field."
   (update))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

@@ -14,6 +14,7 @@
 (setting linking "later")
 (setting open-words true)
 (setting context-days false)
+(setting context-fill false)
 
 ; The design does not mention conflicts. Contradicting memories are kept and linked; an update supersedes the old memory.
 (from-pack cascade link resolve)
@@ -80,3 +81,7 @@
         (and (<= idle-days 7) (> access 0)) "active"
         (>= access 5) "stable"
         else "decaying"))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

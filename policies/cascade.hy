@@ -26,6 +26,7 @@
 (setting refine-every 50)
 (setting cluster-closeness 0.4)  ; measured on real turns: members have quartiles .44 .52 .63; 5% of outsiders are above .35
 (setting context-days false)
+(setting context-fill false)
 
 (defpolicy eligible [nearness hops kind triggered]
   "Seeds above the nearness threshold, memories reached over edges, and warnings or procedures with a matching trigger."
@@ -131,3 +132,7 @@
   (cond (or pair/updates pair/update-words) "keep-new"
         (or pair/conflicts pair/negates) "keep-both"
         else "merge"))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

@@ -17,6 +17,7 @@
 (setting trust-gain 1)
 (setting trust-loss 2)
 (setting context-days false)
+(setting context-fill false)
 
 ; Only an agent's own memories lose strength. Facts about the user (personal, preference, goal, trait) stay as vivid as they
 ; were told and are not deleted when unused.
@@ -125,3 +126,7 @@
           (or (= new/provenance "user-stated") (>= new/confidence old/confidence)) "keep-new"
           (not pair/negates) "merge"
           else "keep-old")))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

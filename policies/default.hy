@@ -149,6 +149,7 @@
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)
 (setting context-days true)
+(setting context-fill true)
 (setting topic-closeness 0.3)
 (setting refine-every 0)
 (setting cluster-closeness 0)
@@ -231,6 +232,10 @@
   "No edge is removed."
   false)
 
-(defpolicy inject [rank injected]
-  "Priority by rank; nothing is injected twice in a session."
-  (if injected 0 (/ 1 rank)))
+(defpolicy inject [tier called rank share tokens injected]
+  "Priority by rank, less for long memories, because a budget holds fewer of them; nothing twice in a session, and no
+   result with less than a share of the best score."
+  (if (or injected
+          (and (> tier 1) (not called) (< share (param :least 0.1 :low 0 :high 1))))
+      0
+      (/ 1 (* rank (+ tokens 8)))))

@@ -24,6 +24,7 @@
 (setting merge-access 1)  ; a repeated fact counts as an access
 (setting forgotten-as "deleted")
 (setting context-days false)
+(setting context-fill false)
 
 ; Relevance = confidence * source * time * usage. Ranking clamps the last three factors, clean-up does not.
 
@@ -121,3 +122,7 @@
                  (and (in-words pair/same-predicate) (or pair/conflicts pair/updates)))) "keep-both"
         (> new/confidence 0.9) "keep-new"
         else "keep-both"))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

@@ -9,6 +9,8 @@
 ; of a constant. Days are whole days of 24 hours, and a use within 24 hours counts as the same day. They are counted from
 ; the previous use, rated or not; if every use is rated, that is the last review.
 
+(setting context-fill false)
+
 (defn w0 [] "Stability after a first again, days." (param :w0 0.212 :low 0.001 :high 100))
 (defn w1 [] "Stability after a first hard, days." (param :w1 1.2931 :low 0.001 :high 100))
 (defn w2 [] "Stability after a first good, days." (param :w2 2.3065 :low 0.001 :high 100))
@@ -109,3 +111,7 @@
 (defpolicy recall-score [activation retention]
   "Expected relevance: activation times the probability of recall."
   (* activation retention))
+
+(defpolicy inject [rank injected]
+  "Priority by rank; nothing is injected twice in a session."
+  (if injected 0 (/ 1 rank)))

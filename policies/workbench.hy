@@ -21,6 +21,7 @@
 (setting tier-2-tokens 1200)
 (setting tier-3-tokens 30)
 (setting context-days false)
+(setting context-fill false)
 ; Tier 3 is fetched at an agent's request and shows no memory twice in a session.
 (setting recall-again false)
 

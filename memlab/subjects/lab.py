@@ -629,13 +629,15 @@ class Lab(Displayed):
         files: str | Sequence[str] = (),
         viewer: str | None = None,
         at: When | None = None,
+        again: bool = False,
         log: bool = True,
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget.
 
-        The context has the memories that every prompt gets, memories that match a trigger, a file
-        or an entity of the task, and the best results of a recall. The pack's policy ``inject``
-        selects them. A session receives no memory twice. The context is logged as a recall is.
+        The context has the memories that every prompt gets, and memories that match a trigger, a
+        file or an entity of the task. The best results of a recall fill the rest of the budget. The
+        pack's policy ``inject`` selects them. A session receives no memory twice. The context is
+        logged as a recall is.
 
         Parameters
         ----------
@@ -653,6 +655,9 @@ class Lab(Displayed):
             The person or agent who receives the context.
         at
             The time of the request. Default: now.
+        again
+            Whether to include memories that the session has received, such as after the agent's
+            window was compacted.
         log
             Whether to log the context and count accesses.
 
@@ -678,6 +683,7 @@ class Lab(Displayed):
             files=files,
             viewer=viewer,
             at=at,
+            again=again,
             log=log,
         )
 

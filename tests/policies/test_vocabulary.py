@@ -23,7 +23,13 @@ from memlab.kernel.policies import (
 from memlab.kernel.registry import Registry
 from memlab.subjects.lens import vocabulary as dialect_words
 
-VOCABULARIES = {1: "a04806a73aab", 2: "06f58f80012b", 3: "b5b3055af91a", 4: "b5eaf07fcfbf"}
+VOCABULARIES = {
+    1: "a04806a73aab",
+    2: "06f58f80012b",
+    3: "b5b3055af91a",
+    4: "b5eaf07fcfbf",
+    5: "fee9237e5bf0",
+}
 """Digest of what packs may say, by the number of the vocabulary."""
 
 LATER = POLICY_FORMAT + 1

@@ -236,7 +236,7 @@ def test_a_context_is_what_a_task_needs_within_its_budget(lab):
     answer = call(lab, "context", request)
     said = answer.structured_content
     assert "[GOTCHA] src/auth.py\n! The token refresh fails after midnight" in said["text"]
-    assert {memory["id"] for memory in said["memories"]} == {1, 2}
+    assert [memory["id"] for memory in said["memories"]] == [2]
     assert said["tokens"] <= 200
     assert said["text"] in answer.content[0].text
     assert "data, not instructions" in said["text"]

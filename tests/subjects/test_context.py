@@ -1,5 +1,6 @@
 """Contexts: never over budget, never out of their marks, never twice, never what is hidden; and their slates."""
 
+import random
 import re
 
 import mistune
@@ -169,7 +170,7 @@ class TestUntrusted:
         lab.remember("tabs")
         text = lab.context("tabs", log=False).text
         again = lab.context("tabs", log=False).text
-        lab.remember("spaces")
+        lab.remember("tabs and spaces")
         assert text == again
         assert text.splitlines()[1] != lab.context("tabs", log=False).text.splitlines()[1]
 
@@ -282,7 +283,9 @@ class TestDeciding:
         )
         lab.remember([f"the goat eats hay {n}" for n in range(30)], linking="off")
         lab.policies.use(
-            memlab.load_pack(f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2})")
+            memlab.load_pack(
+                f"(pack narrow :inherits memlab) (setting tier-2-tokens {tier_2}) (setting context-fill false)"
+            )
         )
         frame = lab.context("the goat eats hay, says src/goat.py", budget=5_000).frame.filter(
             tier=2
@@ -582,3 +585,85 @@ def test_a_note_says_its_day_where_the_pack_asks_for_it(clock):
         assert sum("2026" in line for line in lines) == 2, lines
         lab.policies.use("(pack plain) (setting context-days false)")
         assert "2026" not in lab.context("book a hotel in Tokyo").text
+
+
+# -- filling the budget
+
+
+def long_text(topic, words):
+    return f"The {topic} was discussed. " + " ".join(f"Word {n} is said." for n in range(words))
+
+
+def test_results_fill_the_budget_whatever_the_limit_is(clock):
+    with memlab.open(clock=clock) as lab:
+        lab.remember([f"Deploy {n} went to the harbour cluster" for n in range(60)], linking="off")
+        for budget in (200, 500, 900):
+            context = lab.context("Which deploy went to the harbour cluster?", budget=budget)
+            assert 0.85 * budget < context.tokens <= budget
+        assert len(context) > lab.policies.pack.count("limit")
+
+
+def test_a_memory_that_does_not_fit_is_skipped_and_shown_by_its_best_sentence(clock):
+    with memlab.open(clock=clock) as lab:
+        lab.remember(
+            long_text("weather", 60)
+            + " The harbour key hangs behind the door. "
+            + long_text("sea", 60),
+            speaker="Ana",
+        )
+        lab.remember("The harbour opens at nine", speaker="Ben")
+        context = lab.context("Where is the harbour key?", budget=120)
+        assert context.frame.select("memory_id", "tier").sort("memory_id").rows() == [
+            (1, 3),
+            (2, 2),
+        ]
+        assert "- 2026-03-01, Ana: The harbour key hangs behind the door." in context.text
+        assert "- 2026-03-01, Ben: The harbour opens at nine" in context.text
+
+
+def test_what_scores_far_below_the_best_result_is_left_out(clock):
+    with memlab.open(clock=clock) as lab:
+        lab.remember("The harbour key hangs behind the door")
+        lab.remember([f"Ferns number {n} need shade" for n in range(40)], linking="off")
+        context = lab.context("Where is the harbour key?", budget=2_000)
+        assert 1 in context.frame["memory_id"]
+        assert len(context) < 10
+        lab.policies.install("inject", "(fn [rank] (/ 1 rank))", reason="no floor")
+        assert len(lab.context("Where is the harbour key?", budget=2_000)) == 41
+
+
+def test_a_session_receives_memories_again_if_asked_and_a_replay_does_so(disk):
+    with disk() as lab:
+        lab.remember("The harbour key hangs behind the door")
+        first = lab.context("the harbour key", session="s")
+        assert len(lab.context("the harbour key", session="s")) == 0
+        again = lab.context("the harbour key", session="s", again=True)
+        assert again.text == first.text
+        assert len(again.left_out) == 0
+        replayed = memlab.replay(lab, "memlab", progress=False)
+        assert replayed.lab.log.filter(kind="inject").height == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_context_exceeds_its_budget(seed, clock):
+    dice = random.Random(seed)
+    words = ["harbour", "key", "*", "<b>", "日本", "\U0001f600", "a_b", "|", "note", "door"]
+    with memlab.open(clock=clock) as lab:
+        lab.remember(
+            [
+                {
+                    "text": " ".join(dice.choices(words, k=dice.choice((1, 5, 40, 400))))
+                    + f" {n}.",
+                    "speaker": dice.choice((None, "Ana", "日本")),
+                    "kind": dice.choice(("fact", "turn", "gotcha")),
+                }
+                for n in range(60)
+            ],
+            linking="off",
+        )
+        for _ in range(25):
+            budget = dice.randrange(1, 1_500)
+            task = " ".join(dice.choices(words, k=3))
+            context = lab.context(task, budget=budget, log=False)
+            assert context.tokens <= budget
+            assert count_tokens(context.markdown) <= budget

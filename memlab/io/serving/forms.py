@@ -178,6 +178,7 @@ class ContextForm(_Form):
     files: Annotated[_Words, _context("files")]
     project: Annotated[str | None, _context("project")]
     session: Annotated[str | None, _context("session")]
+    again: Annotated[bool, _context("again")]
 
 
 class _Answer(BaseModel):

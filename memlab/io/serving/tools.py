@@ -288,6 +288,7 @@ def _context(connection: Connection, arguments: ContextForm) -> Reply:
         project=connection.identity.check_project(arguments.project),
         files=arguments.files,
         viewer=connection.viewer,
+        again=arguments.again,
     )
     memories = [
         ContextMemory(id=row["memory_id"], tier=row["tier"], reason=row["reason"])

@@ -471,6 +471,13 @@ SETTINGS: Registry[Setting] = Registry(
             default=False,
         ),
         Setting(
+            "context-fill",
+            "bool",
+            "Whether the results of the recall fill the budget of a context, in place of limit results within "
+            "tier-2-tokens.",
+            default=False,
+        ),
+        Setting(
             "recall-again",
             "bool",
             "Whether an agent's recall repeats memories that the agent received earlier in the session.",

@@ -1,7 +1,14 @@
 """Recall: from a query to a slate of scored candidates, and to hits."""
 
 from memlab.kernel.recall._features import Candidates
-from memlab.kernel.recall._hits import Hit, Hits, ScoreExplanation, read_memories, similar
+from memlab.kernel.recall._hits import (
+    Hit,
+    Hits,
+    ScoreExplanation,
+    best_span,
+    read_memories,
+    similar,
+)
 from memlab.kernel.recall._mentions import (
     DATE_COUNTS,
     DATE_CUES,
@@ -93,6 +100,7 @@ __all__ = [
     "Where",
     "WordOrWords",
     "apply_promote",
+    "best_span",
     "choose",
     "columns",
     "compile_plan",

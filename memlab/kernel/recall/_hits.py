@@ -255,8 +255,11 @@ class Hit(Displayed):
     @property
     def _span(self) -> tuple[int, int] | None:
         """The start and end of the passage in the text, or None."""
-        return _find_passage(
-            self.text, self._hits.slate.query, str(self._hits.pack.settings["language"])
+        return best_span(
+            self.text,
+            passages_of(self.text),
+            self._hits.slate.query,
+            str(self._hits.pack.settings["language"]),
         )
 
     @checked
@@ -717,13 +720,14 @@ def likely(probability: float) -> str:
     return f"{share} likely that one of these answers the question"
 
 
-def _find_passage(text: str, question: str, language: str) -> tuple[int, int] | None:
-    """Return the span of the passage of a text that matches a query best, or None.
+def best_span(
+    text: str, spans: Sequence[tuple[int, int]], question: str, language: str
+) -> tuple[int, int] | None:
+    """Return the span of a text that matches a query best, or None if there is only one or no match.
 
-    BM25 statistics come from this text alone, so that other memories do not change the passage.
+    BM25 statistics come from this text alone, so that other memories do not change the choice.
     """
-    spans = passages_of(text)
-    if len(spans) == 1:
+    if len(spans) <= 1:
         return None
     words = Words(None if language == "none" else language)
     words.append([text[start:stop] for start, stop in spans])

@@ -533,6 +533,7 @@ _KERNEL = (
             "of": HASH,
             "params": mapping_field({"*": NUMBER}),
             "budget": NUMBER,
+            "again": FLAG,
             "redacted": WORD,
         },
         asks=True,

@@ -433,6 +433,7 @@ class _Player:
             context = self._new.context(
                 slate.query,
                 budget=event.body["budget"],
+                again=event.body.get("again", False),
                 project=slate.project,
                 session=slate.session,
                 viewer=filters.viewer,

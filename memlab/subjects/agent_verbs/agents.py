@@ -314,6 +314,7 @@ class Agent(Displayed):
         project: str | None = None,
         files: str | Sequence[str] = (),
         at: When | None = None,
+        again: bool = False,
         log: bool = True,
     ) -> Context:
         """Build a prompt context for a task, as this agent; see ``lab.context``.
@@ -332,6 +333,8 @@ class Agent(Displayed):
             Paths of the files that the agent works on, one or several.
         at
             The time of the request. Default: now.
+        again
+            Whether to include memories that the session has received.
         log
             Whether to log the context and count accesses.
 
@@ -363,6 +366,7 @@ class Agent(Displayed):
             files=files,
             viewer=self.name,
             at=at,
+            again=again,
             log=log,
         )
 

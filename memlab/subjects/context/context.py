@@ -191,6 +191,7 @@ class Contexts:
         files: str | Sequence[str],
         viewer: str | None,
         at: When | None,
+        again: bool,
         log: bool,
     ) -> Context:
         """Return the context for a task; see ``Lab.context``."""
@@ -199,7 +200,7 @@ class Contexts:
             if not file.strip():
                 raise InputError("files are paths such as src/auth.py; one of them is empty.")
             validate_text(file, where="files")
-        injection = Injection(self._files, budget)
+        injection = Injection(self._files, budget, again=again)
         hits = self._questions.ask(
             "\n".join([task, " ".join(paths)] if paths else [task]),
             limit=None,

@@ -56,6 +56,11 @@ EXTENSION = Extension(
                 Input("budget", "num", "the maximum number of tokens of the tier"),
                 Input("rank", "num", "the memory's rank among all scored candidates, from 1"),
                 Input("score", "num", "the memory's recall-score"),
+                Input(
+                    "share",
+                    "num",
+                    "the memory's recall-score divided by the best one; 1 unless the best one is above 0",
+                ),
             ),
             stages=("memory", "query", "spread"),
         ),

@@ -9,8 +9,11 @@
 
 All of them are candidates of one recall and therefore of one slate. The policy ``inject`` is
 evaluated last, for each candidate and tier. The number of results is fixed before exploration items
-are drawn: as many as fit if each is shortened to ``tier-3-tokens``. So exactly the memories that
-the slate reports as shown are injected.
+are drawn, so exactly the memories that the slate reports as shown are injected. It is the number
+that fits if each is shortened to ``tier-3-tokens``, at most ``limit``. With the setting
+``context-fill``, results fill the budget, whatever ``tier-2-tokens`` and ``limit`` say. They are
+taken whole in the order of their priority, and those that do not fit are skipped. Then the best
+sentences of skipped results follow.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ from memlab.kernel.recall import (
     QuestionFeatures,
     Ranking,
     Selection,
+    best_span,
     columns,
 )
 from memlab.kernel.schema import RECALLABLE
@@ -55,6 +59,7 @@ from memlab.subjects.context.writing import (
     quote_line,
 )
 from memlab.subjects.fact_rows import are_valid_at, find_facts, have_status
+from memlab.subjects.reading.sentences import count_tokens, sentence_spans
 from memlab.subjects.reading.tags import file_subject
 
 __all__ = ["FileNames", "Injection", "Part", "ProjectMap"]
@@ -200,8 +205,8 @@ class Injection:
 
     abstains = False
 
-    def __init__(self, files: FileNames, budget: int) -> None:
-        self._files, self._budget = files, budget
+    def __init__(self, files: FileNames, budget: int, *, again: bool = False) -> None:
+        self._files, self._budget, self._again = files, budget, again
         self.sheet = Sheet(budget)
         self.frame, self.left_out = pl.DataFrame(schema=_SCHEMA), pl.DataFrame(schema=_LEFT_OUT)
         self._called: dict[int, str] = {}
@@ -211,6 +216,10 @@ class Injection:
         self.modules: tuple[str, ...] = ()
         self._map: list[Entry] = []
         self._marks: dict[int, tuple[str, ...]] = {}
+        # A plan asks for the size of each candidate several times.
+        self._entries: dict[int, Entry] = {}
+        self._tokens: tuple[Rows, Scores] | None = None
+        self._sizes: dict[int, int] = {}
 
     # -- candidates -----------------------------------------------------------------------------------------------
 
@@ -219,6 +228,8 @@ class Injection:
         self._state, self._pack, self._question = state, pack, question
         self._unit = max(pack.count("tier-3-tokens"), MIN_TOKENS)
         self._days = bool(pack.settings["context-days"])
+        self._fill = bool(pack.settings["context-fill"])
+        self._whole = self._budget if self._fill else _WHOLE * self._unit
         has_map = question.project is not None and question.filters.without is not None
         self._words = find_project_map(state, question.project or "") if has_map else None
         self._spoken_of = (
@@ -226,9 +237,10 @@ class Injection:
         )
         self._agent = question.filters.viewer
         injected = state.projection(Injected)
-        self._before = frozenset(
-            injected.ids(agent=self._agent, project=question.project, session=question.session)
-        )
+        if not self._again:
+            self._before = frozenset(
+                injected.ids(agent=self._agent, project=question.project, session=question.session)
+            )
         return self
 
     def requested_rows(self, query: QuestionFeatures) -> Rows:
@@ -325,9 +337,7 @@ class Injection:
 
     def spending(self, rows: Rows) -> tuple[Scores, float]:
         """Return the token cost of each memory, and the free tokens of the prompt."""
-        return np.array([self._count_tokens(row) for row in rows.tolist()]), float(
-            self.sheet.free // 4
-        )
+        return self._count_tokens(rows), float(self.sheet.free // 4)
 
     def choose(self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int) -> Chosen:
         """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
@@ -367,8 +377,11 @@ class Injection:
         order = ranking.order[remaining[ranking.order]]
         order = order[np.lexsort((self._ranks[order], -priority_3[order], -priority_2[order]))]
         self._two, self._three = priority_2, priority_3
-        fits = max((self.sheet.free - 4 * MIN_TOKENS * extra) // (4 * self._unit), 0)
-        limit = min(self._pack.count("limit"), fits)
+        room = max(self.sheet.free - 4 * MIN_TOKENS * extra, 0)
+        limit = min(self._pack.count("limit"), room // (4 * self._unit))
+        if self._fill:
+            self._room = room
+            order, limit = self._fill_room(order, room)
         self._note_missing(
             ranking,
             ids,
@@ -379,6 +392,24 @@ class Injection:
             limit,
         )
         return Chosen(np.array(planned, dtype=np.int64), order, limit)
+
+    def _fill_room(self, order: Rows, room: int) -> tuple[Rows, int]:
+        """Return the results with those that fill ``room`` bytes first, and the number of these."""
+        whole, skipped = [], []
+        minimum = 4 * self._count_tokens(self._pool.rows)
+        for position in order.tolist():
+            cost = room + 1
+            if self._two[position] > 0 and minimum[position] <= room:
+                cost = self.sheet.cost(self._make_whole_entry(int(self._pool.rows[position])))
+            if cost <= room:
+                room -= cost
+                whole.append(position)
+                self._sizes[int(self._pool.rows[position]) + 1] = cost
+            else:
+                skipped.append(position)
+        short = skipped[: room // (4 * self._unit)]
+        rest = skipped[len(short) :]
+        return np.array([*whole, *short, *rest], dtype=np.int64), len(whole) + len(short)
 
     def _compute_priority(self, tier: int, budget: int) -> Scores:
         """Return the priority that ``inject`` gives each candidate in a tier, 0 for none."""
@@ -395,12 +426,11 @@ class Injection:
             "injected": lambda: np.array(
                 [row + 1 in self._before for row in pool.rows.tolist()], dtype=np.bool_
             ),
-            "tokens": lambda: np.array(
-                [self._count_tokens(row) for row in pool.rows.tolist()], dtype=np.float64
-            ),
+            "tokens": lambda: self._count_tokens(pool.rows),
             "budget": lambda: np.full(count, float(budget)),
             "rank": lambda: self._ranks.astype(np.float64),
             "score": lambda: self._scores,
+            "share": lambda: _share_of_best(self._scores),
         }
         policy = self._pack.policies["inject"]
         values, nulls = policy.arrays(columns(pool, policy, inputs=inputs), order=pool.rows)
@@ -417,19 +447,39 @@ class Injection:
         )
         return filled & ~np.isin(rows, self._of_task)
 
-    def _count_tokens(self, row: int) -> float:
-        """Return the number of tokens of a memory without shortening."""
-        return float(-(-self._make_whole_entry(row).size // 4))
+    def _count_tokens(self, rows: Rows) -> Scores:
+        """Return the numbers of tokens of the summaries, or else the texts, of memories."""
+        if self._tokens is None or not np.array_equal(self._tokens[0], rows):
+            texts, summaries = self._state.texts.to_list(rows), self._state.notes["summary"]
+            counts = [
+                count_tokens(summaries.value_at(row) or text or "")
+                for row, text in zip(rows.tolist(), texts, strict=True)
+            ]
+            self._tokens = rows, np.array(counts, dtype=np.float64)
+        return self._tokens[1]
 
-    def _make_entry(self, row: int, maximum: int) -> Entry:
+    def _make_entry(self, row: int, maximum: int, *, whole: bool = False) -> Entry:
         """Return a memory as an entry of at most ``maximum`` tokens."""
         return make_entry(
-            self._state, row, maximum=maximum, day=self._days, marks=self._marks.get(row, ())
+            self._state,
+            row,
+            maximum=maximum,
+            day=self._days,
+            marks=self._marks.get(row, ()),
+            excerpt=self._find_excerpt if self._fill and not whole else None,
         )
+
+    def _find_excerpt(self, text: str) -> str:
+        """Return the sentence of a text that matches the task best, or the text if none does."""
+        language = str(self._pack.settings["language"])
+        span = best_span(text, list(sentence_spans(text)), self._question.text, language)
+        return text if span is None else text[slice(*span)]
 
     def _make_whole_entry(self, row: int) -> Entry:
         """Return a memory as an entry without shortening."""
-        return self._make_entry(row, _WHOLE * self._unit)
+        if row not in self._entries:
+            self._entries[row] = self._make_entry(row, self._whole, whole=True)
+        return self._entries[row]
 
     def _plan(self, wanted: Flags, priority: Scores, tier: int, *, room: int) -> list[int]:
         """Write the candidates that fit into ``room`` bytes; return their positions."""
@@ -538,10 +588,12 @@ class Injection:
         """
         index_of = {id: index for index, id in enumerate(slate.ids.tolist())}
         rest = [id for id in slate.shown if id not in self._planned]
-        reserved = sum(4 * (MIN_TOKENS if id in slate.probes else self._unit) for id in rest)
+        sizes = {id: 4 * (MIN_TOKENS if id in slate.probes else self._unit) for id in rest}
+        sizes |= {id: self._sizes[id] for id in rest if id in self._sizes}
+        reserved = sum(sizes.values())
         for id in rest:
             index, is_probe = index_of[id], id in slate.probes
-            reserved -= 4 * (MIN_TOKENS if is_probe else self._unit)
+            reserved -= sizes[id]
             room_left = self.sheet.free - reserved
             entry = self._make_whole_entry(id - 1)
             reason = "exploration" if is_probe else f"rank {int(self._ranks[index])}"
@@ -571,8 +623,8 @@ class Injection:
         )
 
     def body(self) -> dict[str, Any]:
-        """Return the token budget as a field of the recall event."""
-        return {"budget": self._budget}
+        """Return the token budget, and whether memories are repeated, as fields of the recall event."""
+        return {"budget": self._budget} | ({"again": True} if self._again else {})
 
     def events(self, decision: int) -> dict[str, dict[str, Any]]:
         """Return an "inject" event with the injected memories."""
@@ -589,6 +641,12 @@ class Injection:
                 **{name: value for name, value in origin.items() if value},
             }
         }
+
+
+def _share_of_best(scores: Scores) -> Scores:
+    """Return scores divided by the best of them, or ones unless it is above 0."""
+    top = float(np.max(scores, initial=0.0, where=np.isfinite(scores)))
+    return scores / top if top > 0 else np.ones(len(scores))
 
 
 class Part(Protocol):

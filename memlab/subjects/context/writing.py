@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,6 +32,7 @@ __all__ = [
     "MIN_TOKENS",
     "WARNINGS",
     "Entry",
+    "Excerpt",
     "Sheet",
     "find_marks",
     "fit_entry",
@@ -63,6 +64,10 @@ _UNSEEN = dict.fromkeys((0x200B, *range(0x2060, 0x2065), 0xFEFF, 0xAD, *range(0x
 _MARKS = re.compile(r"<(?=/?\s*memory)|<(?=\|)|(?<=\|)>", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\`*_{}\[\]|~$]")
 _BEGINNING = re.compile(r"^(?:(\d+)([.)])|([#+=-]))")
+
+
+Excerpt = Callable[[str], str]
+"""A function from a long text to the part of it that a prompt should have."""
 
 
 @dataclass(frozen=True)
@@ -172,18 +177,25 @@ class Sheet:
 
 
 def make_entry(
-    state: State, row: int, *, maximum: int, day: bool = False, marks: Sequence[str] = ()
+    state: State,
+    row: int,
+    *,
+    maximum: int,
+    day: bool = False,
+    marks: Sequence[str] = (),
+    excerpt: Excerpt | None = None,
 ) -> Entry:
     """Return a memory as an entry of at most ``maximum`` tokens.
 
-    The entry ends with the first of ``marks`` that leaves room for the memory.
+    The entry ends with the first of ``marks`` that leaves room for the memory. A text that is too long
+    is shortened to what ``excerpt`` returns of it, and then at its end.
     """
     for mark in marks:
         room = maximum - -(-max(_count_bytes(mark), _count_bytes(escape_markdown(mark))) // 4) - 1
         if room >= MIN_TOKENS:
-            entry = _write_entry(state, row, room, day=day)
+            entry = _write_entry(state, row, room, day=day, excerpt=excerpt)
             return replace(entry, words=f"{entry.words} {mark}")
-    return _write_entry(state, row, maximum, day=day)
+    return _write_entry(state, row, maximum, day=day, excerpt=excerpt)
 
 
 def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...]:
@@ -199,11 +211,13 @@ def make_marks(*, uncertain: bool, contradicts: Sequence[str]) -> tuple[str, ...
     return " ".join([*short, f"(contradicts: {quotes})"]), " ".join([*short, "(contradicted)"])
 
 
-def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
+def _write_entry(
+    state: State, row: int, maximum: int, *, day: bool, excerpt: Excerpt | None
+) -> Entry:
     """Return a memory as an entry: a fact as a phrase, a procedure with steps, or its summary.
 
     A memory without a summary is written as its text. With ``day``, notes without files begin with
-    their day (UTC).
+    their day (UTC) and their speaker.
     """
     # A fact too long for the budget becomes a note, which can be shortened.
     names = state.names
@@ -219,8 +233,11 @@ def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
     kind = names["kind"].value_at(row) or ""
     form = "warning" if kind in WARNINGS else "note"
     # a paragraph of a note may name its subject in a heading only
-    (title,) = state.prefixes([row]) if names["speaker"].value_at(row) is None else (None,)
+    speaker = names["speaker"].value_at(row)
+    (title,) = state.prefixes([row]) if speaker is None else (None,)
     text = add_prefix(state.texts.value_at(row) or "", title)
+    if excerpt is not None and count_tokens(text) > maximum:
+        text = excerpt(text)
     steps = _write_steps(state, row)
     words = quote_line(state.notes["summary"].value_at(row) or steps or text)
     files = state.lists["files"].value_at(row)
@@ -235,7 +252,10 @@ def _write_entry(state: State, row: int, maximum: int, *, day: bool) -> Entry:
         if _count_bytes(with_head.head) <= 2 * maximum:
             return fit_entry(with_head, maximum)
     if day and form == "note" and not steps:
-        words = f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}: {words}"
+        source = f", {quote_line(speaker)}" if speaker else ""
+        words = (
+            f"{from_micros(int(state.numbers['created'].values[row])):%Y-%m-%d}{source}: {words}"
+        )
     return fit_entry(Entry(row + 1, form, words), maximum)
 
 

@@ -194,6 +194,7 @@ def recall(
         "session": "Session; it never receives a memory twice.",
         "project": "Only this project, and memories without one.",
         "viewer": "Viewer, such as agent:coder; memories private to others are omitted.",
+        "again": "Include memories that the session has received.",
     },
 )
 @click.argument("task", type=Text())
