@@ -266,7 +266,7 @@ def main() -> None:
     parser.add_argument("--half", default="all", choices=("all", "development", "held-out"))
     parser.add_argument("--user", default="graded", choices=("graded", "terse"))
     parser.add_argument("--recalls", type=int, default=1000)
-    parser.add_argument("--only", default="", help="comma-separated challengers")
+    parser.add_argument("--only", default="", help="challengers, separated by semicolons")
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     results = Results("challenges", arguments, data=[arguments.path])
@@ -286,7 +286,7 @@ def main() -> None:
     # spawn: Polars' threads do not survive a fork
     with get_context("spawn").Pool(arguments.processes, store_questions, (list(_ASKED),)) as pool:
         for name in (*PACKS, "words, a tie"):
-            if arguments.only and name not in arguments.only.split(","):
+            if arguments.only and name not in arguments.only.split(";"):
                 continue
             tie, pack = name.endswith("a tie"), name.partition(",")[0]
             gaps = [
