@@ -16,6 +16,7 @@ from memlab.science.evaluation._evaluation import Evaluation, PolicyValue
 from memlab.science.evaluation._failures import PLACES, Failures, failures
 from memlab.science.evaluation._intervals import Estimate, cluster_interval
 from memlab.science.evaluation._labels import METRICS, Judged, judge, measure
+from memlab.science.evaluation._merged import Sums
 from memlab.science.evaluation._observed import Observed
 from memlab.science.evaluation._partial import partial
 from memlab.science.evaluation._periods import (
@@ -26,7 +27,6 @@ from memlab.science.evaluation._periods import (
     compare_periods,
 )
 from memlab.science.evaluation._plan import Plan, plan
-from memlab.science.evaluation._sums import Sums
 from memlab.science.evaluation._targets import BASELINES, PolicySpec, RecallsAgain, Refused
 from memlab.science.evaluation._tests import GATES, Gate
 from memlab.science.evaluation._tune import Tuning, tune

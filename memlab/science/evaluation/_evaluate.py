@@ -38,6 +38,7 @@ from memlab.science.evaluation._measure import (
     repeated_note,
     select_features,
 )
+from memlab.science.evaluation._merged import Sums
 from memlab.science.evaluation._observed import cluster_facts, observe
 from memlab.science.evaluation._partial import find_files, partial, sum_file
 from memlab.science.evaluation._prepared import (
@@ -54,7 +55,6 @@ from memlab.science.evaluation._rows import (
     rank_policies,
     sort_rows,
 )
-from memlab.science.evaluation._sums import Sums
 from memlab.science.evaluation._targets import (
     NO_FINGERPRINTS,
     PolicySpec,

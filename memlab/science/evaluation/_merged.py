@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from memlab.errors import InputError
+from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.printable import count_of
 from memlab.science.evaluation._evaluation import Evaluation
 from memlab.science.evaluation._exact import LOWER, round_exact, unfix
@@ -30,7 +32,6 @@ from memlab.science.evaluation._measure import (
     value_statistic,
 )
 from memlab.science.evaluation._observed import EMPTY, Observed
-from memlab.science.evaluation._partial import FACTS, ITEMS
 from memlab.science.evaluation._prepared import (
     Estimator,
     Settings,
@@ -39,7 +40,7 @@ from memlab.science.evaluation._prepared import (
     with_baseline,
 )
 from memlab.science.evaluation._rows import describe_assumptions, name_logging, rank_policies
-from memlab.science.evaluation._sums import Sums
+from memlab.science.evaluation._sums import FACTS, ITEMS, PartialSums
 from memlab.science.evaluation._targets import Ranker, Refused, Target, refuse_unscored
 from memlab.science.evaluation._tests import (
     Facts,
@@ -49,15 +50,15 @@ from memlab.science.evaluation._tests import (
     independence_p,
 )
 
-__all__ = ["evaluate_sums"]
+__all__ = ["Sums"]
 
 
 # Sums have no single items, so arrays over items are empty.
 _NOTHING = np.zeros(0)
 
 
-def evaluate_sums(
-    sums: Sums, *, estimator: Estimator, level: float, baseline: str | None
+def _evaluate_sums(
+    sums: PartialSums, *, estimator: Estimator, level: float, baseline: str | None
 ) -> Evaluation:
     """Evaluate the policies of sums; see ``Sums.evaluate``."""
     # The policies are ranked by the rules of a log in memory; only their totals come from elsewhere.
@@ -118,7 +119,7 @@ def evaluate_sums(
 class _Summed:
     """A log of which only sums are left."""
 
-    def __init__(self, sums: Sums, estimator: Estimator, level: float) -> None:
+    def __init__(self, sums: PartialSums, estimator: Estimator, level: float) -> None:
         assert sums.definition is not None
         self._sums, self._definition = sums, sums.definition
         self.rankers = [
@@ -403,7 +404,7 @@ class _Summed:
 class _SampledTests(Tests):
     """Tests on sampled recalls, whose items have stored ranks and strata."""
 
-    def __init__(self, sums: Sums, settings: Settings, log: Log) -> None:
+    def __init__(self, sums: PartialSums, settings: Settings, log: Log) -> None:
         assert sums.definition is not None
         features = sums.sample.select("^feature .*$").to_numpy()
         if not enough_recalls(len(sums), sums.definition.numeric):
@@ -471,3 +472,85 @@ def _fill_counts(note: str, counts: tuple[int, ...]) -> str:
         return count_of(count, match[1]) if match[1] else f"{count:,}"
 
     return re.sub(r"\{(\w*)\}", fill, note)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sums(PartialSums):
+    """Sums over the recalls of a partition, or of a whole log; made by ``partial``.
+
+    Add the sums of all partitions, with ``+`` or ``sum``, and call ``evaluate``. The result has the
+    same bits for any partitions of a log, in any order. Workers return sums as objects, which
+    pickle, or as bytes. Sums without a recall may be added to any others.
+
+    Parameters
+    ----------
+    definition
+        What was summed. Sums with different definitions are not added.
+    totals
+        Integer sums over the log, by name.
+    ends
+        The minimum and maximum reward; NaN without rewards.
+    cells
+        Integer sums for each cluster.
+    buckets
+        Integer sums for each group of recalls.
+    bits
+        The number of bits of a recall's hash that number its bucket.
+    recalls
+        The ids of the recalls as Int64, or their hashes if ids are texts.
+    sample
+        The items that up to 5,000 recalls showed.
+    packs
+        The hashes of the packs that logged.
+    notes
+        Remarks on the log, each with its counts.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import memlab
+    >>> from memlab.science.evaluation import partial
+    >>> frame = pl.read_parquet(memlab.examples.LOG)
+    >>> columns = dict(
+    ...     decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=3
+    ... )
+    >>> halves = [
+    ...     partial(part, ["old_score", "new_score"], columns=columns, missing="zero")
+    ...     for _, part in frame.group_by(pl.col("query_id") % 2)
+    ... ]
+    >>> evaluation = sum(halves).evaluate()
+    >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
+    [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
+    """
+
+    @checked
+    def evaluate(
+        self, *, estimator: Estimator = "snips", level: float = 0.95, baseline: str | None = None
+    ) -> Evaluation:
+        """Evaluate the policies on all recalls that were summed.
+
+        Parameters
+        ----------
+        estimator
+            "snips" (self-normalised) or "ht" (Horvitz-Thompson).
+        level
+            The confidence level of the intervals, between 0 and 1.
+        baseline
+            The policy that the others are compared with; by default the policy that logged.
+
+        Returns
+        -------
+        Evaluation
+            The result of ``memlab.evaluate`` on the whole log, equal up to rounding (1e-12). It has
+            no texts and no recalls, so ``disagreements`` and outcomes by query are missing. Above
+            5,000 recalls, the gates on position, redundancy and missing feedback test a random
+            sample of 5,000. Above 2,048 recalls, the gate on influence counts groups of recalls.
+
+        Raises
+        ------
+        InputError
+            If there is no recall, or if ``missing`` was not set and matters.
+        UnknownName
+            If there is no policy of the name ``baseline``.
+        """
+        return _evaluate_sums(self, estimator=estimator, level=level, baseline=baseline)

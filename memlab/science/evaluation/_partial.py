@@ -32,11 +32,13 @@ from memlab.science.evaluation._measure import (
     read_score,
     select_features,
 )
+from memlab.science.evaluation._merged import Sums
 from memlab.science.evaluation._prepared import Prepared, prepare
 from memlab.science.evaluation._sums import (
+    FACTS,
+    ITEMS,
     WIDTH,
     Definition,
-    Sums,
     choose_bits,
     mix,
     sample_recalls,
@@ -50,19 +52,8 @@ from memlab.science.evaluation._targets import (
     make_logged_ranker,
 )
 
-__all__ = ["FACTS", "ITEMS", "Partition", "find_files", "partial", "sum_file"]
+__all__ = ["Partition", "find_files", "partial", "sum_file"]
 
-
-FACTS = ("shown", "answered", "earned")
-"""Totals of what happened: the items shown, those with a reward, and the sum of rewards."""
-
-ITEMS = ("items", "randomised", "probes", "unknown", "impossible", "incomplete", "hidden")
-"""Counts of the items of a policy, or of the items that two policies share.
-
-"probes" are randomised items with a reward, "unknown" shown items without a propensity,
-"impossible" items with a propensity of 0, "incomplete" items without a propensity that were not
-shown, and "hidden" items that were not shown.
-"""
 
 _ROWS = 1_000_000
 """The candidates that are read at a time: their sums are small, and they take .6 GB."""

@@ -14,11 +14,11 @@ they contain every recall.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -29,13 +29,20 @@ from memlab.errors import InputError
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.display import Displayed
 from memlab.kernel.base.printable import count_of
-from memlab.science.evaluation._evaluation import Evaluation
 from memlab.science.evaluation._exact import add_frames
 from memlab.science.evaluation._intervals import Ints
 from memlab.science.evaluation._log import Missing
-from memlab.science.evaluation._prepared import Estimator
 
-__all__ = ["WIDTH", "Definition", "Sums", "choose_bits", "mix", "sample_recalls"]
+__all__ = [
+    "FACTS",
+    "ITEMS",
+    "WIDTH",
+    "Definition",
+    "PartialSums",
+    "choose_bits",
+    "mix",
+    "sample_recalls",
+]
 
 
 _FORMAT = 1
@@ -49,6 +56,18 @@ The tests that read them are of assumptions that fail for many recalls or for no
 """
 WIDTH = 52
 """The bits of a bucket's number without folding: the most that a float holds exactly."""
+
+
+FACTS = ("shown", "answered", "earned")
+"""Totals of what happened: the items shown, those with a reward, and the sum of rewards."""
+
+ITEMS = ("items", "randomised", "probes", "unknown", "impossible", "incomplete", "hidden")
+"""Counts of the items of a policy, or of the items that two policies share.
+
+"probes" are randomised items with a reward, "unknown" shown items without a propensity,
+"impossible" items with a propensity of 0, "incomplete" items without a propensity that were not
+shown, and "hidden" items that were not shown.
+"""
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -93,52 +112,10 @@ def _empty(**schema: Any) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sums(Displayed):
-    """Sums over the recalls of a partition, or of a whole log; made by ``partial``.
+class PartialSums(Displayed):
+    """The data of ``Sums``, which add up and are stored as bytes.
 
-    Add the sums of all partitions, with ``+`` or ``sum``, and call ``evaluate``. The result has the
-    same bits for any partitions of a log, in any order. Workers return sums as objects, which
-    pickle, or as bytes. Sums without a recall may be added to any others.
-
-    Parameters
-    ----------
-    definition
-        What was summed. Sums with different definitions are not added.
-    totals
-        Integer sums over the log, by name.
-    ends
-        The minimum and maximum reward; NaN without rewards.
-    cells
-        Integer sums for each cluster.
-    buckets
-        Integer sums for each group of recalls.
-    bits
-        The number of bits of a recall's hash that number its bucket.
-    recalls
-        The ids of the recalls as Int64, or their hashes if ids are texts.
-    sample
-        The items that up to 5,000 recalls showed.
-    packs
-        The hashes of the packs that logged.
-    notes
-        Remarks on the log, each with its counts.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> import memlab
-    >>> from memlab.science.evaluation import partial
-    >>> frame = pl.read_parquet(memlab.examples.LOG)
-    >>> columns = dict(
-    ...     decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=3
-    ... )
-    >>> halves = [
-    ...     partial(part, ["old_score", "new_score"], columns=columns, missing="zero")
-    ...     for _, part in frame.group_by(pl.col("query_id") % 2)
-    ... ]
-    >>> evaluation = sum(halves).evaluate()
-    >>> [(row.policy, round(row.value.value, 2), row.verdict) for row in evaluation.rows]
-    [('new_score', 0.48, 'better'), ('old_score', 0.29, 'baseline')]
+    It has no evaluation, because the modules that evaluate sums read it.
     """
 
     definition: Definition | None = None
@@ -164,24 +141,26 @@ class Sums(Displayed):
         names = ", ".join(name for name, *_ in self.definition.policies)
         return f"Sums of {count_of(len(self), 'recall')} in {count_of(self.cells.height, 'cluster')}: {names}."
 
-    def __add__(self, other: object) -> Sums:
-        return Sums.merge([self, other]) if isinstance(other, Sums) else NotImplemented
+    def __add__(self, other: object) -> Self:
+        return self.merge([self, other]) if isinstance(other, type(self)) else NotImplemented
 
-    def __radd__(self, other: object) -> Sums:
+    def __radd__(self, other: object) -> Self:
         # The built-in ``sum`` starts from 0.
         return self if other == 0 and isinstance(other, int) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        return self.to_bytes() == other.to_bytes() if isinstance(other, Sums) else NotImplemented
+        if not isinstance(other, PartialSums):
+            return NotImplemented
+        return self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]  # A hash would need all bytes.
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Sums.from_bytes, (self.to_bytes(),)
+        return type(self).from_bytes, (self.to_bytes(),)
 
     @classmethod
     @checked
-    def merge(cls, parts: Iterable[Sums]) -> Sums:
+    def merge(cls, parts: Iterable[Self]) -> Self:
         """Add many sums at once, which is faster than one after another.
 
         Parameters
@@ -226,40 +205,6 @@ class Sums(Displayed):
         )
 
     @checked
-    def evaluate(
-        self, *, estimator: Estimator = "snips", level: float = 0.95, baseline: str | None = None
-    ) -> Evaluation:
-        """Evaluate the policies on all recalls that were summed.
-
-        Parameters
-        ----------
-        estimator
-            "snips" (self-normalised) or "ht" (Horvitz-Thompson).
-        level
-            The confidence level of the intervals, between 0 and 1.
-        baseline
-            The policy that the others are compared with; by default the policy that logged.
-
-        Returns
-        -------
-        Evaluation
-            The result of ``memlab.evaluate`` on the whole log, equal up to rounding (1e-12). It has
-            no texts and no recalls, so ``disagreements`` and outcomes by query are missing. Above
-            5,000 recalls, the gates on position, redundancy and missing feedback test a random
-            sample of 5,000. Above 2,048 recalls, the gate on influence counts groups of recalls.
-
-        Raises
-        ------
-        InputError
-            If there is no recall, or if ``missing`` was not set and matters.
-        UnknownName
-            If there is no policy of the name ``baseline``.
-        """
-        from memlab.science.evaluation._merged import evaluate_sums
-
-        return evaluate_sums(self, estimator=estimator, level=level, baseline=baseline)
-
-    @checked
     def to_bytes(self) -> bytes:
         """Return the sums as bytes, for a worker of another system.
 
@@ -286,7 +231,7 @@ class Sums(Displayed):
 
     @classmethod
     @checked
-    def from_bytes(cls, content: bytes) -> Sums:
+    def from_bytes(cls, content: bytes) -> Self:
         """Read sums that ``to_bytes`` wrote.
 
         Parameters
@@ -405,7 +350,7 @@ def choose_bits(numbers: Ints, bits: int) -> int:
     return int(np.partition(common, _BUCKETS - 1)[_BUCKETS - 1])
 
 
-def _merge_buckets(parts: list[Sums]) -> tuple[int, pl.DataFrame]:
+def _merge_buckets(parts: Sequence[PartialSums]) -> tuple[int, pl.DataFrame]:
     """Add the buckets of sums, and fold them until they are few."""
     bits = min(part.bits for part in parts)
     frames = [
