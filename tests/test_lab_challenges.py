@@ -20,8 +20,14 @@ CLOSED = '(pack closed "Lets nothing pass that was of use.") (defpolicy eligible
 def challenged_lab(lab, clock):
     """Return a lab of forty notes with twenty recalls, during which a words-only policy was a challenger."""
     topics = ["harbour", "boat", "tide", "rope", "sail"]
+    # No two notes are near-duplicates, whose rewards would be bounded.
+    other = ["barley", "copper", "violin", "glacier", "pepper", "lantern", "orchid", "marble"]
     lab.remember(
-        [f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}" for n in range(40)]
+        [
+            f"note {n} on the {topics[n % 5]} and the {topics[n * 3 % 5]}, by the {other[n // 5]} and "
+            f"{other[(n // 5 + 3) % 8]} merchant of {other[n % 8]} street"
+            for n in range(40)
+        ]
     )
     lab.challenge(WORDS, reason="are words enough?")
     for number in range(20):

@@ -356,7 +356,7 @@ def test_agents_sessions_and_contexts_explore(lab):
             turns.offer("a rope for the boat")
             turns.wait()
             assert any(hit.probe for hit in turns.offer("a tide"))
-    decision = lab.context("mend the boat", budget=4000).decision
+    decision = lab.context("mend the boat", budget=100).decision
     sampler = lab.slates().decisions.collect().filter(decision=decision)["sampler"].item()
     assert sampler == "probe"
 

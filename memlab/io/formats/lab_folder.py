@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,12 +40,6 @@ __all__ = [
 
 _UNNUMBERED = 2
 """Vocabulary of an export without a number. Vocabularies 1 and 2 differ by one slot only."""
-_SEARCHED = 4
-"""The vocabulary up to which an export is searched for new words."""
-_SINCE_3 = re.compile(
-    r"\((?:->|(?:inherit|inherited|boost|penalise|blend|defmacro|do|unless|beta-sample)\b)"
-)
-"""Words of vocabularies 3 and 4. An export without them has no number, so it equals that of an earlier memlab."""
 
 
 def export_policies(versions: VersionLog) -> dict[str, Any]:
@@ -81,9 +74,8 @@ def export_policies(versions: VersionLog) -> dict[str, Any]:
         for slot in SLOTS
         for version in _list_versions(versions, slot)
     ]
-    written = [installed, history, pack.sources]
-    numbered = POLICY_FORMAT > _SEARCHED or _SINCE_3.search(str(written)) is not None
-    return ({VOCABULARY: POLICY_FORMAT} if numbered else {}) | {
+    return {
+        VOCABULARY: POLICY_FORMAT,
         "pack": pack.name,
         "hash": pack.hash,
         "sources": list(pack.sources),

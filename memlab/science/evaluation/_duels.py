@@ -452,13 +452,15 @@ def observe_items(
     )
     if not duel.grouped.any():
         return single
-    return _split_by_group(duel, evidence, differing, rate, settings, single)
+    outside = compared.top_k.outside, compared.base.outside
+    return _split_by_group(duel, evidence, differing, outside, rate, settings, single)
 
 
 def _split_by_group(
     duel: Duel,
     evidence: Evidence,
     differing: tuple[Ints, Ints],
+    outside: tuple[Floats, Floats],
     rate: Floats,
     settings: Settings,
     single: Observations,
@@ -496,8 +498,8 @@ def _split_by_group(
         floor,
         ceiling,
     )
-    # A recall has one more observation for items outside the pools, or if the packs do not differ.
-    own, base = duel.own.outside, duel.base.outside
+    # A recall has one more observation for items outside the pools or of unknown reward, or if the packs do not differ.
+    own, base = outside
     differs = np.bincount(recall, minlength=len(log)) > 0
     rest = np.flatnonzero(duel.grouped & ((own + base > 0) | ~differs))
     low, high = settings.reward_range

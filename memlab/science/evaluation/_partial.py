@@ -132,7 +132,7 @@ def partial(
     ...     decision="query_id", item="memory_id", shown="rank", reward="clicked", propensity="p", limit=3
     ... )
     >>> len(memlab.science.evaluation.partial(memlab.examples.LOG, "new_score", columns=columns, missing="zero"))
-    400
+    418
     """
     if missing == "inverse":
         raise InputError(

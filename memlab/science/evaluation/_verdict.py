@@ -574,7 +574,7 @@ def verdict(
     ...     hits = lab.recall("When do we deploy?", limit=1)
     ...     judgement = lab.feedback(hits[0], "success")
     >>> print(memlab.verdict(lab, missing="zero")["companion"].title)
-    After 3 recalls, companion and memlab are indistinguishable.
+    After 3 recalls, companion and memlab are indistinguishable: they show the same in 100% of recalls.
     """
     slates = slates if isinstance(slates, Slates) else slates.slates()
     bounds = (slates.reward_range or (0.0, 1.0)) if reward_range is None else reward_range

@@ -693,10 +693,8 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         {"slates": d.log, "policies": ["similarity"], "missing": "zero"},
     ),
     "partial": lambda d: (partial, {"table": d.log, "policies": ["similarity"], "missing": "zero"}),
-    "Sums": lambda d: (Sums, {}),
     "Sums.merge": lambda d: (Sums.merge, {"parts": [d.sums]}),
     "Sums.evaluate": lambda d: (d.sums.evaluate, {"level": 0.9}),
-    "Sums.to_bytes": lambda d: (d.sums.to_bytes, {}),
     "Sums.from_bytes": lambda d: (Sums.from_bytes, {"content": d.sums.to_bytes()}),
     "record": lambda d: (
         memlab.record,
