@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import memlab
@@ -133,6 +133,7 @@ def test_an_exact_sum_is_the_sum_of_fractions(values: list[float]) -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.integers(0, 29))
+@example([2.0**-23], 0)  # it has a lower part only
 @examples(200)
 def test_fixed_point_adds_without_order(values: list[float], cut: int) -> None:
     """Frames of two parts add up to the frame of the whole, and to the sum up to 2^-60 for each value."""

@@ -73,8 +73,12 @@ def add_frames(frames: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     if len(frames) > 1 and largest > np.ldexp(_LIMIT, _UPPER_BITS):
         raise _out_of_range()
     earliest = [pl.col("at").min()] if any("at" in frame.columns for frame in frames) else []
+    # Sums below half a unit have a lower part only.
+    absent = {name[:-1] for name in names if name.endswith(LOWER)} - {*names}
+    names = sorted({*names, *absent})
     added = (
         pl.concat(frames, how="diagonal")
+        .with_columns(pl.lit(0, pl.Int64).alias(name) for name in sorted(absent))
         .group_by(key)
         .agg(*earliest, pl.col(names).sum())
         .sort(key)
