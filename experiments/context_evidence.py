@@ -64,7 +64,7 @@ def measure_conversation(
                 )
     return [
         {
-            name: statistics.fmean(one[name] for one in figures[budget])
+            name: statistics.fmean(row[name] for row in figures[budget])
             for name in figures[budget][0]
         }
         for budget in budgets
@@ -97,11 +97,13 @@ def measure(
     measured = [measure_conversation(item, pack, budgets) for item in items]
     rows = []
     for index, budget in enumerate(budgets):
-        figures = [one[index] for one in measured]
+        figures = [rows_of[index] for rows_of in measured]
         row: dict[str, Any] = {"data": name, "conversations": len(figures), "budget": budget}
-        row |= {key: round(statistics.fmean(one[key] for one in figures), 3) for key in figures[0]}
+        row |= {
+            key: round(statistics.fmean(figure[key] for figure in figures), 3) for key in figures[0]
+        }
         row["low"], row["high"] = (
-            round(end, 3) for end in interval([one["whole"] for one in figures])
+            round(end, 3) for end in interval([figure["whole"] for figure in figures])
         )
         rows.append(row)
     return rows
