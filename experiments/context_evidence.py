@@ -73,13 +73,13 @@ def measure_conversation(
 
 def fill_plainly(results: Sequence[tuple[int, str]], budget: int) -> set[int]:
     """Return the results that fit in their order, whole, next to the first line and the marks of a context."""
-    free, taken = 4 * budget - 136, set()
+    free, chosen = 4 * budget - 136, set()
     for id, text in results:
         free -= len(text.encode()) + _HEADING
         if free < 0:
             break
-        taken.add(id)
-    return taken
+        chosen.add(id)
+    return chosen
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
