@@ -310,7 +310,10 @@ def test_an_evaluation_has_a_report_for_each_gate_in_each_state(plain, name, sta
             **gone,
             measured=replace(
                 row.measured,
-                gates=tuple(gate if own.name == name else own for own in row.measured.gates),
+                gates=tuple(
+                    gate if own.name == name else replace(own, state="open")
+                    for own in row.measured.gates
+                ),
             ),
         )
         for row in plain.rows

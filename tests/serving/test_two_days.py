@@ -101,28 +101,31 @@ def test_an_agent_works_is_corrected_recalls_better_after_a_restart_and_gives_a_
         result = await agent.call("recall", query=when, limit=2)
         answer = {"recall": result["recall"], "answer": "Releases go out on Friday."}
         said = await agent.call("feedback", **answer, reply="Thanks, that is right.")
-        looks = []
-        for number, ticket in enumerate([*closed, *closed]):
+        await judge(agent)
+        return result["memories"], said["credited"], await agent.read("verdict/zero")
+
+    async def judge(agent):
+        for ticket in closed:
             found = await agent.call("recall", query=f"who closed ticket {ticket}?", limit=2)
             right = [memory["id"] for memory in found["memories"] if ticket in memory["text"]]
             await agent.call("feedback", recall=found["recall"], memories=right, outcome="success")
-            if number == 20:
-                looks.append(await agent.read("verdict/zero"))
-        return result["memories"], said["credited"], [*looks, await agent.read("verdict/zero")]
+        return await agent.read("verdict/zero")
 
-    memories, credited, looks = work(folder, second)
+    memories, credited, early = work(folder, second)
+    # A verdict must hold without any one session, so there are three more.
+    late = [work(folder, judge) for _ in range(3)][-1]
     assert memories[0]["id"] == right["id"]
     assert wrong not in {memory["id"] for memory in memories}
     assert {item["memory"]: item["reward"] for item in credited}[right["id"]] > 0.9
-    assert "indistinguishable" in looks[0]
-    assert "more recalls are needed" in looks[0]
+    assert "indistinguishable" in early
+    assert "more recalls are needed" in early
     with memlab.open(folder) as lab:
         assert lab.memories["creator"].unique().to_list() == ["agent:coder"]
         (verdict,) = lab.verdict(missing="zero")
         assert (verdict.better, verdict.recalls, verdict.closed) == (
             "memlab",
-            2 * len(closed) + 1,
+            4 * len(closed) + 1,
             (),
         )
-        assert verdict.sentence == looks[1]
+        assert verdict.sentence == late
     assert memlab.check(folder).sound
