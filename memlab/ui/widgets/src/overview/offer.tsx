@@ -1,17 +1,17 @@
 /** The part of `memlab try` that reads the user's own file, and shows what was read. */
 import { useState } from "preact/hooks";
 import { plural, visible } from "../shared/text";
-import { useAsk, useShowFault, useTrait } from "../shared/widget";
+import { useAsk, useTrait } from "../shared/widget";
 
 export type Offered = { note?: string; own?: boolean; largest?: number };
 
 export function Offer({ offered }: { offered: Offered }) {
   const ask = useAsk();
-  const showFault = useShowFault();
   const [card] = useTrait<[string, string][]>("_card");
   const [path, setPath] = useState("");
   const [busy, setBusy] = useState(false);
   const [over, setOver] = useState(false);
+  const [refused, setRefused] = useState("");
   const load = async (verb: string, values: Record<string, unknown>) => {
     setBusy(true);
     const done = await ask(verb, values);
@@ -22,10 +22,11 @@ export function Offer({ offered }: { offered: Offered }) {
   const drop = async (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
+    setRefused("");
     const file = event.dataTransfer?.files[0];
     if (!file) return;
     if (file.size > offered.largest!) {
-      showFault(
+      setRefused(
         `${visible(file.name)} is larger than ${plural(Math.floor(offered.largest! / 1000), "kilobyte")}. Type its path instead.`,
       );
       return;
@@ -44,6 +45,7 @@ export function Offer({ offered }: { offered: Offered }) {
       onDrop={drop}
     >
       <p>{visible(offered.note!)}</p>
+      {refused && <p role="alert">{refused}</p>}
       {card.length > 0 && (
         <dl class="read">
           {card.map(([name, value]) => (

@@ -149,12 +149,6 @@ export function useAsk(): Link["ask"] {
   return useCallback((verb, values) => link.ask(verb, values), [link]);
 }
 
-/** Return a function that shows a sentence in the place for faults. */
-export function useShowFault(): (fault: string) => void {
-  const link = useContext(Context);
-  return useCallback((fault) => link.showFault(fault), [link]);
-}
-
 /** Return the sentence that explains why controls that need Python are disabled; empty if Python answers. */
 export function useOfflineReason(): string {
   return useContext(Context).model.offline ?? "";
