@@ -50,7 +50,7 @@ def find_repeated(log: Log, rows: Ints, ranks: Ints) -> Ints:
 
 
 def count_unseen(log: Log, rows: Ints) -> int:
-    """Return the number of recalls in which a policy shows two items that were drawn one by one.
+    """Return the number of recalls in which a policy shows several randomised items of unknown content.
 
     ``rows`` are its items. The number is 0 if it is known what they say.
     """

@@ -18,7 +18,7 @@ in advance: it follows from the range of the rewards and the logged probabilitie
 
 An observation whose range is too wide for a rate is shrunk towards its lower bound f. The terms x,
 e and m are replaced by f + c (x - f), f + c (e - f) and f + c (m - f), with c such that the
-condition holds. Because m is at minimum f + c (m - f), the process with m itself is smaller still. So
+condition holds. Because m is at least f + c (m - f), the process with m itself is smaller still. So
 the estimand stays the mean of all m with equal weights. A recall with many disputed items lowers
 the lower end by at most its own share, (1 - c) (m - f) / t. Without shrinking, each such recall
 would rule out all rates that are too large for its range.
