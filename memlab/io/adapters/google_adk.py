@@ -5,7 +5,7 @@
 
 | ADK | in the lab |
 |---|---|
-| ``add_session_to_memory``, ``add_events_to_memory`` | ``remember``: a turn for each event that has a text and is not in the lab |
+| ``add_session_to_memory``, ``add_events_to_memory`` | ``remember``: a turn for each new event with a text |
 | ``add_memory`` | ``remember``: a memory for each entry |
 | ``search_memory`` | ``recall`` among the memories of the app and user: logged |
 | ``delete_memory`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
