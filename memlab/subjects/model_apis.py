@@ -67,7 +67,9 @@ def _sign_anthropic(key: str) -> dict[str, str]:
     return {"x-api-key": key}
 
 
+# Chat completions are the default, because most servers and gateways have this API.
 _CHAT = Api("/chat/completions", "max_tokens", _write_chat, _sign_bearer)
+# The APIs that an address may name by its end.
 _APIS = (
     _CHAT,
     Api("/responses", "max_output_tokens", _write_responses, _sign_bearer),

@@ -231,6 +231,7 @@ def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
     raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.")
 
 
+# The errors of a text that is not JSON, or not of the expected type.
 _NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 # The beginning of a code block, and a comma before a closing bracket. Strings are matched first,
@@ -368,9 +369,9 @@ class LanguageModel:
     followed, and no proxy is used. All errors of requests are ModelErrors: NoAnswer, BadAnswer,
     OverBudget.
 
-    If the server refuses a field that memlab sets (``temperature``, ``max_tokens``, a schema), the
-    request is sent again without it or under the name that the server wants, as are all later
-    requests. Fields in ``options`` are never left out.
+    A server may refuse a field that memlab sets: ``temperature``, ``max_tokens`` or a schema. This
+    request and later ones are then sent without the field, or with the name that the server
+    wants. Fields in ``options`` are never left out.
 
     Examples
     --------
@@ -513,7 +514,7 @@ class LanguageModel:
     def _fetch_reply(self, fields: Mapping[str, Any]) -> tuple[bytes, Reply]:
         """Return a request and its reply; retry without refused fields, and while it is busy."""
         left = self._retries
-        while True:
+        while True:  # each round leaves out another field, or uses one of the retries
             sent = {self._name_field(field): value for field, value in fields.items()}
             request = _encode_request({name: sent[name] for name in sent if name is not None})
             self._spend(calls=1)

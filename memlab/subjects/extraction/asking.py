@@ -129,7 +129,8 @@ class _Lesson(_Offer, kw_only=True):
     sort: str
 
 
-_FORMS = {"facts": _Fact, "memories": _Memory, "lessons": _Lesson}
+# The lists of an answer, with the form of each proposal in them.
+_FORMS: dict[str, type[_Offer]] = {"facts": _Fact, "memories": _Memory, "lessons": _Lesson}
 
 
 class _Dropped(Exception):
@@ -194,9 +195,10 @@ def ask_model(
     )
     rule = f"model {model.name}"
     validators = {turn.number: _Validator(turn, where, rule) for turn in turns}
-    most = _MOST * len(turns)
+    limit = _MOST * len(turns)
     accepted: dict[tuple[object, ...], Proposed] = {}
     read = Read([], Counter())
+    # the same fact may be stated once for each message, and a list may be missing
     for name, form in _FORMS.items():
         offers = answer.get(name) or []
         if name == "lessons" and not lessons:
@@ -204,9 +206,9 @@ def ask_model(
         if not isinstance(offers, list):
             read.dropped[_MALFORMED] += 1
             continue
-        if len(offers) > most:
-            read.dropped[f"beyond the first {most}"] += len(offers) - most
-        for raw in offers[:most]:
+        if len(offers) > limit:
+            read.dropped[f"beyond the first {limit}"] += len(offers) - limit
+        for raw in offers[:limit]:
             try:
                 offer, is_repaired = _read_offer(raw, form)
                 proposed = _find_turn(offer, validators).propose(offer)
@@ -224,6 +226,7 @@ def _text_before(turn: Turn) -> str:
     return "" if turn.before is None else turn.before.text[-_BEFORE:]
 
 
+# The reason of proposals that cannot be read.
 _MALFORMED = "a missing or malformed field"
 
 Form = TypeVar("Form", bound=_Offer)
@@ -434,6 +437,7 @@ def _list_schema(**properties: Any) -> dict[str, Any]:
     return {"type": "array", "items": object_schema}
 
 
+# Pieces of the schema below.
 _TEXT = {"type": "string"}
 _NUMBERED = {"message": {"type": "integer"}, "quote": _TEXT, "confidence": {"type": "number"}}
 

@@ -566,17 +566,17 @@ class Extraction:
 
 
 def _take_lessons(
-    by_rules: Sequence[Proposed], extracted: Extracted, asked: Asked
+    by_rules: Sequence[Proposed], extracted: Extracted, usage: Asked
 ) -> tuple[list[Proposed], Extracted]:
     """Return the lessons of a session, and a model's other proposals.
 
     The model's lessons replace those of rules, except in messages that it did not read.
     """
-    unread = {number for number, _ in asked.unread}
-    kept = [item for item in by_rules if item.rule not in SORTS or item.message in unread]
+    unread = {number for number, _ in usage.unread}
+    remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]
     stated = [item for item in extracted if item.rule in SORTS and item.message not in unread]
     others = tuple(item for item in extracted if item not in stated)
-    return select_lessons([*kept, *stated], _SESSION_TOKENS), replace(extracted, items=others)
+    return select_lessons([*remaining, *stated], _SESSION_TOKENS), replace(extracted, items=others)
 
 
 class _ModelReader:
@@ -620,8 +620,8 @@ class _ModelReader:
                         message, number, self._where, admits, role_play=number in role_play
                     )
         used = self._model.usage - first
-        asked = Asked(self._model.name, used, dict(dropped), tuple(unread), otherwise, repaired)
-        return Extracted(tuple(proposed), len(messages), asked)
+        usage = Asked(self._model.name, used, dict(dropped), tuple(unread), otherwise, repaired)
+        return Extracted(tuple(proposed), len(messages), usage)
 
     def _read_all(
         self, messages: Sequence[Message]
@@ -658,7 +658,7 @@ class _ModelReader:
         return [(turns, read)]
 
 
-def _divide_messages(messages: Sequence[Message], most: int) -> list[list[Turn]]:
+def _divide_messages(messages: Sequence[Message], batch: int) -> list[list[Turn]]:
     """Return the messages of users and assistants, divided into requests."""
     requests: list[list[Turn]] = []
     before, length = None, 0
@@ -666,7 +666,7 @@ def _divide_messages(messages: Sequence[Message], most: int) -> list[list[Turn]]
         if not message.text or message.role not in ("user", "assistant"):
             continue
         length += len(message.text)
-        if not requests or len(requests[-1]) == most or length > _CHARACTERS:
+        if not requests or len(requests[-1]) == batch or length > _CHARACTERS:
             requests.append([])
             length = len(message.text)
         requests[-1].append(Turn(number, message, before))
