@@ -192,7 +192,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the agent is a reader, or the project, creator or source is another one.
+            If the agent is a reader, or the project, creator or source is not its own.
         InputError
             If a field is invalid, or a limit of the session is exceeded.
         MemoryOff
@@ -283,7 +283,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -346,7 +346,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -453,7 +453,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created or contributed to the memory and this one is no owner, or if a
+            If another agent created or contributed to the memory and this agent is no owner, or if a
             field names another project or creator.
 
         Examples
@@ -486,7 +486,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory, or a correction of it, and this one is no owner.
+            If another agent created a memory, or a correction of it, and this agent is no owner.
 
         Examples
         --------
@@ -516,7 +516,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory and this one is no owner.
+            If another agent created a memory and this agent is no owner.
 
         Examples
         --------
@@ -584,7 +584,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -757,7 +757,7 @@ class Agent(Displayed):
 
 
 class LabAgents:
-    """``lab.agents``: agents by name, and verbs for what agents say, learn and touch.
+    """``lab.agents``: agents by name, and verbs for utterances, lessons and files.
 
     ``lab.agents("tutor")`` is an ``Agent`` with the verbs of daily use.
 
