@@ -32,4 +32,5 @@ def copy_for_workers(lab: Any) -> Iterator[Callable[[], Any]]:
     sent = None if embedder is load_embedder() else embedder
     with tempfile.TemporaryDirectory(prefix="memlab-copy-") as folder:
         copy_journal(journal, copy := Path(folder).resolve() / "lab")
-        yield partial(type(lab), copy, read_only=True, embedder=sent, seed=lab.io.seed)
+        open_lab: Callable[..., Any] = type(lab)
+        yield partial(open_lab, copy, read_only=True, embedder=sent, seed=lab.io.seed)
