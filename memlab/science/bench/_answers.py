@@ -90,8 +90,14 @@ class Contract:
         return cls(dataset, sha256, packs, tuple(budgets), model.name, judge_name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the contract and its hash as JSON values."""
-        return json.loads(json.dumps(asdict(self))) | {"hash": self.hash}
+        """Return the contract and its hash as JSON values.
+
+        Returns
+        -------
+        dict
+            The keys are the names of the attributes, and ``hash``.
+        """
+        return {**asdict(self), "budgets": list(self.budgets), "hash": self.hash}
 
     @property
     def hash(self) -> str:
@@ -213,7 +219,7 @@ def answer_questions(
 
     Return the share of wrong answers that the judge accepts, and their number; None without a judge.
     """
-    asked = [row for row in rows if row["context"] is not None and row["expected"]]
+    answered = [row for row in rows if row["context"] is not None and row["expected"]]
     contract.freeze(folder)
 
     def compare(row: Mapping[str, Any], answer: str) -> bool | None:
@@ -227,9 +233,9 @@ def answer_questions(
 
     with (
         _Calls(folder) as calls,
-        bar(progress, len(asked), unit="answer", desc="asking the model") as step,
+        bar(progress, len(answered), unit="answer", desc="asking the model") as step,
     ):
-        for row in asked:
+        for row in answered:
             about = {name: row[name] for name in ("question", "system", "budget")}
             prompt = f"{row['context']}\n\nQuestion: {row['text']}"
             answer = calls.ask(
@@ -240,24 +246,28 @@ def answer_questions(
             if judge is not None:
                 row["correct"] = compare(row, answer) if answer else False
             step(1)
-        verdicts = [compare(row, wrong) for row, wrong in _draw_wrong(asked, contract.seed)] if judge else []
+        verdicts = (
+            [compare(row, wrong) for row, wrong in _draw_wrong(answered, contract.seed)]
+            if judge
+            else []
+        )
     for row in rows:
         row.setdefault("correct", None)
     with writing(str(folder)):
-        pl.DataFrame(asked, infer_schema_length=None).write_parquet(folder / "answers.parquet")
+        pl.DataFrame(answered, infer_schema_length=None).write_parquet(folder / "answers.parquet")
     judged = [verdict for verdict in verdicts if verdict is not None]
     return (sum(judged) / len(judged), len(judged)) if judged else None
 
 
 def _draw_wrong(
-    asked: Sequence[Mapping[str, Any]], seed: int
+    answered: Sequence[Mapping[str, Any]], seed: int
 ) -> list[tuple[Mapping[str, Any], str]]:
     """Return questions with an answer of another question, of the same kind where there is one.
 
     Both are about the same conversation, so that the wrong answer is on the subject.
     """
     draw = random.Random(seed)
-    questions = list({row["question"]: row for row in asked}.values())
+    questions = list({row["question"]: row for row in answered}.values())
     drawn = []
     for row in draw.sample(questions, min(len(questions), _CONTROLS)):
         others = [

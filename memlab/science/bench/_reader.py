@@ -7,6 +7,7 @@ state dates in the form of that data set, such as "The week before 9 June 2023".
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 from collections import Counter
@@ -22,29 +23,30 @@ from memlab.subjects.reading.sentences import sentence_spans
 
 __all__ = ["content_stems", "read_answer", "score_answer", "token_f1"]
 
+# The stemmer of LoCoMo's published scores.
 _STEMMER = Stemmer.Stemmer("porter")
-# Words without content in questions and sentences, and further words that an answer does not begin with or need: fillers,
-# feelings about the conversation itself, and verbs that any sentence may have.
-_STOP = frozenset(
-    "a an the and or of to in on at for from with by is are was were be been being do does did has have had what which "
-    "who whom whose when where why how that this these those it its as his her their he she they them my your our i you "
-    "we me him us not no s t can could would will should about into than then there".split()
-)
-_FILLERS = _STOP | frozenset(
-    "i'm i've i'd i'll im you're you've we're we've we'll it's that's he's she's they're let's there's here's what's gonna "
-    "gotta wanna really just so very super too also even still well oh hey wow yeah yep yes thanks thank totally definitely "
-    "absolutely kinda lot lots much more some any all got get getting go went going gone like now here but if because 'cause "
-    "cause since while though back up out off over down one thing things stuff bit way lately recently always never ever "
-    "such only take took taken make made makes making know think feel see look say said tell told want wanted need keep "
-    "great awesome amazing good nice cool glad happy sure btw image photo picture can't don't didn't doesn't won't wasn't "
-    "isn't last week yesterday month year guess check".split()
-)
-_UNITS = "zero one two three four five six seven eight nine ten".split()
+# Words without content in questions and sentences.
+_STOP_WORDS = """
+a an the and or of to in on at for from with by is are was were be been being do does did has have had what which who
+whom whose when where why how that this these those it its as his her their he she they them my your our i you we me
+him us not no s t can could would will should about into than then there
+"""
+# Further words that an answer needs as little: fillers, praise, and verbs that any sentence may have.
+_FILLER_WORDS = """
+i'm i've i'd i'll im you're you've we're we've we'll it's that's he's she's they're let's there's here's what's gonna
+gotta wanna really just so very super too also even still well oh hey wow yeah yep yes thanks thank totally definitely
+absolutely kinda lot lots much more some any all got get getting go went going gone like now here but if because 'cause
+cause since while though back up out off over down one thing things stuff bit way lately recently always never ever
+such only take took taken make made makes making know think feel see look say said tell told want wanted need keep
+great awesome amazing good nice cool glad happy sure btw image photo picture can't don't didn't doesn't won't wasn't
+isn't last week yesterday month year guess check
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+_FILLERS = _STOP | frozenset(_FILLER_WORDS.split())
+_UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {name: number for number, name in enumerate(_UNITS)} | {"a": 1, "an": 1, "couple": 2}
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS, _WEEKDAYS = calendar.month_name[1:], (*calendar.day_name,)
+# A weekday and its usual abbreviations.
 _DAY = r"(mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?\b"
 
 _MAX_WORDS = 8
@@ -166,10 +168,14 @@ def _read_time(text: str, day: date | None) -> str | None:
 
 # -- questions and sentences
 
+# A line of a context; years of other lengths would leave the calendar when they are shifted.
 _LINE = re.compile(r"[-!] (?:([12]\d{3}-\d\d-\d\d)(?:, ([^:\n]{1,60}))?: )?(.*)")
+# Questions for a time, for yes or no, for several things, a duration and a number.
 _WHEN = re.compile(r"\s*(?:when|(?:in |on )?(?:what|which) (?:day|date|month|year))\b", re.I)
 _POLAR = re.compile(r"\s*(?:did|do|does|is|are|was|were|has|have|had|can|could|will|would)\b", re.I)
-_SEVERAL = re.compile(r"\s*(?:what|which|where has|where have)\b(?: \w+)? \w+s\b", re.I)
+_SEVERAL = re.compile(
+    r"\s*(?i:what|which|where has|where have)(?: (?!is|was|does|has)\w+)? (?!(?:is|was|does|has)\b)[a-z]+s\b"
+)
 _DURATION = re.compile(
     r"\b((?:about |around |almost |over )?(?:\d+|a|an|couple of|few|"
     + "|".join(_UNITS[1:])
@@ -177,14 +183,14 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 _COUNT = re.compile(rf"\b(\d+|{'|'.join(_UNITS[1:])}|once|twice)\b", re.IGNORECASE)
+# Letters and digits of any script.
 _WORD = re.compile(r"[^\W_]+")
 
 
 @lru_cache(1 << 16)  # the words of a conversation recur in each of its contexts
 def _stem(word: str) -> str:
     """Return the stem of a word in lower case, as LoCoMo's scores use (Porter)."""
-    stem: str = _STEMMER.stemWord(word)
-    return stem
+    return str(_STEMMER.stemWord(word))
 
 
 @lru_cache(1 << 14)  # a sentence recurs in the contexts of all budgets
@@ -219,13 +225,14 @@ def read_answer(question: str, context: str) -> str:
     >>> read_answer("When did Ida sail?", "- 2026-05-08, Ida: I went sailing yesterday.")
     '7 May 2026'
     """
-    sentences, asked = _find_sentences(question, context)
+    sentences, question_stems = _find_sentences(question, context)
     if not sentences:
         return ""
     if _WHEN.match(question):
         # A sentence that states a time answers better than one that shares a word more.
         best = max(
-            sentences, key=lambda each: each.value + 1.5 * bool(_read_time(each.text, each.note.day))
+            sentences,
+            key=lambda each: each.value + 1.5 * bool(_read_time(each.text, each.note.day)),
         )
         time = _read_time(best.text, best.note.day) or _read_time(best.note.text, best.note.day)
         return time or (best.text if best.note.day is None else _say_day(best.note.day))
@@ -238,9 +245,13 @@ def read_answer(question: str, context: str) -> str:
             if match := next(filter(None, matches), None):
                 return match[1] + " ago" * (f"{words} ago" in question.lower())
     if _SEVERAL.match(question):
-        phrases = [_trim(each.text, asked, _PHRASE_WORDS) for each in sentences[:_MAX_PHRASES]]
+        phrases = [
+            _trim(each.text, question_stems, _PHRASE_WORDS) for each in sentences[:_MAX_PHRASES]
+        ]
         return ", ".join(filter(None, phrases))
-    return next(filter(None, (_trim(each.text, asked, _MAX_WORDS) for each in sentences)), "")
+    return next(
+        filter(None, (_trim(each.text, question_stems, _MAX_WORDS) for each in sentences)), ""
+    )
 
 
 def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[str]]:
@@ -248,15 +259,15 @@ def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[s
     lines = filter(None, map(_LINE.fullmatch, context.splitlines()))
     notes = [_Note(_read_day(line[1]), line[2] or "", line[3]) for line in lines]
     names = {note.speaker for note in notes if note.speaker}
-    asked = content_stems(question) - {_stem(name.lower()) for name in names}
-    named = {name for name in names if name.lower() in question.lower()}
+    question_stems = content_stems(question) - {_stem(name.lower()) for name in names}
+    subjects = {name for name in names if name.lower() in question.lower()}
     parts = [
         (rank, note, text, content_stems(text))
         for rank, note in enumerate(notes)
         for text in _split_sentences(note.text)
     ]
     frequency = Counter(stem for *_, stems in parts for stem in stems)
-    weight = {stem: math.log(1 + len(parts) / (frequency[stem] + 0.5)) for stem in asked}
+    weight = {stem: math.log(1 + len(parts) / (frequency[stem] + 0.5)) for stem in question_stems}
     whole = [content_stems(note.text) for note in notes]
     # Chosen on three conversations: neighbouring sentences of a note matter half as much, a rank little; the person whom
     # the question names should speak; a question or an empty phrase is no answer.
@@ -264,15 +275,15 @@ def _find_sentences(question: str, context: str) -> tuple[list[_Sentence], Set[s
         _Sentence(
             note,
             text,
-            sum(weight[stem] for stem in asked & stems)
-            + 0.5 * sum(weight[stem] for stem in asked & whole[rank])
+            sum(weight[stem] for stem in question_stems & stems)
+            + 0.5 * sum(weight[stem] for stem in question_stems & whole[rank])
             - 0.08 * rank
-            + 2 * (note.speaker in named)
+            + 2 * (note.speaker in subjects)
             - 3 * text.endswith("?")
-            - 2 * (stems <= asked),
+            - 2 * (stems <= question_stems),
         )
         for rank, note, text, stems in parts
-    ], asked
+    ], question_stems
 
 
 def _read_day(text: str | None) -> date | None:
@@ -283,25 +294,26 @@ def _read_day(text: str | None) -> date | None:
         return None
 
 
-@lru_cache(1 << 14)
+@lru_cache(1 << 14)  # a note recurs in the contexts of all budgets
 def _split_sentences(text: str) -> tuple[str, ...]:
     """Return the sentences of a text that are not empty."""
     return tuple(filter(None, (text[start:stop].strip() for start, stop in sentence_spans(text))))
 
 
-def _trim(sentence: str, asked: Set[str], maximum: int) -> str:
+def _trim(sentence: str, question_stems: Set[str], maximum: int) -> str:
     """Return the words of a sentence that have content and are not in the question."""
-    kept = []
+    words = []
     for word in sentence.split():
         bare = word.strip(".,;:!?()[]\u2026\u2014-")
         plain = bare.lower().replace("\u2019", "'")
-        if plain and plain not in _FILLERS and not content_stems(plain) & asked:
-            kept.append(bare)
-    return " ".join(kept[:maximum])
+        if plain and plain not in _FILLERS and not content_stems(plain) & question_stems:
+            words.append(bare)
+    return " ".join(words[:maximum])
 
 
 # -- scores of answers
 
+# The words and the signs that LoCoMo's scores ignore.
 _ARTICLES = re.compile(r"\b(?:a|an|the|and)\b")
 _MARKS = re.compile(r"[^\w\s]|_")
 
@@ -339,9 +351,9 @@ def token_f1(answer: str, expected: str) -> float:
     >>> token_f1("7 May 2026", "May 7, 2026")
     1.0
     """
-    found, wanted = _count_stems(answer), _count_stems(expected)
-    common = (found & wanted).total()
-    return 2 * common / (found.total() + wanted.total()) if common else 0.0
+    first, second = _count_stems(answer), _count_stems(expected)
+    common = (first & second).total()
+    return 2 * common / (first.total() + second.total()) if common else 0.0
 
 
 def score_answer(answer: str, expected: str, category: int | str) -> float:
