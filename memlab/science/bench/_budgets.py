@@ -30,6 +30,7 @@ from memlab.errors import DatasetError, InputError, NotALab
 from memlab.io.ingest import LabelledConversation
 from memlab.kernel.base.arguments import AsGiven, Count, Taken, checked
 from memlab.kernel.base.display import Columns, Markup, Report, Table, format_rows
+from memlab.kernel.base.printable import printable
 from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.embedding import EmbedderSpec
 from memlab.kernel.journal import Journal, KeySource, copy_journal
@@ -39,7 +40,6 @@ from memlab.science.bench._answers import Contract, answer_questions
 from memlab.science.bench._questions import OwnQuestion, own_plan, own_questions
 from memlab.science.bench._reader import content_stems, read_answer, score_answer
 from memlab.science.evaluation import BASELINES, cluster_interval
-from memlab.subjects.context.writing import quote_line
 from memlab.subjects.drawing import (
     CYCLE,
     GREY,
@@ -104,6 +104,15 @@ class _Options:
     keeps: bool
 
 
+# Characters that a context removes, because they are invisible.
+_UNSEEN = dict.fromkeys((0x200B, 0x2060, 0xFEFF, 0xAD))
+
+
+def _flatten(text: str) -> str:
+    """Return a text as one line of visible characters, as a context has it but for forged marks."""
+    return " ".join(printable(text.translate(_UNSEEN)).split())
+
+
 class _Memories:
     """The memories of a lab as lines of a prompt."""
 
@@ -114,9 +123,8 @@ class _Memories:
         self.lines: dict[int, str] = {}
         for id, text, speaker, created, ref in rows.iter_rows():
             self.ids[ref or str(id)] = id
-            # A context has at most the first characters of a very long memory, so its end is never whole there.
-            self.flat[id] = quote_line(text or "") + (text or "")[6_000:]
-            source = f", {quote_line(speaker)}" if speaker else ""
+            self.flat[id] = _flatten(text or "")
+            source = f", {_flatten(speaker)}" if speaker else ""
             self.lines[id] = f"- {created:%Y-%m-%d}{source}: {self.flat[id]}\n"
 
     def fill(self, ids: Iterable[int], budget: int | None) -> tuple[str, set[int]]:
@@ -138,6 +146,7 @@ def _measure_case(
     about: dict[str, Any] = {"project": case.project, "at": case.at, "log": False}
     first = next(iter(labs.values()))
 
+    # A ranking does not depend on the budget, so each is computed and timed once.
     def rank(lab: Lab, **pack: Any) -> tuple[list[int], float]:
         begun = time.process_time()
         hits = lab.recall(case.text, limit=_POOL, explore=False, **pack, **about)
@@ -177,7 +186,7 @@ def _describe(
     options: _Options,
 ) -> dict[str, Any]:
     """Return the figures of a prompt for one question."""
-    flat = prompt.replace("\n", " ")
+    flat = prompt.replace("\n", " ").replace("\u2039", "<").replace("\u203a", ">")
     whole = sum(memories.flat[id] in flat for id in case.evidence & touched)
     wanted = content_stems(case.answer)
     reads = options.reads and case.answer and budget is not None
@@ -506,11 +515,12 @@ class BudgetResult(Report):
     def frame(self) -> pl.DataFrame:
         """A row for each system and budget.
 
-        ``whole`` is the share of the evidence whose full text the prompt holds, with the ends of its
-        95% interval over conversations; ``touched`` counts shortened memories too; ``words`` is the
-        share of the words of the expected answer; ``tokens`` the length of the prompt; ``ms`` the
-        processor time of a prompt; ``written`` the tokens of a language model spent at writing;
-        ``f1`` the token F1 of the reader's answers; ``correct`` the share that the judge accepts.
+        ``whole`` is the share of the evidence whose full text the prompt holds. ``low`` and ``high`` are
+        the ends of its 95% interval over conversations. ``touched`` counts shortened memories too.
+        ``words`` is the share of the words of the expected answer that the prompt holds. ``tokens`` is the
+        length of a prompt, ``ms`` its processor time. ``written`` are the tokens of a language model
+        spent at writing. ``f1`` is the token F1 of the answers, ``correct`` the share that the judge
+        accepts.
         """
         names = [
             name

@@ -11,7 +11,7 @@ import calendar
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -45,7 +45,8 @@ _STOP = frozenset(_STOP_WORDS.split())
 _FILLERS = _STOP | frozenset(_FILLER_WORDS.split())
 _UNITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {name: number for number, name in enumerate(_UNITS)} | {"a": 1, "an": 1, "couple": 2}
-_MONTHS, _WEEKDAYS = calendar.month_name[1:], (*calendar.day_name,)
+_MONTHS: Sequence[str] = calendar.month_name[1:]
+_WEEKDAYS: Sequence[str] = (*calendar.day_name,)
 # A weekday and its usual abbreviations.
 _DAY = r"(mon|tue|wed|thu|fri|sat|sun)(?:s|nes|rs|ur)?(?:day)?\b"
 
@@ -88,7 +89,8 @@ def _shift_month(day: date, count: int) -> str:
 
 def _name_weekday(match: re.Match[str]) -> str:
     """Return the full name of the weekday that a match abbreviates."""
-    return next(name for name in _WEEKDAYS if name.lower().startswith(match[1].lower()))
+    start: str = match[1].lower()
+    return next(name for name in _WEEKDAYS if name.lower().startswith(start))
 
 
 def _say_ago(match: re.Match[str], day: date) -> str | None:
