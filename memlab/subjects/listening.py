@@ -13,7 +13,7 @@ from functools import wraps
 from time import perf_counter
 from typing import Any, Self
 
-from memlab.errors import InputError, UnknownName, did_you_mean
+from memlab.errors import InputError, UnknownName
 from memlab.kernel.base.arguments import describe_value, warn_caller
 from memlab.kernel.base.logs import LOGGER
 
@@ -86,10 +86,10 @@ class Listener:
         self.verb, self._call, self._listeners, self.errors = verb, call, listeners, 0
 
     def __call__(self, call: VerbCall) -> None:
+        """Call the function; its errors are logged, and the first is a warning."""
         try:
             self._call(call)
-        # A listener may raise anything; the verb has already done its work.
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the verb has already done its work
             LOGGER.exception("A listener of %s failed.", call.verb)
             self.errors += 1
             if self.errors == 1:
@@ -137,9 +137,7 @@ class Listeners:
     def add(self, verb: str, call: Callable[[VerbCall], object]) -> Listener:
         """Register a function for a verb, or for "*"; the caller then watches the lab's objects."""
         if verb != "*" and verb not in VERBS:
-            raise UnknownName(
-                f"There is no verb {verb!r} to listen to. {did_you_mean(verb, [*VERBS, '*'])}"
-            )
+            raise UnknownName("verb", verb, [*VERBS, "*"])
         if not callable(call) or inspect.iscoroutinefunction(call):
             raise InputError(
                 f"on({verb!r}, f) takes a function of one argument, not {describe_value(call)}. AsyncLab.on takes "

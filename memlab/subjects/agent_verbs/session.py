@@ -91,7 +91,7 @@ class Session:
         model: LanguageModel | None,
         otherwise: Otherwise,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.context: Context | None = None
         self.learned: Learned | None = None
         self._agent, self._verbs = agent, verbs
