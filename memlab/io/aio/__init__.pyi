@@ -175,7 +175,7 @@ class AsyncLab:
         pack: PolicyLike | None = None,
         params: Mapping[str, float] | None = None,
         log: bool = True,
-        explore: bool | None = None,
+        explore: bool | Literal["within"] | None = None,
         again: bool | None = True,
     ) -> Hits:
         """Retrieve the memories that the active pack ranks highest for ``query``."""

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path as FilePath
 from types import TracebackType
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from memlab.errors import LabError
 from memlab.io.aio._calls import Call, LabThread, Path
+from memlab.kernel.base.arguments import AsGiven, checked
 from memlab.subjects.lab import ACCESSORS, Lab
 from memlab.subjects.listening import Listener, VerbCall
 from memlab.subjects.opening import open_lab
@@ -58,6 +59,7 @@ class AsyncLab:
     'The user prefers tabs'
     """
 
+    @checked
     def __init__(self, path: str | FilePath | Lab | None = None, **options: Any) -> None:
         self._thread = LabThread()
         self._lab = path if isinstance(path, Lab) else None
@@ -66,6 +68,7 @@ class AsyncLab:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @classmethod
+    @checked
     async def open(cls, path: str | FilePath | None = None, **options: Any) -> Self:
         """Open a lab; see ``memlab.open`` for the arguments and errors.
 
@@ -116,6 +119,7 @@ class AsyncLab:
     def __repr__(self) -> str:
         return f"<AsyncLab {'not open' if self._lab is None else self._lab.io.path or 'in memory'}>"
 
+    @checked
     async def run(self, f: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
         """Call a function on the lab's thread, such as a method of a result that computes.
 
@@ -144,7 +148,8 @@ class AsyncLab:
         """
         return await self._thread.run(partial(f, *args, **keywords))
 
-    async def on(self, verb: str, f: Callable[[VerbCall], Any]) -> Listener:
+    @checked
+    async def on(self, verb: str, f: Annotated[Any, AsGiven]) -> Listener:
         """Call a function, or start a coroutine, after each call of a verb; see ``Lab.on``.
 
         Parameters
