@@ -30,7 +30,8 @@ OWN = {"Lab": {"close", "on"}}
 
 HEAD = '''"""Types of ``AsyncLab``, written by ``python tests/async_stub.py``: do not edit."""
 
-# mypy: disable-error-code="overload-overlap"  # a text is an iterable of texts
+# A text is an iterable of texts, as in the sources.
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 

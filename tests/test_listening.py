@@ -14,6 +14,14 @@ from memlab.kernel.base.logs import LOGGER
 from memlab.subjects.listening import VERBS
 
 
+@pytest.fixture(autouse=True)
+def _logging(monkeypatch):
+    """Undo what a test of the same process did: import-linter disables loggers that exist, a study all of them."""
+    monkeypatch.setattr(LOGGER, "disabled", False)
+    monkeypatch.setattr(logging.root.manager, "disable", logging.NOTSET)
+    LOGGER.manager._clear_cache()
+
+
 @pytest.fixture
 def lab():
     lab = memlab.open()

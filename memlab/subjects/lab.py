@@ -239,7 +239,7 @@ class Lab(Displayed):
         return Verbs(core, *verbs, component)
 
     def _watched(self, name: str, component: Any) -> Any:
-        """Return a component, whose verbs are reported if somebody listens (``on``)."""
+        """Return a component, whose verbs are reported to listeners (``on``)."""
         return component if self._listeners is None else self._listeners.watch(name, component)
 
     # -- subjects ---------------------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ class Lab(Displayed):
     ) -> Agent:
         """Return an agent, whose calls are made in its own name.
 
-        This is the way to say who asks: the agent is the creator of what it remembers, the viewer of
-        its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
+        This is the one way to name the agent of a call. The agent is the creator of its memories, the
+        viewer of its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
 
         Parameters
         ----------
@@ -313,8 +313,9 @@ class Lab(Displayed):
         --------
         >>> import memlab
         >>> coder = memlab.open().agent("coder", project="api")
-        >>> coder.remember("Run the tests before a push", kind="convention").creator
-        'agent:coder'
+        >>> _ = coder.remember("Run the tests before a push", kind="convention")
+        >>> coder.memories["creator"].to_list()
+        ['agent:coder']
         """
         return self.agents(name, project=project, session=session, role=role)
 
@@ -1352,10 +1353,10 @@ class Lab(Displayed):
         Parameters
         ----------
         verb
-            "recall", "remember", "feedback", "edit", "forget", "restore", "purge", "credit",
-            "verify", "learn" (the end of a session), "verdict", a change of policies ("use",
-            "install", "rollback", "pin", "unpin", "challenge", "end_challenge"), "close", or "*" for
-            all.
+            "recall", "remember", "feedback", "edit", "forget", "restore" or "purge". Of agents:
+            "credit", "verify", "learn" (the end of a session). Of policies: "use", "install",
+            "rollback", "pin", "unpin", "challenge", "end_challenge", "verdict". Also "close", and "*"
+            for all.
         f
             A function of one argument, a ``VerbCall`` with the arguments, the result or error, and
             the seconds. It is called in the thread of the verb, before the verb returns.

@@ -72,7 +72,7 @@ class VerbCall:
 
 
 class Listener:
-    """A function that ``lab.on`` registered; ``remove`` ends it, and so does the end of a ``with`` block.
+    """A function that ``lab.on`` registered, until ``remove`` or the end of ``with``.
 
     Attributes
     ----------
@@ -80,6 +80,16 @@ class Listener:
         The verb, or "*" for all.
     errors
         The number of calls in which the function raised an error.
+
+    Examples
+    --------
+    >>> import memlab
+    >>> lab = memlab.open()
+    >>> with lab.on("remember", lambda call: print(call.verb, len(call.result))) as listener:
+    ...     _ = lab.remember("The user prefers tabs")
+    remember 1
+    >>> listener.errors
+    0
     """
 
     def __init__(self, verb: str, call: Callable[[VerbCall], object], listeners: Listeners) -> None:
@@ -125,7 +135,7 @@ class Listener:
 class Listeners:
     """The listeners of one lab.
 
-    Methods are replaced on the objects of this lab while somebody listens, so a lab without listeners spends nothing.
+    Methods are replaced on the objects of this lab while there are listeners, so a lab without listeners spends nothing.
     """
 
     def __init__(self) -> None:
@@ -159,7 +169,7 @@ class Listeners:
             self._watched.clear()
 
     def watch(self, name: str, target: Any) -> Any:
-        """Report the verbs of a component, if somebody listens; return the component."""
+        """Report the verbs of a component, if there are listeners; return the component."""
         methods = _METHODS.get(name)
         if methods and any(self._by_verb.values()) and target not in self._watched:
             self._watched[target] = methods
@@ -178,10 +188,10 @@ class Listeners:
 
         def name_arguments(args: Any, keywords: Any) -> dict[str, Any]:
             try:
-                named = signature.bind_partial(None, *args, **keywords).arguments
+                bound = signature.bind_partial(None, *args, **keywords).arguments
             except TypeError:  # the verb refused the arguments; its own error is in flight
                 return dict(keywords)
-            return {name: value for name, value in named.items() if name != "self"}
+            return {name: value for name, value in bound.items() if name != "self"}
 
         @wraps(function)
         def reporting(*args: Any, **keywords: Any) -> Any:

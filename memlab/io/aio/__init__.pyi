@@ -1,6 +1,7 @@
 """Types of ``AsyncLab``, written by ``python tests/async_stub.py``: do not edit."""
 
-# mypy: disable-error-code="overload-overlap"  # a text is an iterable of texts
+# A text is an iterable of texts, as in the sources.
+# mypy: disable-error-code="overload-overlap"
 
 from __future__ import annotations
 
@@ -688,7 +689,7 @@ class AsyncAgent(_Live):
         """The project of this agent, or None if each call may name a project."""
     @property
     def session(self) -> AsyncSessionName:
-        """The session of its memories and queries, a text; ``agent.session("s1")`` opens a chat."""
+        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
     @property
     def role(self) -> Awaitable[str]:
         """The role of this agent: "reader", "member" or "owner"."""

@@ -10,6 +10,7 @@ import logging
 
 __all__ = ["LOGGER"]
 
+# One logger for all of memlab, so that a program sets one level.
 LOGGER = logging.getLogger("memlab")
 # Without this handler Python would print warnings of a program that configured nothing.
 LOGGER.addHandler(logging.NullHandler())

@@ -134,7 +134,7 @@ class Agent(Displayed):
 
     @property
     def session(self) -> SessionName:
-        """The session of its memories and queries, a text; ``agent.session("s1")`` opens a chat."""
+        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
         return SessionName.of(self._identity.session or "", self._converse)
 
     def _converse(self, name: str | None, **options: Any) -> Session:

@@ -198,7 +198,7 @@ class Session:
         if context.hits.off is None:
             turns = ((text, self._user), (answer, _ASSISTANT))
             self._agent.remember(
-                [{"text": said, "speaker": who, "kind": "turn"} for said, who in turns]
+                [{"text": text, "speaker": speaker, "kind": "turn"} for text, speaker in turns]
             )
         self._messages += [
             _make_message(text, context),
@@ -287,9 +287,9 @@ class SessionName(str):
     @classmethod
     def of(cls, name: str, opening: Callable[..., Session]) -> SessionName:
         """Return the name with the function that opens a session."""
-        named = cls(name)
-        named._open = opening
-        return named
+        session = cls(name)
+        session._open = opening
+        return session
 
     @checked
     def __call__(

@@ -21,7 +21,7 @@ __all__ = ["AsyncLab"]
 
 
 class AsyncLab:
-    """A lab for programs with an event loop: each verb and accessor of ``Lab``, to be awaited.
+    """A lab to await: each verb and accessor of ``Lab``, for event loops.
 
     ``await lab.recall("...")`` and ``await lab.agents.observe("...")`` take the arguments and return
     the results of the same names of ``Lab``. The calls run on a thread of the lab's own, in order,
@@ -150,7 +150,9 @@ class AsyncLab:
 
     @checked
     async def on(self, verb: str, f: Annotated[Any, AsGiven]) -> Listener:
-        """Call a function, or start a coroutine, after each call of a verb; see ``Lab.on``.
+        """Call a function, or start a coroutine, after each call of a verb.
+
+        ``Lab.on`` lists the verbs.
 
         Parameters
         ----------
@@ -191,7 +193,9 @@ class AsyncLab:
         return await self.run(self.lab.on, verb, listening)  # type: ignore[no-any-return]
 
     async def close(self) -> None:
-        """Close the lab after the calls that wait; see ``Lab.close``. Closing twice has no effect.
+        """Close the lab, as ``Lab.close`` does, after the calls that wait.
+
+        Closing twice has no effect.
 
         Examples
         --------
