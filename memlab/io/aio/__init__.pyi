@@ -36,6 +36,7 @@ from memlab.kernel.storage.store import Store
 from memlab.kernel.verbs.core import Memories, MemoryLike
 from memlab.kernel.verbs.corrections.corrections import Corrected
 from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered
+from memlab.science.batch import Workers
 from memlab.science.evaluation import Verdicts
 from memlab.subjects.agents.relationships import Relationship
 from memlab.subjects.agents.turns import Surfaced
@@ -308,7 +309,12 @@ class AsyncLab:
     ) -> Verdicts:
         """Compare each challenger with the active pack; valid at every interim analysis."""
     async def score(
-        self, policies: Any = (), questions: Any = None, *, metrics: str | Sequence[str] = ...
+        self,
+        policies: Any = (),
+        questions: Any = None,
+        *,
+        metrics: str | Sequence[str] = ...,
+        executor: Workers = None,
     ) -> Scores:
         """Score policies on labelled questions, next to the active pack, without logging."""
 
