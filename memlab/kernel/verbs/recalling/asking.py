@@ -36,6 +36,7 @@ from memlab.kernel.state import Change, State, validate_text
 from memlab.kernel.storage.purging import last_purge
 from memlab.kernel.storage.store import Store
 from memlab.kernel.storage.views import ViewerJournal, ViewerStore, view_state
+from memlab.kernel.verbs.calibrating import calibrate_embedder
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import apply_switches
 from memlab.kernel.verbs.projections import new_state
@@ -304,6 +305,7 @@ class Questions:
         once: NewToSession | None = None
         now = store.clock() if at is None else check_instant(to_micros(at), "at=")
         filters = self._restrict_to_viewer(filters)
+        calibrate_embedder(self._core)
         with store.reading() as state:
             store.refresh_index()
             base_pack = pack or store.versions.pack

@@ -19,6 +19,7 @@ from memlab.kernel.state import (
     rows_to_columns,
     validate_columns,
 )
+from memlab.kernel.verbs.calibrating import calibrate_embedder
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
 from memlab.kernel.verbs.gate import check_on
@@ -154,6 +155,7 @@ class Remembering:
         A remote embedder gets no text of a project for which memory is off.
         """
         store = self._core.store
+        calibrate_embedder(self._core)
         with store.reading() as state:
             check_on(store, state, fresh.columns.get("project", [None]))
         with self._core.latencies.measured("embedding"):
