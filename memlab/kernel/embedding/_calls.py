@@ -10,9 +10,11 @@ import inspect
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from functools import cache
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,18 +22,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from memlab.errors import InputError, MemlabError
 from memlab.kernel.base.arguments import describe_error
-from memlab.kernel.base.progress import bar
+from memlab.kernel.base.progress import Step, bar
 from memlab.kernel.base.threads import ThreadLock
 
 __all__ = ["Calls", "checked_vectors", "quantize"]
 
 BATCH = 256
-"""Default number of texts per call. Services refuse more than 2,048 or 300,000 tokens, and larger batches are not faster."""
+"""Default number of texts per call. Services refuse more than 2,048 texts, and larger batches are not faster."""
 
 _FIRST_PAUSE = 0.1
 """Seconds before the second attempt. Each later pause is four times as long."""
 
-_PROGRAMMING = (TypeError, ValueError, LookupError, AttributeError, NotImplementedError, ImportError)
+_PROGRAMMING = (
+    TypeError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    NotImplementedError,
+    ImportError,
+)
 """Errors that another attempt would only repeat."""
 
 _SHOWN_FROM = 2.0
@@ -123,50 +132,50 @@ class Calls:
         if len(texts) <= self._batch and not self._kept:
             return quantize(self.raw(texts))
         keys = [blake2b(text.encode(), digest_size=16).digest() for text in texts]
-        vectors = np.zeros((len(texts), self.dim or 0), dtype=np.int8)
         with self._lock:
-            missing = [row for row, key in enumerate(keys) if key not in self._kept]
-            for row, key in enumerate(keys):
-                if key in self._kept:
-                    vectors[row] = self._kept[key]
-        batches = [
-            missing[start : start + self._batch] for start in range(0, len(missing), self._batch)
-        ]
-        started, done = time.monotonic(), 0
+            vectors = {key: self._kept[key] for key in keys if key in self._kept}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in vectors}
         try:
-            for batch in batches[:1]:
-                vectors[batch] = quantize(self.raw([texts[row] for row in batch]))
-                done += len(batch)
-            expected = (time.monotonic() - started) * max(len(batches) - 1, 0)
-            visible = self._progress and expected > _SHOWN_FROM
-            with bar(visible, len(missing), unit="text", desc="embedding") as step:
-                step(done)
-                for batch in batches[1:]:
-                    vectors[batch] = quantize(self.raw([texts[row] for row in batch]))
-                    done += len(batch)
-                    step(len(batch))
+            self._embed_batches(missing, vectors)
         except BaseException as error:
             with self._lock:
-                for row in missing[:done][:_KEPT]:
-                    self._kept[keys[row]] = vectors[row]
-            if isinstance(error, MemlabError) and len(texts) > self._batch:
+                self._kept = dict(islice(vectors.items(), _KEPT))
+            if vectors and isinstance(error, MemlabError):
                 error.add_note(
-                    f"{len(texts) - len(missing) + done:,} of {len(texts):,} texts were embedded before. Repeat the call "
-                    "with the same embedder object to embed only the rest."
+                    f"{len(vectors):,} of {len(set(keys)):,} texts are embedded. Repeat the call with the same embedder "
+                    "object to embed only the rest."
                 )
             raise
         with self._lock:
-            self._kept.clear()
-        return vectors
+            self._kept = {}
+        return np.stack([vectors[key] for key in keys])
+
+    def _embed_batches(
+        self, missing: Mapping[bytes, str], vectors: dict[bytes, NDArray[np.int8]]
+    ) -> None:
+        """Add the vectors of missing texts to ``vectors``, batch by batch, and show the progress of slow work."""
+        keys, started = list(missing), time.monotonic()
+        with ExitStack() as stack:
+            step: Step | None = None
+            for start in range(0, len(keys), self._batch):
+                part = keys[start : start + self._batch]
+                rows = quantize(self.raw([missing[key] for key in part]))
+                vectors.update(zip(part, rows, strict=True))
+                if step is None:  # The first batch tells how long the others will take.
+                    expected = (time.monotonic() - started) * (len(keys) / len(part) - 1)
+                    visible = self._progress and expected > _SHOWN_FROM
+                    step = stack.enter_context(
+                        bar(visible, len(keys), unit="text", desc="embedding")
+                    )
+                step(len(part))
 
     def query(self, text: str) -> NDArray[np.int8]:
         """Return the vector of a query, from the cache if it was embedded recently."""
         with self._lock:
-            vector = self._queries.get(text)
-            if vector is not None:
+            if text in self._queries:
                 self._queries.move_to_end(text)
-                return vector
-        vector = quantize(self.raw([text]))[0]
+                return self._queries[text]
+        vector: NDArray[np.int8] = quantize(self.raw([text]))[0]
         vector.flags.writeable = False
         with self._lock:
             self._queries[text] = vector

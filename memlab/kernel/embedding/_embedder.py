@@ -629,6 +629,7 @@ class EmbedderSource:
     owner: str = ""
 
 
+# The one embedder that the package index has with its weights; docs/howto/bring-an-embedder.md has its licence and hash.
 _MINILM = EmbedderSource(
     "minilm",
     "all-MiniLM-L6-v2 on this machine, 384 dimensions; needs the extra minilm.",
@@ -708,7 +709,7 @@ def load_embedder(
     >>> load_embedder().encode(["tabs or spaces"]).shape
     (1, 256)
     """
-    options = {
+    options: dict[str, Any] = {
         "dimensions": dimensions,
         "batch_size": batch_size,
         "retries": retries,
@@ -724,10 +725,12 @@ def load_embedder(
         return _shipped() if spec is None else spec.plain
     if isinstance(spec, str):
         spec = str.__str__(spec)  # A subclass may override this method.
+    embed: Any
     query: Any = None
     digest = None
     if isinstance(spec, str) and spec in EMBEDDERS:
-        spec, name = EMBEDDERS[spec].make(), name or spec
+        name = name or spec
+        spec = EMBEDDERS[spec].make()
         if isinstance(spec, Embedder):
             return spec.plain
     if isinstance(spec, str | Path):
@@ -743,7 +746,7 @@ def load_embedder(
                 f"vectors, or an object with a method encode, not {type(spec).__name__}."
             )
         query = getattr(spec, "encode_query", None)
-        name = name or getattr(spec, "__qualname__", None) or type(spec).__qualname__
+        name = name or str(getattr(spec, "__qualname__", None) or type(spec).__qualname__)
     calls = Calls(embed, name, prefix=passage_prefix, **options)
     queries = None
     if query is not None or query_prefix != passage_prefix:
@@ -795,19 +798,19 @@ def _fingerprinted(calls: Calls, queries: Calls | None, name: str, model: str | 
     probes = list(_PROBES)
     raw = calls.raw(probes)
     digest, dim = hashlib.sha256(_RULE), raw.shape[1]
-    described = _describe(name, raw)
+    described = _format_probes(name, raw)
     digest.update(described if model is None else model.encode())
     calls.dim = dim
     if model is not None and calls.is_changed:
         digest.update(described)
     if queries is not None:
         queries.dim = dim
-        asked = queries.raw(probes)
+        query_vectors = queries.raw(probes)
         # Rounding may differ between two calls of a service.
-        if np.abs(quantize(asked).astype(int) - quantize(raw)).max() <= _NOISE:
+        if np.abs(quantize(query_vectors).astype(int) - quantize(raw)).max() <= _NOISE:
             queries = None
         else:
-            digest.update(_describe("queries", asked))
+            digest.update(_format_probes("queries", query_vectors))
     return Embedder(name, digest.hexdigest(), dim, calls, _query=queries)
 
 
@@ -815,7 +818,7 @@ _NOISE = 2
 """Maximum difference of components from -127 to 127 that counts as rounding."""
 
 
-def _describe(name: str, raw: NDArray[np.float64]) -> bytes:
+def _format_probes(name: str, raw: NDArray[np.float64]) -> bytes:
     """Return a name, the dimension, and the index and sign of each row's largest component."""
     largest = np.abs(raw).argmax(axis=1)
     signs = np.sign(raw[np.arange(len(raw)), largest]).astype(int)
