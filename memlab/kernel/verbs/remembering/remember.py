@@ -19,10 +19,9 @@ from memlab.kernel.state import (
     rows_to_columns,
     validate_columns,
 )
-from memlab.kernel.verbs.calibrating import calibrate_embedder
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.fact_rows import canonicalize_names
-from memlab.kernel.verbs.gate import check_on
+from memlab.kernel.verbs.gate import calibrate_embedder, check_on
 from memlab.kernel.verbs.linking import check_linking, choose_linking, get_comparer
 from memlab.kernel.verbs.remembering.known import Known
 from memlab.kernel.verbs.remembering.rows import (
