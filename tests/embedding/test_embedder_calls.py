@@ -53,8 +53,9 @@ class TwoSides:
 class Recorder:
     """A callable that records its calls, and fails or hangs at one of them."""
 
-    def __init__(self, fails_at=None, error=ConnectionError("reset"), hangs=False):
-        self.calls, self.fails_at, self.error, self.hangs = [], fails_at, error, hangs
+    def __init__(self, fails_at=None, error=None, hangs=False):
+        self.calls, self.fails_at, self.hangs = [], fails_at, hangs
+        self.error = error or ConnectionError("reset")
         self.release = threading.Event()
 
     def __call__(self, texts):
