@@ -3,17 +3,21 @@
 import asyncio
 import json
 import pickle
+import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import memlab
 from memlab.errors import InputError, MissingExtra
 from memlab.kernel.embedding import load_embedder, measure_scale
 from memlab.kernel.embedding._calls import _FIRST_PAUSE
+from memlab.ui.cli import main
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz: "
 
@@ -324,3 +328,27 @@ def test_minilm_is_the_model_it_says():
     assert embedder.dim == 384
     assert (unit @ unit.T)[0, 1] == pytest.approx(0.84, abs=0.02)
     assert (unit @ unit.T)[0, 2] < 0.3
+
+
+def test_a_benchmark_takes_the_embedder_of_a_module(tmp_path, monkeypatch):
+    (tmp_path / "models_of_mine.py").write_text(
+        "calls = []\n"
+        "def embed(texts):\n"
+        "    calls.append(len(texts))\n"
+        "    return [[text.count(letter) for letter in 'aeiou'] for text in texts]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with memlab.open("lab") as lab:
+        lab.remember([{"text": "Ana prefers tabs", "ref": "a"}, {"text": "It rains", "ref": "b"}])
+    (tmp_path / "wanted.csv").write_text("question,ref\nWhat does Ana prefer?,a\n")
+    run = partial(CliRunner().invoke, main)
+    command = ["bench", "lab", "lab", "wanted.csv", "--packs", "memlab", "--embedder"]
+    refused = run([*command, "models_of_mine:nothing"])
+    assert refused.exit_code == 2
+    assert "models_of_mine:nothing cannot be imported" in refused.output
+    assert "EmbedderMismatch" in repr(run([*command, "models_of_mine:embed"])) or (
+        "holds vectors of" in run([*command, "models_of_mine:embed"]).output
+    )
+    memlab.open("lab", embedder=sys.modules["models_of_mine"].embed, reembed=True).close()
+    done = run([*command, "models_of_mine:embed"])
+    assert done.exit_code == 0, done.output

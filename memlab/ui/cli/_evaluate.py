@@ -572,8 +572,6 @@ def _run_bench(
         raise click.UsageError("--answers, --model URL NAME and --run FOLDER belong together.")
     if options.get("labels"):
         raise click.UsageError("--budgets uses the published labels: leave out --evidence.")
-    if options["embedder"] is not None:
-        raise click.UsageError("--budgets uses the shipped embedder: leave out --embedder.")
     from memlab.science.bench import bench_budgets
 
     def connect(address: tuple[str, str]) -> memlab.LanguageModel:
@@ -586,6 +584,7 @@ def _run_bench(
         "answers": "offline" if answers == "offline" else model and connect(model),
         "judge": judge and connect(judge),
     }
-    shared |= {"budgets": budgets, "folder": run, "executor": options["executor"]}
+    shared |= {"budgets": budgets, "folder": run}
+    shared |= {name: options[name] for name in ("executor", "embedder")}
     measured = partial(bench_budgets, *source)(**shared, **models, **about)
     return _add_page(measured, report, measured.text(terminal_width()))
