@@ -808,6 +808,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
     "Seam.projection": lambda d: (d.seam.projection, {"kind": Visits}),
     "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
+    "Embedder.encode_queries": lambda d: (EMBEDDER.encode_queries, {"texts": ["tabs?"]}),
     "connect": lambda d: (connect, {"url": "http://127.0.0.1:9", "token": "x" * 20}),
     "read_audit_log": lambda d: (read_audit_log, {"folder": d.folder}),
     "lab_server": lambda d: (lab_server, {"lab": d.lab}),
