@@ -119,10 +119,11 @@ def test_openai_agents_session_does_what_the_sqlite_session_does(agents, lab):
 # -- Claude -------------------------------------------------------------------------------------------------------
 
 
-def test_claude_works_in_the_files(lab):
+@pytest.mark.parametrize("is_async", [False, True])
+def test_claude_works_in_the_files(lab, is_async):
     anthropic = pytest.importorskip("anthropic")
     transport = pytest.importorskip("httpx2")
-    from memlab.io.adapters.claude_tool import LabMemoryTool
+    from memlab.io.adapters.claude_tool import AsyncLabMemoryTool, LabMemoryTool
 
     commands = [
         {"command": "view", "path": "/memories"},
@@ -168,15 +169,26 @@ def test_claude_works_in_the_files(lab):
             },
         )
 
-    client = anthropic.Anthropic(
-        api_key="none", http_client=transport.Client(transport=transport.MockTransport(handler))
-    )
-    final = client.beta.messages.tool_runner(
-        model="claude",
-        max_tokens=99,
-        messages=[{"role": "user", "content": "Hello"}],
-        tools=[LabMemoryTool(MemoryFiles(lab))],
-    ).until_done()
+    mocked, files = transport.MockTransport(handler), MemoryFiles(lab)
+    request = {
+        "model": "claude",
+        "max_tokens": 99,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    if is_async:
+        http = transport.AsyncClient(transport=mocked)
+        client = anthropic.AsyncAnthropic(api_key="none", http_client=http)
+        tools = [AsyncLabMemoryTool(files)]
+
+        async def run():
+            return await client.beta.messages.tool_runner(tools=tools, **request).until_done()
+
+        final = asyncio.run(run())
+    else:
+        http = transport.Client(transport=mocked)
+        client = anthropic.Anthropic(api_key="none", http_client=http)
+        tools = [LabMemoryTool(files)]
+        final = client.beta.messages.tool_runner(tools=tools, **request).until_done()
     assert final.content[0].text == "Done."
     contents = [answer["content"] for answer in answers]
     assert len(contents) == len(commands)
@@ -213,6 +225,33 @@ def test_claude_files_answer_as_the_files_of_the_sdk(lab, tmp_path):
         {"command": "delete", "path": "/memories/y.md"},
     ]:
         assert ours.call(command) == theirs.call(command), command
+    for tool in (ours, theirs):
+        tool.call({"command": "create", "path": "/memories/z.md", "file_text": "aaa\nb"})
+        tool.call({"command": "create", "path": "/memories/f/x.md", "file_text": "x"})
+    for command in [
+        {"command": "create", "path": "/memories/z.md", "file_text": "x"},
+        {"command": "create", "path": "/memories", "file_text": "x"},
+        {"command": "create", "path": "/memories/f", "file_text": "x"},
+        {"command": "create", "path": "/elsewhere", "file_text": "x"},
+        {"command": "create", "path": "/memories/../x", "file_text": "x"},
+        {"command": "view", "path": "/memories/none"},
+        {"command": "str_replace", "path": "/memories/none", "old_str": "a", "new_str": "b"},
+        {"command": "str_replace", "path": "/memories/f", "old_str": "a", "new_str": "b"},
+        {"command": "str_replace", "path": "/memories/z.md", "old_str": "c", "new_str": "b"},
+        {"command": "str_replace", "path": "/memories/z.md", "old_str": "a", "new_str": "b"},
+        {"command": "insert", "path": "/memories/z.md", "insert_line": 9, "insert_text": "b"},
+        {"command": "delete", "path": "/memories"},
+        {"command": "delete", "path": "/memories/none"},
+        {"command": "rename", "old_path": "/memories", "new_path": "/memories/x"},
+        {"command": "rename", "old_path": "/memories/z.md", "new_path": "/memories/f"},
+        {"command": "rename", "old_path": "/memories/none", "new_path": "/memories/x"},
+    ]:
+        with pytest.raises(tools.ToolError) as expected:
+            theirs.call(command)
+        with pytest.raises(tools.ToolError) as refused:
+            ours.call(command)
+        # the lab may add a hint
+        assert str(refused.value).startswith(str(expected.value)), command
 
 
 # -- agent-framework ----------------------------------------------------------------------------------------------
