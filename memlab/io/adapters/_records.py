@@ -18,7 +18,7 @@ import polars as pl
 
 from memlab.errors import InputError, PrivacyError, did_you_mean
 from memlab.kernel.base.arguments import describe_value
-from memlab.kernel.base.clock import from_micros
+from memlab.kernel.base.clock import When, from_micros
 from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.journal import WriterLock
 from memlab.kernel.privacy import personal_kinds, screen
@@ -428,30 +428,33 @@ class Records:
         """Return the records whose paths begin with a prefix, oldest first."""
         start = self._prefix(prefix)
         with self._reading() as state:
-            records = [
-                self._record(state, ref, row)
-                for ref, row, _ in self._iter_values(state)
-                if ref.startswith(start)
-            ]
+            rows = self._iter_rows(state, lambda ref: ref.startswith(start))
+            records = [self._record(state, ref, row) for ref, row in rows]
             return sorted(records, key=lambda record: record.first)
 
-    def select(self, is_wanted: Callable[[str, str | None], bool], limit: int) -> list[Record]:
-        """Return the first records whose ref and value are wanted, in the order of their paths' first use."""
+    def select(
+        self,
+        has_ref: Callable[[str], bool],
+        has_value: Callable[[str | None], bool],
+        limit: int | None = None,
+    ) -> list[Record]:
+        """Return the first records of which two functions accept the ref and the value, oldest path first."""
         with self._reading() as state:
+            values = state.notes["context"]
+            rows = self._iter_rows(state, has_ref)
             wanted = (
                 self._record(state, ref, row)
-                for ref, row, value in self._iter_values(state)
-                if is_wanted(ref, value)
+                for ref, row in rows
+                if has_value(values.value_at(row))
             )
             return list(islice(wanted, limit))
 
-    def _iter_values(self, state: State) -> Iterator[tuple[str, int, str | None]]:
-        """Yield the ref, the row and the value of each record."""
-        values = state.notes["context"]
+    def _iter_rows(self, state: State, has_ref: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+        """Yield the ref and the row of each record whose ref is accepted."""
         for ref in self._rows:
-            rows = self._in_use(state, ref)
+            rows = self._in_use(state, ref) if has_ref(ref) else []
             if rows:
-                yield ref, rows[-1], values.value_at(rows[-1])
+                yield ref, rows[-1]
 
     def paths(self) -> list[Path]:
         """Return the path of every record that is in use."""
@@ -691,6 +694,7 @@ class Records:
         *,
         offset: int = 0,
         search: Hashable = None,
+        at: When | None = None,
     ) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
@@ -724,6 +728,7 @@ class Records:
                 limit=wanted,
                 project=self.project,
                 where=others,
+                at=at,
                 explore=False if skipped or ids else "within",
             )
             ids += [hit.id for hit in hits]
