@@ -440,20 +440,20 @@ class Records:
     ) -> list[Record]:
         """Return the first records of which two functions accept the ref and the value, oldest path first."""
         with self._reading() as state:
-            values = state.notes["context"]
-            rows = self._iter_rows(state, has_ref)
-            wanted = (
-                self._record(state, ref, row)
-                for ref, row in rows
-                if has_value(values.value_at(row))
-            )
-            return list(islice(wanted, limit))
+            rows = self._iter_rows(state, has_ref, has_value)
+            return [self._record(state, ref, row) for ref, row in islice(rows, limit)]
 
-    def _iter_rows(self, state: State, has_ref: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
-        """Yield the ref and the row of each record whose ref is accepted."""
+    def _iter_rows(
+        self,
+        state: State,
+        has_ref: Callable[[str], bool],
+        has_value: Callable[[str | None], bool] = lambda _: True,
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the ref and the row of each record whose ref and value are accepted."""
+        values = state.notes["context"]
         for ref in self._rows:
             rows = self._in_use(state, ref) if has_ref(ref) else []
-            if rows:
+            if rows and has_value(values.value_at(rows[-1])):
                 yield ref, rows[-1]
 
     def paths(self) -> list[Path]:
@@ -685,6 +685,16 @@ class Records:
         with self._reading() as state:
             ids = self._list_ids(state, [self._ref(record.path) for record in records])
         return pl.col("id").is_in(ids)
+
+    def select_where(
+        self, has_ref: Callable[[str], bool], has_value: Callable[[str | None], bool]
+    ) -> pl.Expr:
+        """Return a Polars expression that selects the memories whose record's ref and value are accepted."""
+        with self._reading() as state:
+            ids = []
+            for ref, row in self._iter_rows(state, has_ref, has_value):
+                ids += [row + 1, *(part + 1 for part in self._parts_in_use(state, ref))]
+            return pl.col("id").is_in(ids)
 
     def recall(
         self,

@@ -14,10 +14,10 @@
 | ``update`` | ``edit``: the id stays, earlier versions stay in the history |
 | ``delete``, ``delete_all`` | ``delete``: excluded from recall; ``lab.restore`` restores it |
 
-Arguments, checks and their words are those of mem0 2.2. Differences: ``infer=True`` selects messages but neither rewrites
-nor merges them. Scores are those of the active pack instead of a cosine, so that ``threshold`` has no default. ``timestamp``
-and ``reference_date``, which mem0 supports on its platform only, are the time of a memory and of a search. An id is a hash
-of the text, its owner and the time.
+Arguments, checks and their words are those of mem0 2.2. Differences: ``infer=True`` selects messages and neither
+rewrites nor merges them. Scores are those of the active pack instead of a cosine, so that ``threshold`` has no default.
+``timestamp`` and ``reference_date``, which mem0 supports on its platform only, are the time of a memory and of a search.
+An id is a hash of the text, its owner and the time.
 """
 
 from __future__ import annotations
@@ -360,7 +360,7 @@ class Mem0Memory:
                 expires = pl.col("context").str.json_path_match("$.expiration_date")
                 where &= expires.is_null() | (expires >= self._today())
         else:
-            where = self._records.select_records(self._select(conditions, show_expired))
+            where = self._records.select_where(*self._build_tests(conditions, show_expired))
         results = self._records.recall(query.strip(), top_k, where, at=at)
         hits, items = self._records.hits, []
         for record, score in results:
@@ -424,7 +424,9 @@ class Mem0Memory:
         """
         _refuse_keywords(kwargs, "get_all")
         _check_top_k(top_k)
-        selected = self._select(_check_filters(filters), show_expired, top_k)
+        selected = self._records.select(
+            *self._build_tests(_check_filters(filters), show_expired), top_k
+        )
         return {"results": [_format_memory(record) for record in selected]}
 
     @checked
@@ -535,7 +537,7 @@ class Mem0Memory:
                 "`reset()` method."
             )
         with self._records.lock:
-            self._records.delete(self._select(scope, show_expired=True))
+            self._records.delete(self._records.select(*self._build_tests(scope, show_expired=True)))
         return {"message": "Memories deleted successfully!"}
 
     @checked
@@ -575,10 +577,10 @@ class Mem0Memory:
             )
         return record
 
-    def _select(
-        self, conditions: Mapping[str, Any], show_expired: bool, limit: int | None = None
-    ) -> list[Record]:
-        """Return the records that conditions select, with expired ones if ``show_expired``."""
+    def _build_tests(
+        self, conditions: Mapping[str, Any], show_expired: bool
+    ) -> tuple[Callable[[str], bool], Callable[[str | None], bool]]:
+        """Return functions that say whether conditions accept the ref and the value of a record."""
         owners = [f",{json.dumps(owner)}," for owner in _name_owners(conditions)]
         today = "" if show_expired else self._today()
 
@@ -589,9 +591,7 @@ class Mem0Memory:
                 {**about["metadata"], **about}, conditions
             )
 
-        return self._records.select(
-            lambda ref: all(owner in ref for owner in owners), is_wanted, limit
-        )
+        return lambda ref: all(owner in ref for owner in owners), is_wanted
 
     def _today(self) -> str:
         """Return the day of the lab's clock, as YYYY-MM-DD."""
