@@ -14,7 +14,6 @@ the modules of the suite, and skips the tests that do not apply, each with its r
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import os
 import re

@@ -30,7 +30,7 @@ import logging
 import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Concatenate, NoReturn, ParamSpec, Self, TypeVar
+from typing import Annotated, Any, NoReturn, Self, TypeVar
 
 import polars as pl
 
@@ -251,7 +251,7 @@ class Mem0Memory:
             raise InputError(
                 "prompt instructs a language model, which a lab does not ask. Omit it."
             )
-        said = {} if timestamp is None else {"created": _read_time(timestamp, "timestamp")}
+        said = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})
         encode_value(own, "metadata")
         for field in _OWN_FIELDS:
@@ -598,19 +598,14 @@ class Mem0Memory:
         return from_micros(self._records.lab.io.store.clock()).date().isoformat()
 
 
-_Arguments = ParamSpec("_Arguments")
 _Answer = TypeVar("_Answer")
 
 
-def _in_thread(
-    method: Callable[Concatenate[Mem0Memory, _Arguments], _Answer],
-) -> Callable[Concatenate[AsyncMem0Memory, _Arguments], Coroutine[Any, Any, _Answer]]:
+def _in_thread(method: Callable[..., _Answer]) -> Callable[..., Coroutine[Any, Any, _Answer]]:
     """Return a coroutine function that calls a method of the memory in a thread."""
 
     @functools.wraps(method)
-    async def call(
-        self: AsyncMem0Memory, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Answer:
+    async def call(self: AsyncMem0Memory, *args: Any, **kwargs: Any) -> _Answer:
         return await asyncio.to_thread(method, self.memory, *args, **kwargs)
 
     return call
