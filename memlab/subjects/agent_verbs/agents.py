@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import polars as pl
@@ -29,6 +30,7 @@ from memlab.kernel.verbs.gate import (
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agent_verbs.recalls import read_recalls
+from memlab.subjects.agent_verbs.session import Session, SessionName
 from memlab.subjects.agents.relationships import (
     Relationship,
     Relationships,
@@ -131,9 +133,15 @@ class Agent(Displayed):
         return self._identity.project
 
     @property
-    def session(self) -> str:
-        """The session of this agent's memories and queries."""
-        return self._identity.session or ""
+    def session(self) -> SessionName:
+        """The name of its session, a text; ``agent.session("s1")`` opens a chat."""
+        return SessionName.of(self._identity.session or "", self._converse)
+
+    def _converse(self, name: str | None, **options: Any) -> Session:
+        """Return a chat of this agent in a session; see ``SessionName``."""
+        identity = self._identity if name is None else replace(self._identity, session=name)
+        agent = Agent(identity, self._verbs)
+        return Session(agent, self._verbs, identity.session or "", **options)
 
     @property
     def role(self) -> str:
@@ -298,7 +306,7 @@ class Agent(Displayed):
             query,
             limit=limit,
             project=self._identity.check_project(project),
-            session=self.session,
+            session=self._identity.session,
             filters=filters,
             at=at,
             log=log,
@@ -361,7 +369,7 @@ class Agent(Displayed):
         return contexts.make(
             task,
             budget=budget,
-            session=self.session,
+            session=self._identity.session,
             project=where,
             files=files,
             viewer=self.name,
@@ -600,7 +608,7 @@ class Agent(Displayed):
             patience=patience,
             limit=limit,
             project=self._identity.check_project(project),
-            session=self.session,
+            session=self._identity.session,
             branch=branch,
             season=season,
             viewer=self.name,
@@ -626,7 +634,7 @@ class Agent(Displayed):
         messages
             The messages of the session. Default: its turns in the lab.
         model
-            A language model that extracts facts. Default: rules.
+            A language model that extracts facts and lessons. Default: rules.
         otherwise
             Handling of messages that the model fails to read: "raise", "rules" or "skip".
         store
@@ -658,7 +666,7 @@ class Agent(Displayed):
             pack = self._core.pack
         extraction: Extraction = self._verbs.component("extraction")
         learned = extraction.end(
-            self.session,
+            self._identity.session or "",
             messages,
             agent=self._short,
             project=self.project,
@@ -1180,7 +1188,8 @@ class LabAgents:
         project
             The project of the session.
         model
-            A language model that extracts facts. Default: rules. Lessons are always found by rules.
+            A language model that extracts facts and lessons. Default: rules. Rules always find
+            procedures and the summary of the session.
         otherwise
             Handling of messages that the model fails to read: "raise", "rules" or "skip".
         store
