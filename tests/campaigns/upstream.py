@@ -7,8 +7,8 @@ FOLDER has the suites, as the frameworks publish them in their repositories or s
 of the frameworks must be installed, with ``pytest-asyncio``, ``pytest-mock``, ``anyio`` and ``syrupy``. Suites whose files
 or packages are missing are named. The exit status is the number of failures.
 
-Each suite runs in a process of its own, in which this module is a plugin of pytest: it replaces the constructed class in
-the modules of the suite, and skips the tests that do not apply, each with its reason.
+Each suite runs in a process of its own, in which this module is a plugin of pytest. The plugin replaces the constructed
+class in the modules of the suite. It skips the tests that do not apply, each with its reason.
 """
 
 from __future__ import annotations

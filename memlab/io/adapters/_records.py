@@ -715,12 +715,12 @@ class Records:
         A page with an ``offset`` continues the last one of the same ``search``: it recalls among what the earlier pages
         did not show. Without them, it is that part of the ranking.
         """
-        seen = self._pages.pop(search, [])[:offset]
-        skipped = offset - len(seen)
+        earlier = self._pages.pop(search, [])[:offset]
+        skipped = offset - len(earlier)
         if skipped:  # the ranks of a search that nobody read, of which nothing is drawn at random
-            seen, limit = [], offset + limit
+            earlier, limit = [], offset + limit
         results: list[tuple[Record, float]] = []
-        refs, ids = list(seen), list[int]()
+        refs, ids = list(earlier), list[int]()
         challenges = self.lab.io.store.versions.challenges
         added = (
             maximum_draws(challenges, limit)

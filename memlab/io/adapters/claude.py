@@ -394,8 +394,8 @@ class MemoryFiles:
         """Return the error for a path that is not a file."""
         if not parts or self._records.get_below(parts):
             return InputError(f"The path {path} is not a file.")
-        known = ["/".join((ROOT, *names)) for names in self._records.paths()]
-        hint = f" {did_you_mean(path, known)}" if known else ""
+        paths = ["/".join((ROOT, *names)) for names in self._records.paths()]
+        hint = f" {did_you_mean(path, paths)}" if paths else ""
         return InputError(f"The path {path} does not exist. Please provide a valid path.{hint}")
 
     def _check_free(self, parts: tuple[str, ...], sentence: str) -> None:

@@ -251,7 +251,7 @@ class Mem0Memory:
             raise InputError(
                 "prompt instructs a language model, which a lab does not ask. Omit it."
             )
-        said = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
+        times = {} if timestamp is None else {"at": _read_time(timestamp, "timestamp")}
         own = dict(metadata or {})
         encode_value(own, "metadata")
         for field in _OWN_FIELDS:
@@ -284,7 +284,7 @@ class Mem0Memory:
                     json.dumps([event_count, index, text, about]).encode()
                 ).digest()
                 path = (*_name_owners(scope), str(uuid.UUID(bytes=key[:16], version=4)))
-                writes.append(_build_memory(path, text, about, **said))
+                writes.append(_build_memory(path, text, about, **times))
             added = self._records.append(writes)
         results = []
         for write, memory in zip(writes, added or (), strict=True):
