@@ -72,7 +72,7 @@ def test_the_named_metric_ranks_the_policies(metric):
     ev = evaluate(WORLD.slates(), ["noise", "good"], labels=labels(), metric=metric)
     assert ev.settings.metric == metric
     for row in ev.rows:
-        assert row.value.value == row.metrics[metric]
+        assert row.value.value == pytest.approx(row.metrics[metric], rel=1e-12)
     values = [row.value.value for row in ev.rows]
     assert values == sorted(values, reverse=True)
     assert f"labels=labels, metric='{metric}'" in reproduction(ev)
