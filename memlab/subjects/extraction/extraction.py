@@ -28,9 +28,11 @@ from memlab.kernel.verbs.results import Remembered
 from memlab.kernel.verbs.tellings import Tellings
 from memlab.subjects.extraction.asking import ask_model
 from memlab.subjects.extraction.circumstances import find_role_play
+from memlab.subjects.extraction.clause import USER
 from memlab.subjects.extraction.learning import LESSONS, find_lessons
 from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
+from memlab.subjects.extraction.work import WORK, find_work, read_calls
 from memlab.subjects.models import LanguageModel, Otherwise
 from memlab.subjects.reading.utterances import Utterance
 
@@ -168,7 +170,7 @@ _SESSION_TOKENS = 2_000
 """The maximum number of tokens of a session's lessons."""
 
 # The words that introduce each sort of lesson in a summary.
-_SAID = {
+_SAID = WORK | {
     "breakthrough": "Found out",
     "solution": "What works",
     "avoid": "To be avoided",
@@ -219,7 +221,10 @@ class Learned(Displayed):
     def text(self) -> str:
         """The lessons in at most five lines, followed by conflicts and open gaps."""
         found_lessons = [
-            lesson for sort in LESSONS for lesson in self.extracted if lesson.rule == sort
+            lesson
+            for sort in (*WORK, *LESSONS)
+            for lesson in self.extracted
+            if lesson.rule == sort
         ]
         lines = [
             f"- {_SAID[lesson.rule]}: {clip(lesson.text, 160)}" for lesson in found_lessons[:_LINES]
@@ -474,23 +479,38 @@ class Extraction:
             replace(item, text=after.text) for item, after in zip(raw, screened, strict=True)
         ]
         where = make_scope(agent, project, session)
-        found_lessons = find_lessons(
-            redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
+        is_work = bool(read_calls(redacted))
+        found_lessons = (
+            find_work(redacted, where)
+            if is_work
+            else find_lessons(
+                redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
+            )
         )
-        with self._core.reading():
+        with self._core.reading() as state:
             off = self._core.pack.settings["linking"] == "off"
             comparison = get_comparer(self._core)
+            # what a session taught before is not learned again, even if it was corrected or forgotten since
+            before = set(
+                state.memories().filter(pl.col("session") == session)["text"].drop_nulls()
+            )
             fresh = [
                 item
                 for item in found_lessons
-                if (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
+                if item.text not in before
+                and (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
             ]
-        lessons_of, stated = (
-            Extracted(tuple(fresh), len(redacted)),
-            self._propose_all(redacted, where, model, otherwise, viewer),
-        )
+        lessons_of = Extracted(tuple(fresh), len(redacted))
+        stated = self._propose_all(redacted, where, model, otherwise, viewer)
+        if is_work:
+            stated = replace(
+                stated,
+                items=tuple(
+                    item for item in stated if item.text not in before and _is_of_person(item)
+                ),
+            )
         remembered: tuple[Remembered, ...] = ()
-        # lessons are compared by similarity only, because two failures do not contradict each other
+        # lessons of talk are compared by similarity only: two failures do not contradict each other
         if store:
             remembered = tuple(
                 self._remembering.remember_many(
@@ -499,7 +519,10 @@ class Extraction:
                     linking=linking,
                     succeed=True,
                 )
-                for proposed, linking in ((lessons_of, "off"), (stated, None if off else "now"))
+                for proposed, linking in (
+                    (lessons_of, None if is_work else "off"),
+                    (stated, None if off else "now"),
+                )
             )
         extracted = Extracted((*lessons_of, *stated), len(redacted), stated.asked)
         notices = tuple(dict.fromkeys(line for item in remembered for line in self._notices(item)))
@@ -547,6 +570,13 @@ class Extraction:
                 new, old = self._core.memory(id).text, self._core.memory(old_id).text
                 lines.append(f"Contradicts: {clip(new, 80)} / {clip(old, 80)}")
         return lines
+
+
+def _is_of_person(proposal: Proposed) -> bool:
+    """Return whether a proposal of a session of work is a fact that a user states about themselves."""
+    return (
+        proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
+    )
 
 
 def _extract_with_model(
