@@ -21,7 +21,7 @@ from memlab.kernel.state import validate_text
 from memlab.kernel.storage.views import view_state
 from memlab.kernel.verbs.core import Core
 from memlab.kernel.verbs.gate import check_agent, check_on
-from memlab.kernel.verbs.linking import get_comparer
+from memlab.kernel.verbs.linking import get_comparer, links_all
 from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
@@ -488,7 +488,7 @@ class Extraction:
             )
         )
         with self._core.reading() as state:
-            off = self._core.pack.settings["linking"] == "off"
+            linking_facts = None if links_all(self._core.pack) else "now"
             comparison = get_comparer(self._core)
             # what a session taught before is not learned again, even if it was corrected or forgotten since
             before = set(
@@ -521,7 +521,7 @@ class Extraction:
                 )
                 for proposed, linking in (
                     (lessons_of, None if is_work else "off"),
-                    (stated, None if off else "now"),
+                    (stated, linking_facts),
                 )
             )
         extracted = Extracted((*lessons_of, *stated), len(redacted), stated.asked)
