@@ -26,6 +26,7 @@ __all__ = ["WORK", "find_work", "read_calls"]
 WORK = {
     "gotcha": "Gotcha",
     "correction": "Changed",
+    "feedback": "Told",
     "rule": "Rule",
     "cause": "Cause",
     "statement": "Stated",
@@ -36,6 +37,7 @@ WORK = {
 _SORTS = {
     "gotcha": ("gotcha", 0.8),
     "correction": ("correction", 0.8),
+    "feedback": ("human-feedback", 0.8),
     "rule": ("convention", 0.8),
     "cause": ("learning", 0.7),
     "statement": ("context", 0.6),
@@ -50,11 +52,11 @@ _FEWEST_WORDS, _FEWEST_TELLING = 4, 3
 # The share of words from which an agent's sentence repeats a lesson.
 _REPEATED = 0.6
 
-# A path with a folder or with an extension of a source or configuration file.
+# A path with an extension of a source or configuration file.
 _PATH = re.compile(
     r"(?<![\w/.:@-])(?:\.?[\w-]+/)*[\w.-]*[\w-]\.(?:py|pyi|toml|cfg|ini|md|rst|txt|ya?ml|json|lock|[jt]sx?|mjs|rs|go|java|kt|rb|"
     r"php|c|h|cc|cpp|hpp|cs|sh|sql|html|css|hy|ex|hs|xml|gradle|proto)\b(?![\w/])"
-    r"|(?<![\w/.:@-])(?:\.?[\w-]+/)+[\w.-]+\w|\b(?:Dockerfile|Makefile|Justfile|Jenkinsfile)\b"
+    r"|\b(?:Dockerfile|Makefile|Justfile|Jenkinsfile)\b"
 )
 # Something with a name: code, an option, a number, or a name with signs or capitals of code.
 _NAMED = re.compile(
@@ -68,7 +70,7 @@ _PATHS = ("file_path", "path", "notebook_path", "filename", "target_file")
 # Parts of a command line: separators, what precedes a program, and programs that start another program.
 _PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
 _BEFORE = re.compile(
-    r"^(?:(?:\w+=\S*|sudo|time|env|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|python3? -m|npx|bundle exec)\s+)+"
+    r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|bundle exec)\s+)+"
 )
 _SUBCOMMANDS = frozenset(
     ("git", "npm", "yarn", "pnpm", "cargo", "go", "docker", "make", "pip", "uv", "poetry", "hatch", "pdm", "python",
@@ -77,13 +79,14 @@ _SUBCOMMANDS = frozenset(
 # Programs that read or search: their failure teaches nothing, and their output may quote failures.
 _READERS = frozenset(
     ("cat", "ls", "grep", "rg", "find", "head", "tail", "sed", "awk", "echo", "cd", "pwd", "which", "wc", "tree", "diff",
-     "export", "source", "sleep", "true", "test", "git diff", "git log", "git show", "git status", "git grep", "git blame")
+     "export", "source", "sleep", "true", "test", "env", "git diff", "git log", "git show", "git status", "git grep", "git blame",
+     "git stash", "git add", "git commit", "git checkout", "git branch")
 )  # fmt: skip
 
 # The exit status in a result, and lines of programs that report a failure, the most telling first.
 _STATUS = re.compile(r"(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{0,4}(-?\d+)", re.IGNORECASE)
 _ERRORS = (
-    re.compile(r"^(?:E\s+)?[\w.]*(?:Error|Exception|Warning)\b:? .+$", re.M),
+    re.compile(r"^(?:E +)?([\w.]*(?:Error|Exception|Warning)\b: .+)$", re.M),
     re.compile(r"^(?:error|fatal|npm ERR!|make: \*\*\*|E  ).*\S.*$", re.M | re.IGNORECASE),
     re.compile(r"^.*(?:command not found|No such file|Permission denied|not recognized).*$", re.M),
     re.compile(r"^.*\b[1-9]\d* (?:failed|failures?|errors?)\b.*$", re.M),
@@ -180,11 +183,11 @@ def _read_call(number: int, name: str, arguments: str) -> Call:
 def _read_result(message: Message) -> tuple[bool, str]:
     """Return whether a result reports a failure, and its most telling line."""
     text = message.text.replace("\\n", "\n")
-    lines = [match for pattern in _ERRORS if (match := pattern.search(text))]
+    lines = [matches[-1] for pattern in _ERRORS if (matches := pattern.findall(text))]
     statuses = _STATUS.findall(text)
     failed = message.failed or (int(statuses[-1]) != 0 if statuses else bool(lines))
     last = next((line for line in reversed(text.splitlines()) if line.strip(_MARKS)), "")
-    return failed, clip((lines[0].group() if lines else last).strip(_MARKS), _MOST_QUOTED)
+    return failed, clip((lines[0] if lines else last).strip(_MARKS), _MOST_QUOTED)
 
 
 def _number_turns(messages: Sequence[Message]) -> list[int]:
@@ -217,7 +220,7 @@ def _find_gotchas(
         if later is None or (calls[later].failed and calls[later].error == call.error):
             continue
         between, after = calls[position + 1 : later], calls[later]
-        edited = [file for item in between if item.edits for file in item.files]
+        edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
         helped = [
             item.command
             for item in between
@@ -232,7 +235,7 @@ def _find_gotchas(
         if helped or edited:
             steps = [f"`{clip(command, 80)}`" for command in dict.fromkeys(helped)][-3:]
             if edited:
-                steps.append(f"a change of {', '.join(dict.fromkeys(edited[:_MOST_FILES]))}")
+                steps.append(f"a change of {', '.join(edited[:_MOST_FILES])}")
             text += f" {outcome} after {' and '.join(steps)}."
         elif after.command == call.command:
             text += " It passed when it was run again, without a change."
@@ -285,10 +288,20 @@ def _read_sentences(
         for number, message in enumerate(messages):
             if message.role != role or not message.text:
                 continue
+            earlier = [call for call in calls if call.number < number]
+            if role == "user" and earlier and (text := _read_rejection(message.text)):
+                told.append(_telling_words(text))
+                done = next((call.command for call in reversed(earlier) if call.command), "")
+                done = f" (said after `{clip(done, 80)}`)" if done else ""
+                files = _files_of_turn(messages, calls, turns, earlier[-1].number)
+                source = Source(message, number, where)
+                yield _propose("feedback", text + done, source, files, (0, len(message.text)), [])
+                continue
+            is_first = role == "user" and not earlier
             before = ""
             for start, stop, sentence in _list_sentences(message.text):
                 low = padded(words_of(sentence))
-                sort = _choose_sort(sentence, low, role)
+                sort = _choose_sort(sentence, low, role, is_first=is_first)
                 text = sentence
                 if words_of(sentence)[:1] and words_of(sentence)[0] in vocabulary("session", "back"):
                     text = f"{before} {sentence}".strip() if before else ""
@@ -320,18 +333,39 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
                 yield part.start, part.stop, sentence
 
 
-def _choose_sort(sentence: str, low: str, role: str) -> str | None:
-    """Return the sort of lesson that a sentence states, or None."""
+def _read_rejection(text: str) -> str:
+    """Return a message in which a user rejects what the agent did, or "" if it is none.
+
+    Its sentences depend on one another, so that they are one lesson.
+    """
+    flat = " ".join(_FENCE.sub(" ", text).split())
+    low = padded(words_of(flat))
+    if not low.startswith(tuple(phrases("session", "rejects"))):
+        return ""
+    said = [sentence for _, _, sentence in _list_sentences(text)]
+    if not said or not _has_object(flat, _telling_words(" ".join(said))):
+        return ""
+    return shorten(flat, _MOST_TOKENS)
+
+
+def _choose_sort(sentence: str, low: str, role: str, *, is_first: bool) -> str | None:
+    """Return the sort of lesson that a sentence states, or None.
+
+    The first message of a user states the task, so that only plain rules in it are lessons.
+    """
     first = low.split()[0] if low.strip() else ""
     if holds(low, phrases("session", "momentary")) or first in vocabulary("session", "of-myself"):
         return None
     if holds(low, phrases("session", "corrected")):
         return "correction"
-    if holds(low, phrases("session", "rule", "avoid")):
+    if holds(low, phrases("session", "rule")) or (
+        not is_first and holds(low, phrases("session", "weak-rule", "avoid"))
+    ):
         return "rule"
     if holds(low, phrases("session", "breakthrough", "solution")):
         return "cause"
-    is_statement = role == "user" and not holds(low, phrases("session", "failure", "addressed"))
+    is_statement = role == "user" and not is_first
+    is_statement &= not holds(low, phrases("session", "failure", "addressed"))
     return "statement" if is_statement and _states(sentence) else None
 
 
@@ -364,7 +398,8 @@ def _propose(
     """
     kind, confidence = _SORTS[sort]
     by_user = source.message.role == "user"
-    named = list(dict.fromkeys(file.removeprefix("./") for file in files if file))[:_MOST_FILES]
+    named = [file.removeprefix("./") for file in files if _PATH.fullmatch(file.lstrip("/"))]
+    named = list(dict.fromkeys(named))[:_MOST_FILES]
     fields = {
         "kind": "environment-quirk" if sort == "gotcha" and not named else kind,
         "confidence": confidence if by_user or sort == "gotcha" else confidence - 0.2,

@@ -19,7 +19,11 @@ _DENIED = (
         r"(?:(?:use|using|the|an?|our|on|in|at|with|called|need|to|is|be|support|via|through)\s+){0,3}" + _VALUE,
         re.IGNORECASE,
     ),
-    re.compile(_VALUE + r"\s+(?:is|are) (?:gone|dead|retired|obsolete|no longer used|not used any ?more)\b", re.IGNORECASE),
+    re.compile(
+        _VALUE + r"(?: (?:line|branch|file|server|job|command|script|option|flag|version|release))?\s+(?:is|are|was|were|got|has been|gets) "
+        r"(?:gone|dead|parked|retired|obsolete|dropped|removed|deleted|deprecated|renamed|replaced|no longer used|not used any ?more)\b",
+        re.IGNORECASE,
+    ),
 )  # fmt: skip
 # A comma before "not" is no word boundary, so that pattern begins with it.
 _NOT = re.compile(r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE)
