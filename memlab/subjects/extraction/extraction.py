@@ -492,7 +492,9 @@ class Extraction:
             comparison = get_comparer(self._core)
             # what a session taught before is not learned again, even if it was corrected or forgotten since
             before = set(
-                state.memories().filter(pl.col("session") == session)["text"].drop_nulls()
+                state.memories()
+                .filter(pl.col("session") == session, pl.col("kind") != "turn")["text"]
+                .drop_nulls()
             )
             fresh = [
                 item

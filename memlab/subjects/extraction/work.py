@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import zip_longest
 
 from memlab.io.formats import Message
@@ -29,6 +30,7 @@ WORK = {
     "feedback": "Told",
     "rule": "Rule",
     "cause": "Cause",
+    "answer": "Answer",
     "statement": "Stated",
 }
 """The sorts of lesson of work in order of importance, with their labels in a report."""
@@ -40,6 +42,7 @@ _SORTS = {
     "feedback": ("human-feedback", 0.8),
     "rule": ("convention", 0.8),
     "cause": ("learning", 0.7),
+    "answer": ("codebase-discovery", 0.7),
     "statement": ("context", 0.6),
 }
 # Limits of one session: lessons of a sort, tokens of a lesson, files of a lesson, characters of a quoted error or command.
@@ -47,6 +50,8 @@ _MOST_OF_A_SORT = 20
 _MOST_TOKENS = 80
 _MOST_FILES = 5
 _MOST_QUOTED = 160
+_MOST_COMMAND = 120
+_MOST_EXPLAINED = 40
 # The minimum words of a lesson, and of its words that name something.
 _FEWEST_WORDS, _FEWEST_TELLING = 4, 3
 # The share of words from which an agent's sentence repeats a lesson.
@@ -92,6 +97,11 @@ _ERRORS = (
     re.compile(r"^.*\b[1-9]\d* (?:failed|failures?|errors?)\b.*$", re.M),
     re.compile(r"^(?:FAILED|FAIL|ERROR|Traceback|panic)\b.*$", re.M),
 )
+# Errors of commands and names that do not exist.
+_MISSING = re.compile(r"command not found|No such file|not recognized", re.IGNORECASE)
+_NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
+_SHELL = re.compile(r"^\S+: (?:line \d+: )?(?:\S+: )?(?=command not found|No such file|Permission denied)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _MARKS = " \n\t=-*>#\u2022"
 
 
@@ -110,16 +120,39 @@ class Call:
     failed: bool | None = None
     error: str = ""
 
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """The commands of a command line by their programs: "pytest", "git push"; readers left out."""
+        line = self.command.partition("<<")[0]
+        masked = _QUOTED.sub(lambda match: "_" * len(match.group()), line)
+        result, start = {}, 0
+        for end in [*_PARTS.finditer(masked), None]:
+            part = line[start : end.start() if end else None].strip("() &\n")
+            start = end.end() if end else 0
+            words = _BEFORE.sub("", part).split()
+            name = words[0].rpartition("/")[2] if words and words[0] not in _READERS else ""
+            if name in _SUBCOMMANDS:
+                further = next((word for word in words[1:] if not word.startswith("-")), "")
+                name = f"{name} {further}".strip()
+            if name and (name not in _READERS or "/" in words[0]):
+                result[name] = part
+        return result
+
     @property
     def program(self) -> str:
-        """The program of the command, with its subcommand: "pytest", "git push"."""
-        for part in _PARTS.split(self.command):
-            words = _BEFORE.sub("", part.strip()).split()
-            if words and words[0] not in ("cd", "export", "source", "set"):
-                name = words[0].rpartition("/")[2]
-                further = next((word for word in words[1:] if not word.startswith("-")), "")
-                return f"{name} {further}".strip() if name in _SUBCOMMANDS else name
-        return ""
+        """The last program of the command line, which the others prepare; "" without one."""
+        return next(reversed(self.parts), "")
+
+    def find(self, program: str) -> str | None:
+        """Return the part that runs a program, with or without its subcommand, or None."""
+        return next(
+            (
+                part
+                for name, part in self.parts.items()
+                if program in (name, name.split()[0]) or name == program.split()[0]
+            ),
+            None,
+        )
 
 
 def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
@@ -187,7 +220,8 @@ def _read_result(message: Message) -> tuple[bool, str]:
     statuses = _STATUS.findall(text)
     failed = message.failed or (int(statuses[-1]) != 0 if statuses else bool(lines))
     last = next((line for line in reversed(text.splitlines()) if line.strip(_MARKS)), "")
-    return failed, clip((lines[0] if lines else last).strip(_MARKS), _MOST_QUOTED)
+    line = _SHELL.sub("", (lines[0] if lines else last).strip(_MARKS))
+    return failed, clip(re.sub(r" \([\w/.-]+\)$", "", line), _MOST_QUOTED)
 
 
 def _number_turns(messages: Sequence[Message]) -> list[int]:
@@ -205,55 +239,82 @@ def _number_turns(messages: Sequence[Message]) -> list[int]:
 def _find_gotchas(
     messages: Sequence[Message], calls: list[Call], turns: list[int], where: Scope
 ) -> Iterator[Proposed]:
-    """Yield a lesson for each command that failed and later had another result."""
+    """Yield a lesson for each command that failed and later had another result.
+
+    A command that does not exist is replaced by the next command that passes in its turn.
+    """
     for position, call in enumerate(calls):
-        if not call.failed or not call.program or call.program in _READERS:
+        if not call.failed or not (program := call.program):
             continue
-        later = next(
-            (
-                index
-                for index in range(position + 1, len(calls))
-                if calls[index].program == call.program and calls[index].failed is not None
-            ),
-            None,
-        )
+        rest = range(position + 1, len(calls))
+        later = next((index for index in rest if calls[index].find(program)), None)
+        is_missing = _MISSING.search(call.error) is not None
+        if later is None and is_missing:
+            later = next(
+                (
+                    index
+                    for index in rest
+                    if turns[calls[index].number] == turns[call.number]
+                    and calls[index].failed is False
+                    and calls[index].program
+                ),
+                None,
+            )
         if later is None or (calls[later].failed and calls[later].error == call.error):
             continue
         between, after = calls[position + 1 : later], calls[later]
-        edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
-        helped = [
-            item.command
-            for item in between
-            if item.failed is False and item.program and item.program not in _READERS
-        ]
-        if after.failed and not (edited or helped):
-            continue
-        text = f"`{clip(call.command, _MOST_QUOTED)}` failed: {call.error.rstrip('.')}."
-        outcome = "It passed" if not after.failed else "This changed"
-        if not after.failed and after.command != call.command:
-            text += f" `{clip(after.command, _MOST_QUOTED)}` passed instead."
-        if helped or edited:
-            steps = [f"`{clip(command, 80)}`" for command in dict.fromkeys(helped)][-3:]
-            if edited:
-                steps.append(f"a change of {', '.join(edited[:_MOST_FILES])}")
-            text += f" {outcome} after {' and '.join(steps)}."
-        elif after.command == call.command:
-            text += " It passed when it was run again, without a change."
-        said = [
-            Source(messages[number], number, where) for number in range(call.number, after.number + 2)
-            if number < len(messages) and messages[number].role == "assistant"
-        ]  # fmt: skip
-        reasons = (
-            sentence
-            for source in said
-            for _, _, sentence in _list_sentences(source.message.text)
-            if holds(padded(words_of(sentence)), phrases("session", "breakthrough", "solution"))
-        )
-        text += f" {reason}" if (reason := next(reasons, "")) else ""
-        of_turn = _files_of_turn(messages, calls, turns, call.number)
-        files = [*edited, *_PATH.findall(f"{call.error} {call.command}"), *of_turn]
-        source = Source(messages[call.number], call.number, where)
-        yield _propose("gotcha", text, source, files, (0, 0), [call.program])
+        said = _explain(messages, call.number, after.number)
+        text = _tell_pair(call, between, after, said, is_missing=is_missing)
+        if text is not None:
+            edited = [file for item in between if item.edits for file in item.files]
+            of_turn = _files_of_turn(messages, calls, turns, call.number)
+            files = [*edited, *_PATH.findall(f"{call.error} {call.command}"), *of_turn]
+            source = Source(messages[call.number], call.number, where)
+            yield _propose("gotcha", text, source, files, (0, 0), [program, after.program])
+
+
+def _tell_pair(
+    call: Call, between: Sequence[Call], after: Call, said: str, *, is_missing: bool
+) -> str | None:
+    """Return what happened from a failure to the next result; None if nothing was changed."""
+    failing = call.parts[call.program]
+    passing = after.find(call.program) or after.parts.get(after.program, "")
+    edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
+    prepared = [*(item for item in between if item.failed is False), after]
+    helped = [part for item in prepared for part in item.parts.values()]
+    helped = [part for part in helped if part not in (failing, passing, *call.parts.values())]
+    steps = [f"`{clip(part, 100)}`" for part in dict.fromkeys(helped)][-2:]
+    if edited:
+        steps.append(f"a change of {', '.join(edited[:_MOST_FILES])}")
+    if after.failed and not steps:
+        return None
+    is_gone = is_missing and "/" in failing.split()[0] and "no such file" in call.error.casefold()
+    state = "is gone" if is_gone else "failed"
+    text = f"`{clip(failing, _MOST_COMMAND)}` {state}: {call.error.rstrip('.')}."
+    if not after.failed and passing != failing:
+        text += f" `{clip(passing, _MOST_COMMAND)}` passed instead."
+    if steps:
+        text += f" {'This changed' if after.failed else 'It passed'} after {' and '.join(steps)}."
+    elif passing == failing:
+        text += " It passed when it was run again, without a change."
+    if moved := _NOT_THERE.search(call.error):
+        text += f" `{moved[1]}` is no longer in `{moved[2]}`."
+    return f"{text} {said}".strip()
+
+
+def _explain(messages: Sequence[Message], start: int, stop: int) -> str:
+    """Return the sentence in which the agent explains a failure, or what it says of the success."""
+    sentences = [
+        (number, sentence)
+        for number in range(start, min(stop + 3, len(messages)))
+        if messages[number].role == "assistant"
+        for _, _, sentence in _list_sentences(messages[number].text)
+        if _NAMED.search(sentence)
+    ]
+    causes = phrases("session", "breakthrough", "solution")
+    explained = [text for _, text in sentences if holds(padded(words_of(text)), causes)]
+    after = [text for number, text in sentences if number > stop and "`" in text]
+    return shorten(next(iter([*explained, *after]), ""), _MOST_EXPLAINED)
 
 
 def _files_of_turn(
@@ -297,6 +358,12 @@ def _read_sentences(
                 source = Source(message, number, where)
                 yield _propose("feedback", text + done, source, files, (0, len(message.text)), [])
                 continue
+            if answer := _read_answer(messages, number, calls, turns):
+                told.append(_telling_words(answer))
+                files = [*_PATH.findall(answer), *_files_of_turn(messages, calls, turns, number)]
+                source = Source(message, number, where)
+                yield _propose("answer", answer, source, files, (0, len(message.text)), [])
+                continue
             is_first = role == "user" and not earlier
             before = ""
             for start, stop, sentence in _list_sentences(message.text):
@@ -333,6 +400,41 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
                 yield part.start, part.stop, sentence
 
 
+def _read_answer(
+    messages: Sequence[Message], number: int, calls: Sequence[Call], turns: list[int]
+) -> str:
+    """Return a question with its answer, or "" if a message answers none.
+
+    A user answers the agent's last question, and an agent with its last words a question of the
+    user that it looked into.
+    """
+    message = messages[number]
+    of_user = message.role == "user"
+    before = [item for item in messages[:number] if item.text and item.role in ("user", "assistant")]
+    if of_user:
+        asked = before[-1:] if before and before[-1].role == "assistant" else []
+    else:
+        is_last = number == max(
+            index
+            for index, turn in enumerate(turns)
+            if turn == turns[number] and messages[index].role == "assistant" and messages[index].text
+        )
+        looked = any(call.number < number and turns[call.number] == turns[number] for call in calls)
+        asked = [item for item in before if item.role == "user"][-1:] if is_last and looked else []
+    question = asked[0].text.strip() if asked else ""
+    if "?" not in question or (of_user and not question.endswith("?")):
+        return ""
+    start = max(question.rfind(". ", 0, question.find("?")), question.rfind("\n", 0, question.find("?")))
+    question = shorten(" ".join(question[start + 1 : question.rfind("?") + 1].split()), 30)
+    answer = shorten(" ".join(_FENCE.sub(" ", message.text).split()), _MOST_TOKENS)
+    low = padded(words_of(answer))
+    if len(_telling_words(question)) < 2 or answer.endswith("?") or not _has_object(answer, _telling_words(answer)):
+        return ""
+    if not of_user and (not _NAMED.search(answer) or low.split()[0] in vocabulary("session", "of-myself")):
+        return ""
+    return f"{question} {answer}"
+
+
 def _read_rejection(text: str) -> str:
     """Return a message in which a user rejects what the agent did, or "" if it is none.
 
@@ -341,6 +443,8 @@ def _read_rejection(text: str) -> str:
     flat = " ".join(_FENCE.sub(" ", text).split())
     low = padded(words_of(flat))
     if not low.startswith(tuple(phrases("session", "rejects"))):
+        return ""
+    if not vocabulary("session", "accepts").isdisjoint(low.split()[:3]):
         return ""
     said = [sentence for _, _, sentence in _list_sentences(text)]
     if not said or not _has_object(flat, _telling_words(" ".join(said))):
@@ -354,17 +458,20 @@ def _choose_sort(sentence: str, low: str, role: str, *, is_first: bool) -> str |
     The first message of a user states the task, so that only plain rules in it are lessons.
     """
     first = low.split()[0] if low.strip() else ""
-    if holds(low, phrases("session", "momentary")) or first in vocabulary("session", "of-myself"):
+    by_user = role == "user"
+    if holds(low, phrases("session", "momentary")) or (
+        not by_user and first in vocabulary("session", "of-myself")
+    ):
         return None
     if holds(low, phrases("session", "corrected")):
         return "correction"
     if holds(low, phrases("session", "rule")) or (
-        not is_first and holds(low, phrases("session", "weak-rule", "avoid"))
+        by_user and not is_first and holds(low, phrases("session", "weak-rule", "avoid"))
     ):
         return "rule"
     if holds(low, phrases("session", "breakthrough", "solution")):
         return "cause"
-    is_statement = role == "user" and not is_first
+    is_statement = by_user and not is_first
     is_statement &= not holds(low, phrases("session", "failure", "addressed"))
     return "statement" if is_statement and _states(sentence) else None
 

@@ -37,7 +37,7 @@ from memlab.subjects.linking.candidates import PairedState, Populate, Scopes, fi
 from memlab.subjects.linking.pairs import Pairs
 from memlab.subjects.linking.timeline import FOREVER, Meeting, Timeline, find_past_rows
 from memlab.subjects.reading.claims import both, difference
-from memlab.subjects.reading.denials import reports_change
+from memlab.subjects.reading.denials import corrects, denies_value, reports_change
 
 __all__ = ["decide_links"]
 
@@ -64,6 +64,8 @@ LINK_EDGES = {
 # The results of ``link`` that ``resolve`` decides, the columns of a memory's reach, and the lists that a merge unites.
 _CONFLICTS = ("duplicate", "updates", "contradicts")
 _REACH = ("project", "scope", "branch", "season", "visibility")
+# Kinds of memories about single events: what happened once ends no rule.
+_INCIDENTS = ("gotcha", "environment-quirk", "error-pattern", "codebase-discovery")
 _UNITED = ("tags", "files", "agents")
 
 Ints = NDArray[np.int64]
@@ -847,9 +849,13 @@ def _keep_corrections(compared: _ComparedPairs) -> None:
     """Keep only decisions in which a statement that reports a change ends another, or flags it."""
     kinds = compared.pairs.new.word("kind")
     for pair in range(len(compared.relation)):
-        is_correction = kinds[compared.pairs.first[pair]] == "correction" or reports_change(
-            compared.texts(pair)[0]
-        )
+        later, earlier = compared.texts(pair)
+        is_correction = (
+            kinds[compared.pairs.first[pair]] == "correction" or reports_change(later)
+        ) and corrects(later, earlier)
+        # an incident ends only the statement of a value that it names
+        if kinds[compared.pairs.first[pair]] in _INCIDENTS:
+            is_correction = denies_value(later, earlier)
         if compared.word(pair) not in ("updates", "contradicts") or not is_correction:
             compared.keep_both(np.array([pair]), "none")
         elif compared.resolution[pair] != "keep-new":

@@ -34,7 +34,7 @@ from memlab.subjects.reading.claims import (
     stem,
     updates,
 )
-from memlab.subjects.reading.denials import denies_value, spares_rule
+from memlab.subjects.reading.denials import denies_value, ends_what_stays, spares_rule
 from memlab.subjects.reading.slots import SPEAKER, Slot, read_slots
 
 __all__ = [
@@ -312,7 +312,7 @@ def by_rules(new: Reading, old: Reading, *, same_speaker: bool, user_speaks: boo
             best, Verdict(updates=True, certainty=CERTAINTY["values, moved"], rule="values, moved")
         )
     if same_speaker and not documents:
-        if denies_value(new.text, old.text):
+        if denies_value(new.text, old.text) or ends_what_stays(new.text, old.text):
             best = _merge_verdicts(best, Verdict(True, certainty=CERTAINTY["value"], rule="value"))
         elif best.certainty > _ANOTHER_ACT and spares_rule(new.text, old.text):
             best = replace(best, certainty=_ANOTHER_ACT)

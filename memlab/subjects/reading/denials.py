@@ -8,7 +8,7 @@ from functools import lru_cache
 from memlab.kernel.english import holds, padded, phrases, words_of
 from memlab.subjects.reading.claims import Statement, stem
 
-__all__ = ["denies_value", "reports_change", "spares_rule"]
+__all__ = ["corrects", "denies_value", "ends_what_stays", "reports_change", "spares_rule"]
 
 _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
 # The value that ends: after a denial, after the verb of a change, or before the end that is stated of it.
@@ -33,6 +33,10 @@ _END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"
 _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 # The share of the words of a standing rule that a text which ends it has.
 _SAME_ACT = 0.5
+# The words that a text and the statement that it ends must have in common.
+_COMMON = 2
+# Stems of subjects that most statements share.
+_PERSONS = frozenset(("user", "team"))
 
 
 # Cached, because each text is compared with many others.
@@ -61,6 +65,17 @@ def reports_change(text: str) -> bool:
     )
 
 
+def corrects(new: str, old: str) -> bool:
+    """Return whether a text that reports a change may be about the subject of an earlier text.
+
+    Both name a common thing other than a person: the user, a team.
+
+    >>> corrects("I cycle to work now", "The user drives a Volvo")
+    False
+    """
+    return bool(Statement(new).content & Statement(old).content - _PERSONS)
+
+
 def denies_value(new: str, old: str) -> bool:
     """Return whether a later text says that a value of an earlier text is over.
 
@@ -77,17 +92,33 @@ def denies_value(new: str, old: str) -> bool:
         return False
     words = Statement(new).content
     for value in values:
-        found = re.search(rf"(?<![\w.])`?{re.escape(value)}`?(?!\w)", old, re.IGNORECASE)
+        # a module and its path are one value: httpx._utils, httpx/_utils.py
+        pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value)))
+        found = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
         if found is None or value in _denied_values(old):
             continue
         others = Statement(old).content - {stem(word) for word in re.findall(r"\w+", value.lower())}
         shared = others & words
         named = _NAMED.search(value) is not None
-        if named and (shared or " " in value):  # a command of several words is its own subject
+        # a command of several words and a path are their own subjects
+        if named and (shared or " " in value or "/" in value):
             return True
         if len(shared) * 2 >= len(others) and shared and re.match(_END, old[found.end() :]):
             return True
     return False
+
+
+def ends_what_stays(new: str, old: str) -> bool:
+    """Return whether a text ends what an earlier text says will stay.
+
+    >>> ends_what_stays("1.0 drops the proxy option", "The proxy option stays")
+    True
+    """
+    if not holds(padded(words_of(old)), phrases("session", "stays")) or not holds(
+        padded(words_of(new)), phrases("session", "ends")
+    ):
+        return False
+    return len((Statement(new).content & Statement(old).content) - _PERSONS) >= _COMMON
 
 
 def spares_rule(new: str, old: str) -> bool:
