@@ -48,7 +48,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pack", default="memlab")
     parser.add_argument("--budget", type=int, default=800)
-    parser.add_argument("--show", action="store_true", help="print what was missed, and all memories")
+    parser.add_argument(
+        "--show", action="store_true", help="print what was missed, and all memories"
+    )
     arguments = parser.parse_args()
     labels = json.loads((arguments.folder / "labels.json").read_text())
     lessons = {lesson["id"]: lesson for lesson in labels["lessons"]}
@@ -82,10 +84,10 @@ def main() -> None:
             answer_hook(lab, {**event, "hook_event_name": "SessionEnd"})
         memories = lab.memories
     count = max(session["n"] for session in labels["sessions"])
-    thirds = [
-        [ok for n, _, ok in told if (n - 1) * 3 // count == third] for third in range(3)
-    ]
-    shared = sum(bool(re.search(r"shared (what|where|their|an)\b", text)) for text in memories["text"])
+    thirds = [[ok for n, _, ok in told if (n - 1) * 3 // count == third] for third in range(3)]
+    shared = sum(
+        bool(re.search(r"shared (what|where|their|an)\b", text)) for text in memories["text"]
+    )
     gotchas = memories.filter(memories["kind"] == "gotcha")
     print(f"lessons   {sum(ok for *_, ok in told)}/{len(told)}   by thirds "
           + " ".join(f"{sum(third)}/{len(third)}" for third in thirds))  # fmt: skip

@@ -67,7 +67,9 @@ def test_readers_and_repeated_failures_teach_nothing():
 
 
 def test_a_failure_without_any_file_is_a_quirk_of_the_environment():
-    frame = learn(user("Build."), bash("make", "error: no rule", failed=True), bash("make all", "done"))
+    frame = learn(
+        user("Build."), bash("make", "error: no rule", failed=True), bash("make all", "done")
+    )
     assert frame["kind"].to_list() == ["environment-quirk"]
 
 
@@ -104,7 +106,9 @@ def test_what_is_no_lesson(said):
 
 
 def test_a_task_is_no_statement():
-    assert not learn(user("The signer in src/signer.py returns bytes for text keys."), edit("a.py")).height
+    assert not learn(
+        user("The signer in src/signer.py returns bytes for text keys."), edit("a.py")
+    ).height
 
 
 def test_an_agent_that_repeats_its_user_is_not_quoted():
@@ -120,7 +124,11 @@ def test_an_agent_that_repeats_its_user_is_not_quoted():
 def test_a_session_is_learned_once_even_after_its_lesson_was_corrected_or_forgotten():
     lab = memlab.open()
     first = [user("Add it."), edit("a.py"), user("The release branch is always called stable.")]
-    later = [user("Go on."), edit("a.py"), user("The release branch is main now, no longer stable.")]
+    later = [
+        user("Go on."),
+        edit("a.py"),
+        user("The release branch is main now, no longer stable."),
+    ]
     learn(*first, lab=lab)
     learn(*later, lab=lab, session="s2")
     learn(*first, lab=lab)
@@ -133,7 +141,9 @@ def test_a_session_is_learned_once_even_after_its_lesson_was_corrected_or_forgot
 
 def test_talk_without_work_is_learned_as_before():
     lab = memlab.open()
-    learned = lab.agents.end_session("s", [{"role": "user", "content": "Important: never deploy on Fridays."}])
+    learned = lab.agents.end_session(
+        "s", [{"role": "user", "content": "Important: never deploy on Fridays."}]
+    )
     assert {item.rule for item in learned.extracted} & {"avoid", "cue"}
 
 

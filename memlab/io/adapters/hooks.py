@@ -13,6 +13,7 @@ from typing import Any
 
 from memlab.errors import InputError
 from memlab.io.formats import parse_messages
+from memlab.io.formats.messages import unwrap_message
 from memlab.kernel.base.arguments import checked
 from memlab.kernel.base.disk import open_regular
 from memlab.subjects.lab import Lab
@@ -180,7 +181,7 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
         item = entry if entry.get("type") in ("user", "assistant") else None
     if item is None:
         return None
-    message = {**_clean(item, folder), "at": entry.get("timestamp")}
+    message = {**_clean(unwrap_message(item), folder), "at": entry.get("timestamp")}
     try:
         parsed = parse_messages([message])
     except InputError:
@@ -204,7 +205,9 @@ def _clean(value: Any, folder: str) -> Any:
     return value
 
 
-def hook_settings(host: str, command: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def hook_settings(
+    host: str, command: str, settings: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the settings of a host with memlab's hooks.
 
     Parameters
@@ -234,8 +237,12 @@ def hook_settings(host: str, command: str, settings: Mapping[str, Any] | None = 
     """
     result = dict(settings or {})
     hooks = result.get("hooks") or {}
-    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
-        raise InputError('"hooks" in the settings is not an object of lists. Correct the file first.')
+    if not isinstance(hooks, dict) or not all(
+        isinstance(groups, list) for groups in hooks.values()
+    ):
+        raise InputError(
+            '"hooks" in the settings is not an object of lists. Correct the file first.'
+        )
     hooks = {
         name: [group for group in groups if "memlab hook run" not in json.dumps(group)]
         for name, groups in hooks.items()

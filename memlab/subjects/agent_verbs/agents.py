@@ -231,9 +231,7 @@ class Agent(Displayed):
         with self._core.reading():
             pack = self._core.pack
             written = [self._identity.row(pack, row) for row in rows]
-            unites = (
-                linking is None and not links_all(pack) and any(map(is_fact, rows))
-            )
+            unites = linking is None and not links_all(pack) and any(map(is_fact, rows))
         return self._verbs.remembering.remember_many(
             written, chain=False, linking="now" if unites else linking
         )

@@ -221,10 +221,7 @@ class Learned(Displayed):
     def text(self) -> str:
         """The lessons in at most five lines, followed by conflicts and open gaps."""
         found_lessons = [
-            lesson
-            for sort in (*WORK, *LESSONS)
-            for lesson in self.extracted
-            if lesson.rule == sort
+            lesson for sort in (*WORK, *LESSONS) for lesson in self.extracted if lesson.rule == sort
         ]
         lines = [
             f"- {_SAID[lesson.rule]}: {clip(lesson.text, 160)}" for lesson in found_lessons[:_LINES]
@@ -576,9 +573,7 @@ class Extraction:
 
 def _is_of_person(proposal: Proposed) -> bool:
     """Return whether a proposal of a session of work is a fact that a user states about themselves."""
-    return (
-        proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
-    )
+    return proposal.fields.get("subject") == USER and proposal.fields["provenance"] == "user-stated"
 
 
 def _extract_with_model(

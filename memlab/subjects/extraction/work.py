@@ -67,7 +67,9 @@ _PATH = re.compile(
 _NAMED = re.compile(
     r"`[^`]+`|(?<!\w)--?[a-z][\w-]+|\d|\w[_.]\w|[a-z][A-Z]|\b[A-Z]{2,}\b|(?<=[a-z,] )[A-Z]\w"
 )
-_FENCE = re.compile(r"```.*?(?:```|\Z)|<(system-reminder|command-\w+|local-command-\w+)>.*?</\1>", re.S)
+_FENCE = re.compile(
+    r"```.*?(?:```|\Z)|<(system-reminder|command-\w+|local-command-\w+)>.*?</\1>", re.S
+)
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
 _EDITS = re.compile(r"edit|write|patch|replace|create|insert", re.IGNORECASE)
 _PATHS = ("file_path", "path", "notebook_path", "filename", "target_file")
@@ -75,7 +77,8 @@ _PATHS = ("file_path", "path", "notebook_path", "filename", "target_file")
 # Parts of a command line: separators, what precedes a program, and programs that start another program.
 _PARTS = re.compile(r"\s*(?:&&|\|\||[;|\n])\s*")
 _BEFORE = re.compile(
-    r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|bundle exec)\s+)+"
+    r"^(?:(?:\w+=\S*|sudo|time|env(?: -u \w+| -i)*|timeout \S+|(?:uv|poetry|pipenv|hatch|pdm) run|(?:\S*/)?python3? -m|npx|"
+    r"bundle exec)\s+)+"
 )
 _SUBCOMMANDS = frozenset(
     ("git", "npm", "yarn", "pnpm", "cargo", "go", "docker", "make", "pip", "uv", "poetry", "hatch", "pdm", "python",
@@ -89,7 +92,9 @@ _READERS = frozenset(
 )  # fmt: skip
 
 # The exit status in a result, and lines of programs that report a failure, the most telling first.
-_STATUS = re.compile(r"(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{0,4}(-?\d+)", re.IGNORECASE)
+_STATUS = re.compile(
+    r"(?:exit(?:ed with)?|return)[ _]?(?:code|status)\W{0,4}(-?\d+)", re.IGNORECASE
+)
 _ERRORS = (
     re.compile(r"^(?:E +)?([\w.]*(?:Error|Exception|Warning)\b: .+)$", re.M),
     re.compile(r"^(?:error|fatal|npm ERR!|make: \*\*\*|E  ).*\S.*$", re.M | re.IGNORECASE),
@@ -100,7 +105,9 @@ _ERRORS = (
 # Errors of commands and names that do not exist.
 _MISSING = re.compile(r"command not found|No such file|not recognized", re.IGNORECASE)
 _NOT_THERE = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
-_SHELL = re.compile(r"^\S+: (?:line \d+: )?(?:\S+: )?(?=command not found|No such file|Permission denied)")
+_SHELL = re.compile(
+    r"^\S+: (?:line \d+: )?(?:\S+: )?(?=command not found|No such file|Permission denied)"
+)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _MARKS = " \n\t=-*>#\u2022"
 
@@ -210,12 +217,19 @@ def _read_call(number: int, name: str, arguments: str) -> Call:
     patched = _PATCHED.findall(f"{command}\n{fields.get('input') or fields.get('patch') or ''}")
     named = [fields[name] for name in _PATHS if isinstance(fields.get(name), str)]
     is_edit = bool(patched or _EDITS.search(name))
-    return Call(number, "" if is_edit else command, tuple([*patched, *named]), is_edit)
+    return Call(number, "" if is_edit else command, (*patched, *named), is_edit)
 
 
 def _read_result(message: Message) -> tuple[bool, str]:
     """Return whether a result reports a failure, and its most telling line."""
-    text = message.text.replace("\\n", "\n")
+    text = message.text
+    if text.startswith("{"):  # Codex wraps what a command printed
+        try:
+            wrapped = json.loads(text)
+        except (ValueError, RecursionError):
+            wrapped = {}
+        if isinstance(wrapped.get("output"), str):
+            text = f"{wrapped['output']}\n{json.dumps(wrapped.get('metadata'))}"
     lines = [matches[-1] for pattern in _ERRORS if (matches := pattern.findall(text))]
     statuses = _STATUS.findall(text)
     failed = message.failed or (int(statuses[-1]) != 0 if statuses else bool(lines))
@@ -370,7 +384,9 @@ def _read_sentences(
                 low = padded(words_of(sentence))
                 sort = _choose_sort(sentence, low, role, is_first=is_first)
                 text = sentence
-                if words_of(sentence)[:1] and words_of(sentence)[0] in vocabulary("session", "back"):
+                if words_of(sentence)[:1] and words_of(sentence)[0] in vocabulary(
+                    "session", "back"
+                ):
                     text = f"{before} {sentence}".strip() if before else ""
                 before = sentence
                 words = _telling_words(text)
@@ -382,8 +398,12 @@ def _read_sentences(
                     continue
                 told.append(words)
                 files = _PATH.findall(sentence) or _files_of_turn(messages, calls, turns, number)
+                if not files and earlier:  # a comment on the turn before
+                    files = _files_of_turn(messages, calls, turns, earlier[-1].number)
                 programs = [call.program for call in calls if turns[call.number] == turns[number]]
-                named = [name for name in programs if name and name.split()[0] in words_of(sentence)]
+                named = [
+                    name for name in programs if name and name.split()[0] in words_of(sentence)
+                ]
                 source = Source(message, number, where)
                 yield _propose(
                     sort, shorten(text, _MOST_TOKENS), source, files, (start, stop), named
@@ -410,27 +430,39 @@ def _read_answer(
     """
     message = messages[number]
     of_user = message.role == "user"
-    before = [item for item in messages[:number] if item.text and item.role in ("user", "assistant")]
+    before = [
+        item for item in messages[:number] if item.text and item.role in ("user", "assistant")
+    ]
     if of_user:
         asked = before[-1:] if before and before[-1].role == "assistant" else []
     else:
         is_last = number == max(
             index
             for index, turn in enumerate(turns)
-            if turn == turns[number] and messages[index].role == "assistant" and messages[index].text
+            if turn == turns[number]
+            and messages[index].role == "assistant"
+            and messages[index].text
         )
         looked = any(call.number < number and turns[call.number] == turns[number] for call in calls)
         asked = [item for item in before if item.role == "user"][-1:] if is_last and looked else []
     question = asked[0].text.strip() if asked else ""
     if "?" not in question or (of_user and not question.endswith("?")):
         return ""
-    start = max(question.rfind(". ", 0, question.find("?")), question.rfind("\n", 0, question.find("?")))
+    start = max(
+        question.rfind(". ", 0, question.find("?")), question.rfind("\n", 0, question.find("?"))
+    )
     question = shorten(" ".join(question[start + 1 : question.rfind("?") + 1].split()), 30)
     answer = shorten(" ".join(_FENCE.sub(" ", message.text).split()), _MOST_TOKENS)
     low = padded(words_of(answer))
-    if len(_telling_words(question)) < 2 or answer.endswith("?") or not _has_object(answer, _telling_words(answer)):
+    if (
+        len(_telling_words(question)) < 2
+        or answer.endswith("?")
+        or not _has_object(answer, _telling_words(answer))
+    ):
         return ""
-    if not of_user and (not _NAMED.search(answer) or low.split()[0] in vocabulary("session", "of-myself")):
+    if not of_user and (
+        not _NAMED.search(answer) or low.split()[0] in vocabulary("session", "of-myself")
+    ):
         return ""
     return f"{question} {answer}"
 

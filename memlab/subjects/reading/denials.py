@@ -26,7 +26,9 @@ _DENIED = (
     ),
 )  # fmt: skip
 # A comma before "not" is no word boundary, so that pattern begins with it.
-_NOT = re.compile(r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE)
+_NOT = re.compile(
+    r",\s(?:and\s)?not\s(?:(?:the|an?|on|in|with|through|via)\s){0,2}" + _VALUE, re.IGNORECASE
+)
 # A name, number or code can be taken from its context; a plain word is a value at the end of a clause only.
 _NAMED = re.compile(r"[\d`./_:@+]|[a-z][A-Z]|\b[A-Z]")
 _END = r"(?!\s+(?!(?:and|but|for|because|any|now|in|on|as|to)\b)\w)"

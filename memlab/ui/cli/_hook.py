@@ -20,7 +20,9 @@ _MAX_EVENT_BYTES = 16 << 20
 
 @command(hook)
 @LAB
-@click.option("--budget", type=click.IntRange(1), default=800, show_default=True, help="Tokens of a context.")
+@click.option(
+    "--budget", type=click.IntRange(1), default=800, show_default=True, help="Tokens of a context."
+)
 @click.option("--project", help="Project of the memories. Default: the name of the repository.")
 def run(lab: Path, budget: int, project: str | None) -> Report:
     """Answer an event of a coding agent, read from standard input.
@@ -55,8 +57,12 @@ def _read_event(data: bytes) -> dict[str, object]:
 
 @command(hook)
 @LAB
-@click.option("--host", type=click.Choice(list(HOSTS)), default="claude", show_default=True, help="The agent.")
-@click.option("--folder", type=LocalPath(), default=".", help="Folder of the settings. Default: this folder.")
+@click.option(
+    "--host", type=click.Choice(list(HOSTS)), default="claude", show_default=True, help="The agent."
+)
+@click.option(
+    "--folder", type=LocalPath(), default=".", help="Folder of the settings. Default: this folder."
+)
 @click.option("--yes", is_flag=True, help="Write the settings instead of printing them.")
 def install(lab: Path, host: str, folder: Path, yes: bool) -> Report:
     """Print the settings that make a coding agent use LAB, or write them with --yes.
@@ -80,4 +86,7 @@ def install(lab: Path, host: str, folder: Path, yes: bool) -> Report:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(text.encode())
-    return settings, f"{path} written: {host} starts sessions with memories of {lab}, and {lab} learns from them."
+    return (
+        settings,
+        f"{path} written: {host} starts sessions with memories of {lab}, and {lab} learns from them.",
+    )
