@@ -22,6 +22,9 @@ def line(role, content, *, second=0, **fields):
     )
 
 
+EDIT = {"type": "tool_use", "id": "1", "name": "Edit", "input": {"file_path": "/w/src/a.py"}}
+
+
 def claude(path, *, said="The release branch is always called stable."):
     path.write_text(
         "\n".join(
@@ -30,7 +33,7 @@ def claude(path, *, said="The release branch is always called stable."):
                 line("user", "Release it."),
                 line("user", "<command-name>/clear</command-name> always use X.Y", isMeta=True),
                 line("user", "Subagents must always report to Z.1", isSidechain=True),
-                line("assistant", [{"type": "tool_use", "id": "1", "name": "Edit", "input": {"file_path": "/w/src/a.py"}}]),
+                line("assistant", [EDIT]),
                 line("user", [{"type": "tool_result", "tool_use_id": "1", "content": "ok"}]),
                 line("user", said, second=9),
             ]
@@ -39,23 +42,33 @@ def claude(path, *, said="The release branch is always called stable."):
     return path
 
 
+def item(kind, **fields):
+    return {"type": "response_item", "payload": {"type": kind, **fields}}
+
+
+def shell(id, output, code):
+    call = {"command": ["bash", "-lc", "pytest tests/test_a.py"]}
+    result = {"output": output, "metadata": {"exit_code": code}}
+    return [
+        item("function_call", name="shell", call_id=id, arguments=json.dumps(call)),
+        item("function_call_output", call_id=id, output=json.dumps(result)),
+    ]
+
+
+def said(text):
+    return item("message", role="user", content=[{"type": "input_text", "text": text}])
+
+
+PATCH = "*** Begin Patch\n*** Update File: src/a.py\n*** End Patch"
 CODEX = [
     {"type": "session_meta", "payload": {"id": "c1", "cwd": "/w"}},
-    {"type": "response_item", "payload": {"type": "message", "role": "user",
-                                          "content": [{"type": "input_text", "text": "<environment_context>always</environment_context>"}]}},
-    {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Test it."}]}},
-    {"type": "response_item", "payload": {"type": "function_call", "name": "shell", "call_id": "1",
-                                          "arguments": json.dumps({"command": ["bash", "-lc", "pytest tests/test_a.py"]})}},
-    {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "1",
-                                          "output": json.dumps({"output": "ImportError: no x", "metadata": {"exit_code": 1}})}},
-    {"type": "response_item", "payload": {"type": "custom_tool_call", "name": "apply_patch", "call_id": "2",
-                                          "input": "*** Begin Patch\n*** Update File: src/a.py\n*** End Patch"}},
-    {"type": "response_item", "payload": {"type": "custom_tool_call_output", "call_id": "2", "output": "Success"}},
-    {"type": "response_item", "payload": {"type": "function_call", "name": "shell", "call_id": "3",
-                                          "arguments": json.dumps({"command": ["bash", "-lc", "pytest tests/test_a.py"]})}},
-    {"type": "response_item", "payload": {"type": "function_call_output", "call_id": "3",
-                                          "output": json.dumps({"output": "1 passed", "metadata": {"exit_code": 0}})}},
-]  # fmt: skip
+    said("<environment_context>always</environment_context>"),
+    said("Test it."),
+    *shell("1", "ImportError: no x", 1),
+    item("custom_tool_call", name="apply_patch", call_id="2", input=PATCH),
+    item("custom_tool_call_output", call_id="2", output="Success"),
+    *shell("3", "1 passed", 0),
+]
 
 
 def event(name, path=None, session="s1", **fields):
@@ -114,7 +127,8 @@ def test_a_long_transcript_is_read_from_its_end(tmp_path, monkeypatch):
     monkeypatch.setattr(hooks, "_TAIL_BYTES", 4_000)
     path = claude(tmp_path / "t.jsonl")
     text = path.read_text()
-    path.write_text("\n".join(line("user", f"Old rule {n}: always use X.{n}.") for n in range(200)) + "\n" + text)  # fmt: skip
+    old = [line("user", f"Old rule {n}: always use X.{n}.") for n in range(200)]
+    path.write_text("\n".join([*old, text]))
     messages = list(read_transcript(path))
     assert 0 < len(messages) < 40
     assert messages[-1]["content"].startswith("The release branch")
