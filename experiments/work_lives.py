@@ -55,8 +55,8 @@ def main() -> None:
     labels = json.loads((arguments.folder / "labels.json").read_text())
     lessons = {lesson["id"]: lesson for lesson in labels["lessons"]}
     clock = ManualClock(0)
-    told: list[tuple[int, str, bool]] = []
-    shown: set[str] = set()
+    outcomes: list[tuple[int, str, bool]] = []
+    outdated: set[str] = set()
     tokens: list[int] = []
     with memlab.open(pack=arguments.pack, clock=clock) as lab:
         for session in labels["sessions"]:
@@ -72,34 +72,33 @@ def main() -> None:
                 contexts.append(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
             text = "\n".join(contexts)
             tokens.append(len(text.encode()) // 4)
-            # the end of an earlier life of the audit said its task twice; here the task is part of the transcript
-            told += [
+            outcomes += [
                 (session["n"], need, holds_evidence(text, lessons[need]["evidence"]))
                 for need in session["needs"]
             ]
             for number, item in enumerate(labels["outdated"]):
                 if session["n"] in item["checked_in"] and holds_evidence(text, item["evidence"]):
-                    shown.add(f"{number}: {item['says']}")
+                    outdated.add(f"{number}: {item['says']}")
             clock.advance(hours=1)
             answer_hook(lab, {**event, "hook_event_name": "SessionEnd"})
         memories = lab.memories
     count = max(session["n"] for session in labels["sessions"])
-    thirds = [[ok for n, _, ok in told if (n - 1) * 3 // count == third] for third in range(3)]
+    thirds = [[ok for n, _, ok in outcomes if (n - 1) * 3 // count == third] for third in range(3)]
     shared = sum(
         bool(re.search(r"shared (what|where|their|an)\b", text)) for text in memories["text"]
     )
     gotchas = memories.filter(memories["kind"] == "gotcha")
-    print(f"lessons   {sum(ok for *_, ok in told)}/{len(told)}   by thirds "
+    print(f"lessons   {sum(ok for *_, ok in outcomes)}/{len(outcomes)}   by thirds "
           + " ".join(f"{sum(third)}/{len(third)}" for third in thirds))  # fmt: skip
-    print(f"outdated  {len(shown)}/{len(labels['outdated'])}")
+    print(f"outdated  {len(outdated)}/{len(labels['outdated'])}")
     print(f"tokens    {sum(tokens) / len(tokens):.0f} of at most {arguments.budget * 3 // 2}")
     print(f"memories  {memories.height}, shared {shared}, gotchas with files "
           f"{(gotchas['files'].list.len() > 0).sum()}/{gotchas.height}")  # fmt: skip
     if arguments.show:
-        for n, need, ok in told:
+        for n, need, ok in outcomes:
             if not ok:
                 print(f"missed    session {n}: {need} {lessons[need]['says']}")
-        print(*(f"outdated  {line}" for line in sorted(shown)), sep="\n")
+        print(*(f"outdated  {line}" for line in sorted(outdated)), sep="\n")
         for row in memories.select("id", "kind", "status", "text", "files", "superseded_by").rows():
             print(*row)
 

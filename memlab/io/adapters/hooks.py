@@ -124,9 +124,10 @@ def _find_project(folder: str) -> str | None:
 
 
 def read_transcript(path: Path, folder: str = "") -> Iterator[dict[str, Any]]:
-    """Yield the messages of a transcript of Claude Code or Codex, as for ``lab.agents.end_session``.
+    """Yield the messages of a transcript of Claude Code or Codex.
 
-    Paths below ``folder`` become relative. Of a long file, the end is read; lines and messages that cannot be read are
+    They are as for ``lab.agents.end_session``. Paths below ``folder`` become relative.
+    Of a long file, the end is read; lines and messages that cannot be read are
     left out, and a missing file has none.
 
     Parameters
@@ -175,6 +176,7 @@ def _read_entry(entry: Mapping[str, Any], folder: str) -> dict[str, Any] | None:
     if any(entry.get(name) is True for name in _NOT_SAID):
         return None
     payload = entry.get("payload")
+    item: Mapping[str, Any] | None
     if isinstance(payload, dict):
         item = payload if entry.get("type") == "response_item" else None
     else:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 
 from memlab.io.formats import Message
 from memlab.kernel.base.display import clip
@@ -56,6 +56,8 @@ _MOST_EXPLAINED = 40
 _FEWEST_WORDS, _FEWEST_TELLING = 4, 3
 # The share of words from which an agent's sentence repeats a lesson.
 _REPEATED = 0.6
+# Lessons with which an agent's sentence is compared, and the maximum characters of a text in which paths are looked for.
+_COMPARED, _KEPT = 200, 4_000
 
 # A path with an extension of a source or configuration file.
 _PATH = re.compile(
@@ -87,8 +89,8 @@ _SUBCOMMANDS = frozenset(
 # Programs that read or search: their failure teaches nothing, and their output may quote failures.
 _READERS = frozenset(
     ("cat", "ls", "grep", "rg", "find", "head", "tail", "sed", "awk", "echo", "cd", "pwd", "which", "wc", "tree", "diff",
-     "export", "source", "sleep", "true", "test", "env", "git diff", "git log", "git show", "git status", "git grep", "git blame",
-     "git stash", "git add", "git commit", "git checkout", "git branch")
+     "export", "source", "sleep", "true", "test", "env", "git diff", "git log", "git show", "git status", "git grep",
+     "git blame", "git stash", "git add", "git commit", "git checkout", "git branch")
 )  # fmt: skip
 
 # The exit status in a result, and lines of programs that report a failure, the most telling first.
@@ -167,17 +169,12 @@ def find_work(messages: Sequence[Message], where: Scope) -> list[Proposed]:
     calls = read_calls(messages)
     if not calls:
         return []
-    turns = _number_turns(messages)
-    gotchas = list(_find_gotchas(messages, calls, turns, where))
-    sentences = list(_read_sentences(messages, calls, turns, where))
+    work = _Work(messages, calls, where)
     lessons: dict[str, Proposed] = {}
-    for lesson in (*gotchas, *sentences):
+    for lesson in (*work.find_gotchas(), *work.read_sentences()):
         lessons.setdefault(lesson.text.casefold(), lesson)
-    return [
-        lesson
-        for sort in WORK
-        for lesson in [item for item in lessons.values() if item.rule == sort][-_MOST_OF_A_SORT:]
-    ]
+    by_sort = {sort: [item for item in lessons.values() if item.rule == sort] for sort in WORK}
+    return [lesson for items in by_sort.values() for lesson in items[-_MOST_OF_A_SORT:]]
 
 
 def read_calls(messages: Sequence[Message]) -> list[Call]:
@@ -215,9 +212,9 @@ def _read_call(number: int, name: str, arguments: str) -> Call:
         command = " ".join(map(str, command[2:] if command[1:2] in (["-lc"], ["-c"]) else command))
     command = str(command or "").strip()
     patched = _PATCHED.findall(f"{command}\n{fields.get('input') or fields.get('patch') or ''}")
-    named = [fields[name] for name in _PATHS if isinstance(fields.get(name), str)]
+    paths = [fields[name] for name in _PATHS if isinstance(fields.get(name), str)]
     is_edit = bool(patched or _EDITS.search(name))
-    return Call(number, "" if is_edit else command, (*patched, *named), is_edit)
+    return Call(number, "" if is_edit else command, (*patched, *paths), is_edit)
 
 
 def _read_result(message: Message) -> tuple[bool, str]:
@@ -238,59 +235,214 @@ def _read_result(message: Message) -> tuple[bool, str]:
     return failed, clip(re.sub(r" \([\w/.-]+\)$", "", line), _MOST_QUOTED)
 
 
-def _number_turns(messages: Sequence[Message]) -> list[int]:
-    """Return the number of the user's turn to which each message belongs."""
-    turns, turn = [], 0
-    for message in messages:
-        turn += message.role == "user" and bool(message.text)
-        turns.append(turn)
-    return turns
+class _Work:
+    """A session of work: its messages, its calls, and the turn of the user to which each belongs."""
 
+    def __init__(self, messages: Sequence[Message], calls: list[Call], where: Scope) -> None:
+        self.messages, self.calls, self.where = messages, calls, where
+        self.turns = list(
+            accumulate(message.role == "user" and bool(message.text) for message in messages)
+        )
+        self.calls_of: dict[int, list[Call]] = defaultdict(list)
+        """The calls of each turn."""
+        for call in calls:
+            self.calls_of[self.turns[call.number]].append(call)
+        self.spoken: dict[int, list[int]] = defaultdict(list)
+        """The numbers of the messages with words of each turn, without results of tools."""
+        for number, message in enumerate(messages):
+            if message.text and message.role in ("user", "assistant"):
+                self.spoken[self.turns[number]].append(number)
 
-# -- commands ---------------------------------------------------------------------------------------------------------
+    def propose(
+        self, sort: str, text: str, number: int, files: list[str], position: tuple[int, int] | None = None,
+        programs: Sequence[str] = (),
+    ) -> Proposed:  # fmt: skip
+        """Return a lesson of a message as a proposal, with its files and programs.
 
+        A failed command without any file is a quirk of the environment.
+        """
+        message = self.messages[number]
+        start, stop = position or (0, len(message.text))
+        kind, confidence = _SORTS[sort]
+        by_user = message.role == "user"
+        paths = [file.removeprefix("./") for file in files if _PATH.fullmatch(file.lstrip("/"))]
+        paths = list(dict.fromkeys(paths))[:_MOST_FILES]
+        fields = {
+            "kind": "environment-quirk" if sort == "gotcha" and not paths else kind,
+            "confidence": confidence if by_user or sort == "gotcha" else confidence - 0.2,
+            "provenance": "user-stated" if by_user else "inferred",
+            "tags": list(dict.fromkeys([sort, *programs]))[:4],
+            "reason": f"extracted by the rule {sort}",
+            **({"files": paths} if paths else {}),
+        } | Source(message, number, self.where).fields(own=True)
+        span = message.text[start:stop].strip()
+        return Proposed("memory", text, sort, number, start, stop, span, fields)
 
-def _find_gotchas(
-    messages: Sequence[Message], calls: list[Call], turns: list[int], where: Scope
-) -> Iterator[Proposed]:
-    """Yield a lesson for each command that failed and later had another result.
+    def files_of(self, turn: int) -> list[str]:
+        """Return the files that a turn edited, read or named, in this order.
 
-    A command that does not exist is replaced by the next command that passes in its turn.
-    """
-    for position, call in enumerate(calls):
-        if not call.failed or not (program := call.program):
-            continue
-        rest = range(position + 1, len(calls))
-        later = next((index for index in rest if calls[index].find(program)), None)
-        is_missing = _MISSING.search(call.error) is not None
-        if later is None and is_missing:
-            later = next(
+        A turn without any comments on the turn before.
+        """
+        calls = self.calls_of[turn]
+        touched = sorted(calls, key=lambda call: not call.edits)
+        texts = [call.command for call in calls]
+        texts += [self.messages[number].text for number in self.spoken[turn]]
+        paths = [path for text in texts if len(text) < _KEPT for path in _PATH.findall(text)]
+        files = [*(file for call in touched for file in call.files), *paths]
+        return files if files or not turn else self.files_of(turn - 1)
+
+    # -- commands ---------------------------------------------------------------------------------------------
+
+    def find_gotchas(self) -> Iterator[Proposed]:
+        """Yield a lesson for each command that failed and later had another result."""
+        # The next run of the same program counts; a program that does not exist is replaced by another one.
+        by_program: dict[str, list[int]] = defaultdict(list)
+        for position, call in enumerate(self.calls):
+            for program in call.parts:
+                by_program[program.split()[0]].append(position)
+        for position, call in enumerate(self.calls):
+            if not call.failed or not (program := call.program):
+                continue
+            after = next(
                 (
-                    index
-                    for index in rest
-                    if turns[calls[index].number] == turns[call.number]
-                    and calls[index].failed is False
-                    and calls[index].program
+                    self.calls[index]
+                    for index in by_program[program.split()[0]]
+                    if index > position and self.calls[index].find(program)
                 ),
                 None,
+            ) or self._find_replacement(call)
+            if after is None or (after.failed and after.error == call.error):
+                continue
+            between = self.calls[position + 1 : self.calls.index(after)]
+            if text := _tell_pair(call, between, after):
+                text = f"{text} {self._explain(call.number, after.number)}".strip()
+                edited = [file for item in between if item.edits for file in item.files]
+                paths = _PATH.findall(f"{call.error} {call.command}")
+                files = [*edited, *paths, *self.files_of(self.turns[call.number])]
+                programs = [program, after.program]
+                yield self.propose("gotcha", text, call.number, files, (0, 0), programs)
+
+    def _find_replacement(self, call: Call) -> Call | None:
+        """Return the next command of the turn that passes, if the command of a call does not exist."""
+        if _MISSING.search(call.error) is None:
+            return None
+        rest = self.calls_of[self.turns[call.number]]
+        return next(
+            (
+                later
+                for later in rest[rest.index(call) + 1 :]
+                if later.failed is False and later.program
+            ),
+            None,
+        )
+
+    def _explain(self, start: int, stop: int) -> str:
+        """Return the sentence that explains a failure, or names something after the success."""
+        sentences = [
+            (number, sentence)
+            for number in range(start, min(stop + 3, len(self.messages)))
+            if self.messages[number].role == "assistant"
+            for _, _, sentence in _list_sentences(self.messages[number].text)
+            if _NAMED.search(sentence)
+        ]
+        causes = phrases("session", "breakthrough", "solution")
+        explained = [text for _, text in sentences if holds(padded(words_of(text)), causes)]
+        after = [text for number, text in sentences if number > stop and "`" in text]
+        return shorten(next(iter([*explained, *after]), ""), _MOST_EXPLAINED)
+
+    # -- sentences --------------------------------------------------------------------------------------------
+
+    def read_sentences(self) -> Iterator[Proposed]:
+        """Yield the corrections, rejections, rules, causes, answers and statements of a session.
+
+        The user's come first, because an agent repeats them.
+        """
+        lessons: list[set[str]] = []
+        for role in ("user", "assistant"):
+            for number, message in enumerate(self.messages):
+                if message.role != role or not message.text:
+                    continue
+                for lesson in self._read_message(number):
+                    words = _telling_words(lesson.text)
+                    if role == "user" or all(
+                        len(words & other) < _REPEATED * len(words) for other in lessons
+                    ):
+                        yield lesson
+                    lessons.append(words)
+                    del lessons[:-_COMPARED]
+
+    def _read_message(self, number: int) -> Iterator[Proposed]:
+        """Yield the lessons of a message: as a whole if its sentences need one another."""
+        message, turn = self.messages[number], self.turns[number]
+        text, by_user = message.text, message.role == "user"
+        is_first = by_user and self.calls[0].number > number
+        if by_user and not is_first and (rejection := _read_rejection(text)):
+            done = next(
+                (call.command for call in reversed(self.calls_of[turn - 1]) if call.command), ""
             )
-        if later is None or (calls[later].failed and calls[later].error == call.error):
-            continue
-        between, after = calls[position + 1 : later], calls[later]
-        said = _explain(messages, call.number, after.number)
-        text = _tell_pair(call, between, after, said, is_missing=is_missing)
-        if text is not None:
-            edited = [file for item in between if item.edits for file in item.files]
-            of_turn = _files_of_turn(messages, calls, turns, call.number)
-            files = [*edited, *_PATH.findall(f"{call.error} {call.command}"), *of_turn]
-            source = Source(messages[call.number], call.number, where)
-            yield _propose("gotcha", text, source, files, (0, 0), [program, after.program])
+            done = f" (said after `{clip(done, 80)}`)" if done else ""
+            yield self.propose("feedback", rejection + done, number, self.files_of(turn - 1))
+            return
+        if answer := self._read_answer(number):
+            files = [*_PATH.findall(answer), *self.files_of(turn)]
+            yield self.propose("answer", answer, number, files)
+            return
+        before = ""
+        for start, stop, sentence in _list_sentences(text):
+            words = words_of(sentence)
+            sort = _choose_sort(sentence, padded(words), by_user=by_user, is_first=is_first)
+            whole = sentence
+            if words and words[0] in vocabulary("session", "back"):
+                whole = f"{before} {sentence}" if before else ""
+            before = sentence
+            if sort is not None and _has_object(whole):
+                files = _PATH.findall(sentence) or self.files_of(turn)
+                programs = [
+                    call.program
+                    for call in self.calls_of[turn]
+                    if call.program and call.program.split()[0] in words
+                ]
+                lesson = shorten(whole, _MOST_TOKENS)
+                yield self.propose(sort, lesson, number, files, (start, stop), programs)
+
+    def _read_answer(self, number: int) -> str:
+        """Return a question with its answer, or "" if a message answers none.
+
+        A user answers the agent's last question, and an agent with its last words a question of the
+        user that it looked into.
+        """
+        # Of a user, the last words before must be a question; of an agent, the user's message must contain one.
+        message, turn = self.messages[number], self.turns[number]
+        by_user, question = message.role == "user", ""
+        if by_user:
+            earlier = self.spoken[turn - 1][-1:]
+            if earlier and self.messages[earlier[0]].role == "assistant":
+                question = self.messages[earlier[0]].text.strip()
+                question = question if question.endswith("?") else ""
+        elif number == self.spoken[turn][-1] and any(
+            call.number < number for call in self.calls_of[turn]
+        ):
+            first = self.messages[self.spoken[turn][0]]
+            question = first.text.strip() if first.role == "user" else ""
+        mark = question.find("?")
+        if mark < 0:
+            return ""
+        start = max(question.rfind(". ", 0, mark), question.rfind("\n", 0, mark)) + 1
+        question = shorten(" ".join(question[start : question.rfind("?") + 1].split()), 30)
+        answer = shorten(" ".join(_FENCE.sub(" ", message.text).split()), _MOST_TOKENS)
+        if len(_telling_words(question)) < 2 or answer.endswith("?") or not _has_object(answer):
+            return ""
+        opening = words_of(answer)[0]
+        if not by_user and (
+            not _NAMED.search(answer) or opening in vocabulary("session", "of-myself")
+        ):
+            return ""
+        return f"{question} {answer}"
 
 
-def _tell_pair(
-    call: Call, between: Sequence[Call], after: Call, said: str, *, is_missing: bool
-) -> str | None:
-    """Return what happened from a failure to the next result; None if nothing was changed."""
+def _tell_pair(call: Call, between: Sequence[Call], after: Call) -> str:
+    """Return what happened from a failure to the next result, or "" if nothing was changed."""
+    # What failed comes first, then what replaced it, then what made it pass.
     failing = call.parts[call.program]
     passing = after.find(call.program) or after.parts.get(after.program, "")
     edited = list(dict.fromkeys(file for item in between if item.edits for file in item.files))
@@ -301,8 +453,8 @@ def _tell_pair(
     if edited:
         steps.append(f"a change of {', '.join(edited[:_MOST_FILES])}")
     if after.failed and not steps:
-        return None
-    is_gone = is_missing and "/" in failing.split()[0] and "no such file" in call.error.casefold()
+        return ""
+    is_gone = "/" in failing.split()[0] and "no such file" in call.error.casefold()
     state = "is gone" if is_gone else "failed"
     text = f"`{clip(failing, _MOST_COMMAND)}` {state}: {call.error.rstrip('.')}."
     if not after.failed and passing != failing:
@@ -313,101 +465,7 @@ def _tell_pair(
         text += " It passed when it was run again, without a change."
     if moved := _NOT_THERE.search(call.error):
         text += f" `{moved[1]}` is no longer in `{moved[2]}`."
-    return f"{text} {said}".strip()
-
-
-def _explain(messages: Sequence[Message], start: int, stop: int) -> str:
-    """Return the sentence in which the agent explains a failure, or what it says of the success."""
-    sentences = [
-        (number, sentence)
-        for number in range(start, min(stop + 3, len(messages)))
-        if messages[number].role == "assistant"
-        for _, _, sentence in _list_sentences(messages[number].text)
-        if _NAMED.search(sentence)
-    ]
-    causes = phrases("session", "breakthrough", "solution")
-    explained = [text for _, text in sentences if holds(padded(words_of(text)), causes)]
-    after = [text for number, text in sentences if number > stop and "`" in text]
-    return shorten(next(iter([*explained, *after]), ""), _MOST_EXPLAINED)
-
-
-def _files_of_turn(
-    messages: Sequence[Message], calls: Sequence[Call], turns: list[int], number: int
-) -> list[str]:
-    """Return the files that a turn edited, read or named, in this order."""
-    turn = turns[number]
-    in_turn = [call for call in calls if turns[call.number] == turn]
-    touched = sorted(in_turn, key=lambda call: not call.edits)
-    said = [messages[index].text for index, other in enumerate(turns) if other == turn]
-    named = [
-        path
-        for text in [*(call.command for call in in_turn), *said]
-        if len(text) < 4_000
-        for path in _PATH.findall(text)
-    ]
-    return [*(file for call in touched for file in call.files), *named]
-
-
-# -- sentences --------------------------------------------------------------------------------------------------------
-
-
-def _read_sentences(
-    messages: Sequence[Message], calls: Sequence[Call], turns: list[int], where: Scope
-) -> Iterator[Proposed]:
-    """Yield the corrections, rules, causes and statements of a session.
-
-    The user's come first, because an agent repeats them.
-    """
-    told: list[set[str]] = []
-    for role in ("user", "assistant"):
-        for number, message in enumerate(messages):
-            if message.role != role or not message.text:
-                continue
-            earlier = [call for call in calls if call.number < number]
-            if role == "user" and earlier and (text := _read_rejection(message.text)):
-                told.append(_telling_words(text))
-                done = next((call.command for call in reversed(earlier) if call.command), "")
-                done = f" (said after `{clip(done, 80)}`)" if done else ""
-                files = _files_of_turn(messages, calls, turns, earlier[-1].number)
-                source = Source(message, number, where)
-                yield _propose("feedback", text + done, source, files, (0, len(message.text)), [])
-                continue
-            if answer := _read_answer(messages, number, calls, turns):
-                told.append(_telling_words(answer))
-                files = [*_PATH.findall(answer), *_files_of_turn(messages, calls, turns, number)]
-                source = Source(message, number, where)
-                yield _propose("answer", answer, source, files, (0, len(message.text)), [])
-                continue
-            is_first = role == "user" and not earlier
-            before = ""
-            for start, stop, sentence in _list_sentences(message.text):
-                low = padded(words_of(sentence))
-                sort = _choose_sort(sentence, low, role, is_first=is_first)
-                text = sentence
-                if words_of(sentence)[:1] and words_of(sentence)[0] in vocabulary(
-                    "session", "back"
-                ):
-                    text = f"{before} {sentence}".strip() if before else ""
-                before = sentence
-                words = _telling_words(text)
-                if sort is None or not _has_object(text, words):
-                    continue
-                if role == "assistant" and any(
-                    len(words & other) >= _REPEATED * len(words) for other in told
-                ):
-                    continue
-                told.append(words)
-                files = _PATH.findall(sentence) or _files_of_turn(messages, calls, turns, number)
-                if not files and earlier:  # a comment on the turn before
-                    files = _files_of_turn(messages, calls, turns, earlier[-1].number)
-                programs = [call.program for call in calls if turns[call.number] == turns[number]]
-                named = [
-                    name for name in programs if name and name.split()[0] in words_of(sentence)
-                ]
-                source = Source(message, number, where)
-                yield _propose(
-                    sort, shorten(text, _MOST_TOKENS), source, files, (start, stop), named
-                )
+    return text
 
 
 def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
@@ -418,53 +476,6 @@ def _list_sentences(text: str) -> Iterator[tuple[int, int, str]]:
             sentence = " ".join(own[part.start : part.stop].split()).strip(_MARKS)
             if sentence:
                 yield part.start, part.stop, sentence
-
-
-def _read_answer(
-    messages: Sequence[Message], number: int, calls: Sequence[Call], turns: list[int]
-) -> str:
-    """Return a question with its answer, or "" if a message answers none.
-
-    A user answers the agent's last question, and an agent with its last words a question of the
-    user that it looked into.
-    """
-    message = messages[number]
-    of_user = message.role == "user"
-    before = [
-        item for item in messages[:number] if item.text and item.role in ("user", "assistant")
-    ]
-    if of_user:
-        asked = before[-1:] if before and before[-1].role == "assistant" else []
-    else:
-        is_last = number == max(
-            index
-            for index, turn in enumerate(turns)
-            if turn == turns[number]
-            and messages[index].role == "assistant"
-            and messages[index].text
-        )
-        looked = any(call.number < number and turns[call.number] == turns[number] for call in calls)
-        asked = [item for item in before if item.role == "user"][-1:] if is_last and looked else []
-    question = asked[0].text.strip() if asked else ""
-    if "?" not in question or (of_user and not question.endswith("?")):
-        return ""
-    start = max(
-        question.rfind(". ", 0, question.find("?")), question.rfind("\n", 0, question.find("?"))
-    )
-    question = shorten(" ".join(question[start + 1 : question.rfind("?") + 1].split()), 30)
-    answer = shorten(" ".join(_FENCE.sub(" ", message.text).split()), _MOST_TOKENS)
-    low = padded(words_of(answer))
-    if (
-        len(_telling_words(question)) < 2
-        or answer.endswith("?")
-        or not _has_object(answer, _telling_words(answer))
-    ):
-        return ""
-    if not of_user and (
-        not _NAMED.search(answer) or low.split()[0] in vocabulary("session", "of-myself")
-    ):
-        return ""
-    return f"{question} {answer}"
 
 
 def _read_rejection(text: str) -> str:
@@ -478,19 +489,18 @@ def _read_rejection(text: str) -> str:
         return ""
     if not vocabulary("session", "accepts").isdisjoint(low.split()[:3]):
         return ""
-    said = [sentence for _, _, sentence in _list_sentences(text)]
-    if not said or not _has_object(flat, _telling_words(" ".join(said))):
+    sentences = [sentence for _, _, sentence in _list_sentences(text)]
+    if not sentences or not _has_object(" ".join(sentences)):
         return ""
     return shorten(flat, _MOST_TOKENS)
 
 
-def _choose_sort(sentence: str, low: str, role: str, *, is_first: bool) -> str | None:
+def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> str | None:
     """Return the sort of lesson that a sentence states, or None.
 
     The first message of a user states the task, so that only plain rules in it are lessons.
     """
     first = low.split()[0] if low.strip() else ""
-    by_user = role == "user"
     if holds(low, phrases("session", "momentary")) or (
         not by_user and first in vocabulary("session", "of-myself")
     ):
@@ -519,33 +529,11 @@ def _telling_words(text: str) -> set[str]:
     return {word for word in words_of(text) if word not in vocabulary("negation", "fillers")}
 
 
-def _has_object(text: str, words: set[str]) -> bool:
-    """Return whether a lesson names what it is about."""
-    if len(text.split()) < _FEWEST_WORDS:
-        return False
-    return len(words) >= _FEWEST_TELLING and (
-        _NAMED.search(text) is not None or len(words) > _FEWEST_TELLING
+def _has_object(text: str) -> bool:
+    """Return whether a lesson names its object."""
+    words = _telling_words(text)
+    return (
+        len(text.split()) >= _FEWEST_WORDS
+        and len(words) >= _FEWEST_TELLING
+        and (_NAMED.search(text) is not None or len(words) > _FEWEST_TELLING)
     )
-
-
-def _propose(
-    sort: str, text: str, source: Source, files: list[str], position: tuple[int, int], programs: list[str]
-) -> Proposed:  # fmt: skip
-    """Return a lesson as a proposal, with its files and programs.
-
-    A failed command without any file is a quirk of the environment.
-    """
-    kind, confidence = _SORTS[sort]
-    by_user = source.message.role == "user"
-    named = [file.removeprefix("./") for file in files if _PATH.fullmatch(file.lstrip("/"))]
-    named = list(dict.fromkeys(named))[:_MOST_FILES]
-    fields = {
-        "kind": "environment-quirk" if sort == "gotcha" and not named else kind,
-        "confidence": confidence if by_user or sort == "gotcha" else confidence - 0.2,
-        "provenance": "user-stated" if by_user else "inferred",
-        "tags": list(dict.fromkeys([sort, *programs]))[:4],
-        "reason": f"extracted by the rule {sort}",
-        **({"files": named} if named else {}),
-    } | source.fields(own=True)
-    span = source.message.text[position[0] : position[1]].strip()
-    return Proposed("memory", text, sort, source.number, *position, span, fields)

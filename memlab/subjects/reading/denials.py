@@ -10,6 +10,7 @@ from memlab.subjects.reading.claims import Statement, stem
 
 __all__ = ["corrects", "denies_value", "ends_what_stays", "reports_change", "spares_rule"]
 
+# A value: code in backticks, or one word with the signs of paths, versions and options.
 _VALUE = r"(?P<value>`[^`]+`|[\w@][\w./+:@-]*[\w+]|\w)"
 # The value that ends: after a denial, after the verb of a change, or before the end that is stated of it.
 _DENIED = (
@@ -96,16 +97,16 @@ def denies_value(new: str, old: str) -> bool:
     for value in values:
         # a module and its path are one value: httpx._utils, httpx/_utils.py
         pattern = r"[./]".join(map(re.escape, re.split(r"[./]", value)))
-        found = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
-        if found is None or value in _denied_values(old):
+        match = re.search(rf"(?<![\w.])`?{pattern}(?:\.py)?`?(?!\w)", old, re.IGNORECASE)
+        if match is None or value in _denied_values(old):
             continue
         others = Statement(old).content - {stem(word) for word in re.findall(r"\w+", value.lower())}
         shared = others & words
-        named = _NAMED.search(value) is not None
+        is_name = _NAMED.search(value) is not None
         # a command of several words and a path are their own subjects
-        if named and (shared or " " in value or "/" in value):
+        if is_name and (shared or " " in value or "/" in value):
             return True
-        if len(shared) * 2 >= len(others) and shared and re.match(_END, old[found.end() :]):
+        if len(shared) * 2 >= len(others) and shared and re.match(_END, old[match.end() :]):
             return True
     return False
 
