@@ -4,8 +4,8 @@
 
 FOLDER has the transcripts of a life (``01.jsonl`` ...) and ``labels.json``: the task and the needed lessons of each
 session, and statements that a later session corrects. The hooks of each session run in order: its start and its task
-give contexts, its end learns from the transcript. A lesson is told if the contexts contain all words of one of its
-evidences. A statement is outdated if a session after its correction is told it.
+give contexts, its end learns from the transcript. A lesson is told if a note of the contexts contains all words of
+one of its evidences. A statement is outdated if a session after its correction is told it.
 
 lessons         needed lessons that were told, of all and by thirds of the life
 outdated        corrected statements that were shown in a session that needs the correction
@@ -29,9 +29,11 @@ from memlab.kernel.base.clock import ManualClock, to_micros
 
 
 def holds_evidence(text: str, evidence: Iterable[Iterable[str]]) -> bool:
-    """Return whether a text has all words of one of the evidences."""
-    low = text.casefold()
-    return any(all(word.casefold() in low for word in words) for words in evidence)
+    """Return whether a note of a context, with its head, has all words of one of the evidences."""
+    notes = [note.casefold() for note in re.split(r"\n(?=\[|- |! )(?<!\]\n)", text)]
+    return any(
+        all(word.casefold() in note for word in words) for words in evidence for note in notes
+    )
 
 
 def read_event(path: Path) -> tuple[dict[str, Any], str]:

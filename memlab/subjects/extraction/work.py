@@ -508,12 +508,15 @@ def _choose_sort(sentence: str, low: str, *, by_user: bool, is_first: bool) -> s
     if holds(low, phrases("session", "corrected")):
         return "correction"
     if holds(low, phrases("session", "rule")) or (
-        by_user and not is_first and holds(low, phrases("session", "weak-rule", "avoid"))
+        by_user
+        and not is_first
+        and holds(low, phrases("session", "weak-rule", "avoid"))
+        and vocabulary("session", "of-the-speaker").isdisjoint(low.split())
     ):
         return "rule"
     if holds(low, phrases("session", "breakthrough", "solution")):
         return "cause"
-    is_statement = by_user and not is_first
+    is_statement = by_user and not is_first and first not in vocabulary("session", "chatter")
     is_statement &= not holds(low, phrases("session", "failure", "addressed"))
     return "statement" if is_statement and _states(sentence) else None
 
