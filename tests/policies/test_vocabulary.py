@@ -29,7 +29,8 @@ VOCABULARIES = {
     3: "b5b3055af91a",
     4: "b5eaf07fcfbf",
     5: "fee9237e5bf0",
-    6: "5679bbc32fa7",
+    6: "7a6acb8fb761",
+    7: "dc79d418d860",
 }
 """Digest of what packs may say, by the number of the vocabulary."""
 

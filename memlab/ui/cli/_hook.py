@@ -37,9 +37,7 @@ def run(lab: Path, budget: int, project: str | None) -> Report:
             answer = answer_hook(opened, event, budget=budget, project=project)
     except (memlab.MemlabError, OSError) as error:
         answer = {"systemMessage": f"memlab: {error}"}
-    if answer:
-        click.echo(json.dumps(answer))
-    return None
+    return (answer, json.dumps(answer)) if answer else None
 
 
 def _read_event(data: bytes) -> dict[str, object]:
