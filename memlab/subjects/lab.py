@@ -569,8 +569,8 @@ class Lab(Displayed):
         query
             The text to search for.
         limit
-            The maximum number of results. Default: the pack's setting ``limit``. Exploration items
-            are added to it.
+            The maximum number of results. Default: the pack's setting ``limit``. Exploration items are added to this
+            number.
         project
             Admit memories of this project and memories without a project.
         session
@@ -1268,7 +1268,7 @@ class Lab(Displayed):
         when
             A time: the lab is as it was after the last event up to then.
         event
-            The number of an event (``lab.log``): the lab is as it was after it.
+            The number of an event (``lab.log``): the lab is as it was after this event.
         viewer
             A person or agent. Private memories of other creators are in no frame, text, count,
             score, cluster or export.

@@ -200,7 +200,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the agent is a reader, or the project, creator or source is another one.
+            If the agent is a reader, or the project, creator or source is not its own.
         InputError
             If a field is invalid, or a limit of the session is exceeded.
         MemoryOff
@@ -291,7 +291,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -354,7 +354,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -461,7 +461,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created or contributed to the memory and this one is no owner, or if a
+            If another agent created or contributed to the memory and this agent is no owner, or if a
             field names another project or creator.
 
         Examples
@@ -494,7 +494,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory, or a correction of it, and this one is no owner.
+            If another agent created a memory, or a correction of it, and this agent is no owner.
 
         Examples
         --------
@@ -524,7 +524,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If another agent created a memory and this one is no owner.
+            If another agent created a memory and this agent is no owner.
 
         Examples
         --------
@@ -592,7 +592,7 @@ class Agent(Displayed):
         Raises
         ------
         NotPermitted
-            If the project is another one than the agent's.
+            If the project is not the agent's own.
 
         Examples
         --------
@@ -765,7 +765,7 @@ class Agent(Displayed):
 
 
 class LabAgents:
-    """``lab.agents``: agents by name, and verbs for what agents say, learn and touch.
+    """``lab.agents``: agents by name, and verbs for utterances, lessons and files.
 
     ``lab.agents("tutor")`` is an ``Agent`` with the verbs of daily use.
 
