@@ -24,7 +24,9 @@ def test_fifty_users_at_once(tmp_path, monkeypatch):
         async with app.router.lifespan_context(app):
             lab = app.state.lab
             for user in range(50):
-                await lab.agent(f"u{user}").remember("Deploys go out on Tuesdays", kind="convention")
+                await lab.agent(f"u{user}").remember(
+                    "Deploys go out on Tuesdays", kind="convention"
+                )
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url="http://lab") as client:
                 posts = [
