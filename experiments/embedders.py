@@ -2,8 +2,8 @@
 
     python experiments/embedders.py DATA --embedders shipped minilm --sets prefeval locomo beam
 
-DATA has ``locomo/locomo-dev5.json``, ``beam100k/`` and ``prefeval/`` (topics of PrefEval). Preferences are turns of one user
-in a session each. Printed are fractional recall@10 and nDCG@10 of the default pack and recall@10 of the embedder alone.
+DATA has ``locomo/locomo-dev5.json``, ``beam100k/`` and ``prefeval/`` (topics of PrefEval). Preferences are turns of
+one user in a session each. Printed are fractional recall@10 and nDCG@10 of the default pack and recall@10 of the embedder alone.
 For PrefEval the topics are split: the rule of the default pack saw every other one, and those that it did not see are
 reported as "left out".
 """
