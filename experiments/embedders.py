@@ -2,10 +2,9 @@
 
     python experiments/embedders.py DATA --embedders shipped minilm --sets prefeval locomo beam
 
-DATA has ``locomo/locomo-dev5.json``, ``beam100k/`` and ``prefeval/`` (topics of PrefEval). Preferences are turns of
-one user in a session each. Printed are fractional recall@10 and nDCG@10 of the default pack and recall@10 of the embedder alone.
-For PrefEval the topics are split: the rule of the default pack saw every other one, and those that it did not see are
-reported as "left out".
+DATA has ``locomo/locomo-dev5.json``, ``beam100k/`` and ``prefeval/`` (topics of PrefEval). Preferences are turns of one
+user in a session each. Printed are fractional recall@10 and nDCG@10 of the default pack and recall@10 of the embedder
+alone. The rule of the default pack saw every other topic of PrefEval; the others are reported as "left out".
 """
 
 from __future__ import annotations
@@ -104,8 +103,8 @@ def main() -> None:
                 part = np.array([row[1:] for row in measured if group in ("all", row[0])])
                 recall, ndcg, alone, reliance = part.mean(axis=0).round(4).tolist()
                 about = {"set": name, "group": group, "embedder": embedder, "questions": len(part)}
-                found = {"recall@10": recall, "nDCG@10": ndcg, "alone": alone}
-                table.append(about | found | {"reliance": reliance})
+                figures = {"recall@10": recall, "nDCG@10": ndcg, "alone": alone}
+                table.append(about | figures | {"reliance": reliance})
                 print(table[-1], flush=True)
     results.save(table)
 

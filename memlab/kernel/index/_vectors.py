@@ -280,7 +280,7 @@ SCANNED_UP_TO = 400_000
 100,000 rows and are those of NumPy to the bit; Annoy takes 5 to 8 ms for a recall@10 of .93 to .89 from 100,000 to here."""
 
 
-# The package is optional, and many labs never have so many rows that its import would be worth a millisecond.
+# The package is optional. Small labs never search so many rows, so they do not wait for its import.
 @cache
 def scanner() -> Callable[..., Any] | None:
     """Return numkong's function of pairwise products, or None if the package is not installed."""
@@ -498,6 +498,7 @@ class Vectors:
         if n < 0:
             raise InputError(f"The number of neighbours must be at least 0, not {n}.")
         admitted = self._count_admitted(rows, mask)
+        # Products of all rows are cheaper than copies of the eligible ones.
         if self.exact_up_to < admitted <= self.searched_up_to:
             cosines = self._cosines(queries, square, None)
             if admitted == self._stored.size:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
+from logging import DEBUG, INFO
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -32,6 +33,7 @@ from memlab.errors import (
     UnknownName,
 )
 from memlab.kernel.base.clock import Clock
+from memlab.kernel.base.logs import LOGGER
 from memlab.kernel.base.scratch import return_memory
 from memlab.kernel.base.threads import ThreadLock, free_interrupted, watch_interrupts
 from memlab.kernel.embedding import SAMPLE, Embedder, measure_scale
@@ -296,6 +298,7 @@ class Store:
             if isinstance(self.journal, Journal):
                 self.journal.hash_paths = hash_paths
             if self.journal.lost:
+                LOGGER.warning("%s: %s", self.where, self.journal.lost)
                 warnings.warn(
                     f"{self.where}: {self.journal.lost}. `memlab upkeep check` shows what is left; `memlab upkeep "
                     "restore` restores a backup, or accepts the lab as it is.",
@@ -317,6 +320,8 @@ class Store:
                 writable=not self.journal.read_only,
                 secret=secret,
             )
+            if view is None:
+                LOGGER.info("%s: opened, %d memories", self.where, len(self.state))
         except BaseException as error:
             free_interrupted(
                 error
@@ -494,6 +499,9 @@ class Store:
                 self._snapshot_at = 0
             self._marked = False
             logged = tx.slates
+        level = INFO if durable else DEBUG  # recalls, the frequent writes, are not durable
+        if LOGGER.isEnabledFor(level):
+            LOGGER.log(level, "%s: %s, event %d", self.where, tx.kinds, tx.last[0])
         if logged and self.folder is not None:
             self._waiting = self._unsealed() if self._waiting is None else self._waiting + logged
             if self._waiting >= _SEAL_AT:
@@ -561,6 +569,7 @@ class Store:
             finally:
                 self.neighbours.close()
                 self.journal.close()
+                LOGGER.info("%s: closed", self.where)
 
     def _restored(self) -> tuple[State, VersionLog]:
         """Return the state and version log of the newest sound snapshot of this journal.

@@ -20,6 +20,7 @@ __all__ = ["compare_ways"]
 _SUFFICIENT = 0.95
 """Recall from which the fastest way is recommended: a recall@10 of .95 loses one neighbour in two searches."""
 
+# The columns of the table, as a reader of the report sees them.
 _SCHEMA = {
     "way": pl.String,
     "recall": pl.Float64,
@@ -46,7 +47,7 @@ def compare_ways(
     Indexes are built for the measurement, in a temporary folder or in memory, and removed. Times are those of the
     processor. ``chosen`` are settings of Annoy.
 
-    Returns the table and the recommended way: the fastest of those that find 95% of the neighbours.
+    Returns the table and the recommended way: the fastest with a recall of at least .95.
     """
     exact = [best(vectors.similarity(query), n) for query in queries]
     cuts = [

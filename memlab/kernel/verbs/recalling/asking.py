@@ -1,4 +1,4 @@
-"""Recalls: logged ones, past ones repeated under another pack, and similar memories."""
+"""Recalls: logged recalls, past recalls repeated under another pack, and similar memories."""
 
 from __future__ import annotations
 
