@@ -329,7 +329,7 @@ def _designs(
     unit = evidence.reward_range[1] - evidence.reward_range[0]
     deep = np.full(1, _PROBE_DEPTH * unit)
     earned = max(float(expected[base.rows].sum()) / len(log), 1e-12)
-    rewarded = log.answered & (log.reward > evidence.reward_range[0])
+    rewarded = log.answered & (log.reward > max(evidence.reward_range[0], 0.0))
     counts = np.bincount(log.recall[rewarded], minlength=len(log))
     # Each rewarded item is worth its share of the recall of its query.
     relevance = rewarded / np.maximum(counts, 1)[log.recall]
@@ -587,7 +587,7 @@ def _sum_arm(
 
 
 def _power_quantile(level: float) -> float:
-    """Return the normal quantile of the level plus that of a power of 80%."""
+    """Return the sum of the normal quantiles of the level and of a power of 80%."""
     return _level_quantile(level) + normal_quantile(0.8)
 
 

@@ -289,8 +289,8 @@ _NOT_TESTED = {
     ),
     "redundancy": (
         "The dependence of rewards on other items was not tested: the log has no scores, fewer than 30 recalls with two "
-        "rewards, or not what the items say, and a policy would show two that no recall had to show together.",
-        "Name the column of scores that ranked the log (score=), and what near-duplicates share in a column group.",
+        "rewards, or no content of two items that a policy would show together and no recall had to show together.",
+        "Name the column of scores (score=), and add a column group with one value for all near-duplicates of an item.",
     ),
 }
 """For each gate that can be untested: the reason, and an action that makes it testable."""
@@ -461,7 +461,7 @@ _EXCLUSIVE = 0.25
 
 Where one or two items answer a query, or users have two tastes, rewards exclude each other although no
 item changes another's: the share is up to .12 on LoCoMo and .15 in the example log. Where a second
-item of a kind earns nothing, it is .64 to .78.
+item of a kind earns nothing, the share is .64 to .78.
 """
 UNSURE = 10.0
 """The factor of a p-value that rests on strata of the score instead of random positions.
