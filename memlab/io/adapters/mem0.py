@@ -402,9 +402,7 @@ class Mem0Memory:
         path = self._records.find_path(memory_id)
         record = None if path is None else self._records.get(path)
         if record is None:
-            raise UnknownName(
-                "memory", memory_id, [recent.path[-1] for recent in self._records.get_below()[-5:]]
-            )
+            raise UnknownName("memory", memory_id, None)
         return record
 
     def _select(self, filters: Mapping[str, Any] | None, show_expired: bool) -> list[Record]:
