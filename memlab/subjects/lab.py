@@ -631,6 +631,7 @@ class Lab(Displayed):
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for ``task`` within a token budget.
 
@@ -660,11 +661,19 @@ class Lab(Displayed):
             window was compacted.
         log
             Whether to log the context and count accesses.
+        tokens
+            A function that counts the tokens of a text, such as ``lambda text: len(tokenizer.encode(text))``. Default:
+            four bytes are a token, as also in a replay of the log.
 
         Returns
         -------
         Context
             The text, also as Markdown and as messages, and the selected memories.
+
+        Raises
+        ------
+        InputError
+            If ``tokens`` raises, takes more than 10 seconds in all, or returns no number from 0.
 
         Examples
         --------
@@ -685,6 +694,7 @@ class Lab(Displayed):
             at=at,
             again=again,
             log=log,
+            tokens=tokens,
         )
 
     # -- judging ----------------------------------------------------------------------------------------------
