@@ -516,7 +516,7 @@ class Lab(Displayed):
             The maximum number of results. Default: the pack's setting ``limit``. Exploration items
             are added to it.
         project
-            Admit memories of this project and memories without a project.
+            Only this project, and memories without one.
         session
             The session of the recall. Memories bound to another session are left out.
         branch
@@ -647,17 +647,17 @@ class Lab(Displayed):
         budget
             The maximum length in tokens.
         session
-            The session of the agent; memories that it has received are left out.
+            The session of the agent. Memories that it has received are left out.
         project
-            Admit memories of this project and memories without a project.
+            Only this project, and memories without one.
         files
-            Paths of the files that the agent works on, one or several.
+            Paths of the files that the agent works on. One path may be a text.
         viewer
             The person or agent who receives the context.
         at
             The time of the request. Default: now.
         again
-            Whether to include memories that the session has received, such as after the agent's
+            Whether to include memories that the session has received. An agent needs them after its
             window was compacted.
         log
             Whether to log the context and count accesses.

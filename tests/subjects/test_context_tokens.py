@@ -61,7 +61,9 @@ def check_contexts(name, seed, clock, *, contexts):
         lengths = []
         for number in range(contexts):
             budget = dice.randrange(1, 1_500)
-            task = "why does Ana have the " + " ".join(dice.choices(("harbour", "key", "ship"), k=2))
+            task = "why does Ana have the " + " ".join(
+                dice.choices(("harbour", "key", "ship"), k=2)
+            )
             context = lab.context(
                 task, budget=budget, log=number % 2 == 0, tokens=tokens, session=f"s{number}"
             )
@@ -70,14 +72,6 @@ def check_contexts(name, seed, clock, *, contexts):
             assert context.tokens == (math.ceil(count(context.text)) if context.text else 0)
             lengths.append(len(context))
         assert (max(lengths) > 0) == (name != "too much")
-
-
-@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
-def test_a_published_tokenizer_counts(encoding, clock):
-    tiktoken = pytest.importorskip("tiktoken")
-    encode = tiktoken.get_encoding(encoding).encode
-    COUNTS[encoding] = lambda text: len(encode(text, disallowed_special=()))
-    check_contexts(encoding, 0, clock, contexts=20)
 
 
 def test_more_memories_fit_where_the_caller_counts_fewer_tokens(clock):

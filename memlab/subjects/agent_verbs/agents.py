@@ -316,6 +316,7 @@ class Agent(Displayed):
         at: When | None = None,
         again: bool = False,
         log: bool = True,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
         """Build a prompt context for a task, as this agent; see ``lab.context``.
 
@@ -337,6 +338,8 @@ class Agent(Displayed):
             Whether to include memories that the session has received.
         log
             Whether to log the context and count accesses.
+        tokens
+            A function that counts the tokens of a text. Default: four bytes are a token.
 
         Returns
         -------
@@ -368,6 +371,7 @@ class Agent(Displayed):
             at=at,
             again=again,
             log=log,
+            tokens=tokens,
         )
 
     @checked
@@ -788,7 +792,7 @@ class LabAgents:
     @checked
     def __call__(
         self,
-        name: str,
+        name: str | Identity,
         *,
         project: str | None = None,
         session: str | None = None,
@@ -799,7 +803,7 @@ class LabAgents:
         Parameters
         ----------
         name
-            The name, with or without the prefix "agent:".
+            The name, with or without the prefix "agent:". An ``Identity`` replaces all arguments.
         project
             The only project that it reads and writes. Default: any.
         session
@@ -823,6 +827,8 @@ class LabAgents:
         >>> memlab.open().agents("tutor", role="reader").role
         'reader'
         """
+        if isinstance(name, Identity):
+            return Agent(name, self._verbs)
         now = self._core.store.clock()
         return Agent(
             make_identity(name, project=project, session=session, role=role, now=now), self._verbs
