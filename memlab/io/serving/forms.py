@@ -179,7 +179,7 @@ class FeedbackForm(_Form):
     ]
     answer: Annotated[
         str | None,
-        Field(description="Your answer; memlab infers which memories it used."),
+        Field(description="Your answer; it tells which memories you used."),
     ] = None
     reply: Annotated[
         str | None,

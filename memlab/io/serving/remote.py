@@ -193,7 +193,9 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
     def _caption(self) -> str:
         """The heading of the table of hits."""
         number = "not logged" if self.recall is None else f"recall {self.recall}"
-        return f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}{f'; {self.off}' if self.off else ''}{f'; weak: {WEAK}' if self.weak else ''}"
+        notes = [self.off or "", f"weak: {WEAK}" * self.weak]
+        text = f"{count_memories(len(self))} for {clip(self.query, 70)!r}, {number}"
+        return "; ".join([text, *filter(None, notes)])
 
     def __repr__(self) -> str:
         lines = [f"{hit.score:7.4f}  #{hit.id:<6} {clip(hit.text, 84)}" for hit in self]

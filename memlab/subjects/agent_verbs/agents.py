@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, overload
 
 import polars as pl
@@ -24,6 +24,7 @@ from memlab.kernel.verbs.gate import (
     check_agent,
     consent_fields,
     format_agent,
+    is_agent,
     lacks_consent,
 )
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
@@ -664,7 +665,7 @@ class Agent(Displayed):
         learned = extraction.end(
             self.session,
             messages,
-            agent=self._short,
+            agent=self._short if is_agent(self.name) else None,
             project=self.project,
             model=model,
             otherwise=otherwise,
