@@ -10,7 +10,13 @@ import pytest
 
 import memlab
 
-NEED_A_PACKAGE = ("adapters.agent_framework", "adapters.claude_tool", "adapters.langgraph")
+NEED_A_PACKAGE = (
+    "adapters.agent_framework",
+    "adapters.claude_tool",
+    "adapters.google_adk",
+    "adapters.langchain",
+    "adapters.langgraph",
+)
 """Frameworks that are not installed here."""
 MODULES = [
     package.name

@@ -17,7 +17,11 @@ WITHOUT_PYTHON = {"view-in-a-browser", "write-a-widget", "policies-in-hy"}
 
 
 # Pages about an extra, and a package of it.
-NEEDS = {"encrypt-a-lab": "sqlcipher3"}
+NEEDS = {
+    "encrypt-a-lab": "sqlcipher3",
+    "google-adk": "google.adk",
+    "langchain": "langchain",
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

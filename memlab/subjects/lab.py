@@ -500,7 +500,7 @@ class Lab(Displayed):
         pack: PolicyLike | None = None,
         params: Mapping[str, Annotated[float, AnyNumber]] | None = None,
         log: bool = True,
-        explore: bool | None = None,
+        explore: bool | Literal["within"] | None = None,
         again: bool | None = True,
     ) -> Hits:
         """Retrieve the memories that the active pack ranks highest for ``query``.
@@ -547,6 +547,7 @@ class Lab(Displayed):
         explore
             Whether the recall may also show exploration items of the active pack. Default: no,
             unless ``lab.policies.explore(True)`` decided so. ``hits.probes`` lists them.
+            ``"within"`` shows them in place of the last results, so that there are at most ``limit``.
         again
             Whether to show memories that the viewer has received before in this session. None: as
             the pack's setting ``recall-again`` says. ``hits.repeated`` lists what was left out.

@@ -1,4 +1,4 @@
-"""Language models behind OpenAI's chat completions API, used within budgets.
+"""Language models behind the APIs of OpenAI and Anthropic, used within budgets.
 
 Replies are untrusted: their size and duration are limited, and secrets in them are redacted. This
 module knows neither labs nor what a prompt is for.
@@ -7,14 +7,15 @@ module knows neither labs nor what a prompt is for.
 from __future__ import annotations
 
 import hashlib
+import re
 import socket
 import ssl
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
@@ -31,6 +32,7 @@ from memlab.kernel.base.threads import ThreadLock
 from memlab.kernel.privacy import screen
 from memlab.kernel.version import __version__
 from memlab.subjects.loopback import is_loopback
+from memlab.subjects.model_apis import Api, find_api, find_refused, read_answer
 
 __all__ = [
     "MAX_BYTES",
@@ -38,6 +40,7 @@ __all__ = [
     "Broken",
     "LanguageModel",
     "Otherwise",
+    "Refused",
     "Reply",
     "Unreached",
     "Usage",
@@ -59,6 +62,10 @@ class Unreached(NoAnswer):
 
 class Broken(NoAnswer):
     """A connection that ended before the reply was complete; a retry may succeed."""
+
+
+class Refused(NoAnswer):
+    """A request that the server does not accept: too long, or with fields it does not know."""
 
 
 class Reply(NamedTuple):
@@ -181,7 +188,7 @@ T = TypeVar("T")
 
 
 def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
-    """Decode a JSON answer; skip a chain of thought before it and a code fence.
+    """Decode a JSON answer; skip thoughts, words and a code fence around it, and trailing commas.
 
     Parameters
     ----------
@@ -206,15 +213,31 @@ def read_json_answer(content: str, type: type[T], asked_for: str) -> T:
     --------
     >>> read_json_answer('<think>a list?</think> [1, 2]', list[int], "numbers")
     [1, 2]
+    >>> read_json_answer('Two numbers: [1, 2,]', list[int], "numbers")
+    [1, 2]
     """
     text = content.rpartition("</think>")[2].strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
     try:
         return msgspec.json.decode(text, type=type)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _NOT_JSON as error:
         why = clip(" ".join(str(error).split()), 120)
-        raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.") from None
+    if (fence := _FENCE.search(text)) is not None:
+        text = text[fence.end() :].rpartition("```")[0] or text[fence.end() :]
+    start = min((at for at in map(text.find, "[{") if at >= 0), default=0)
+    stop = max(map(text.rfind, "]}")) + 1
+    with suppress(*_NOT_JSON):
+        text = _TRAILING.sub(lambda match: match[1] or "", text[start:stop])
+        return msgspec.json.decode(text, type=type)
+    raise BadAnswer(f"The answer is not JSON with {asked_for}: {why}.")
+
+
+# The errors of a text that is not JSON, or not of the expected type.
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+# The beginning of a code block, and a comma before a closing bracket. Strings are matched first,
+# with or without their end, so that commas within them stay and the search takes linear time.
+_FENCE = re.compile(r"^```\w*", re.MULTILINE)
+_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*+[\]}])', re.DOTALL)
 
 
 # -- the cache of answers, by request: in memory, and in a folder if there is one
@@ -257,14 +280,16 @@ def _answer_file(request: bytes) -> str:
 Otherwise = Literal["raise", "rules", "skip"]
 """Handling of a message that the model fails to read: raise, use the rules, or skip it."""
 
-# The default maximum of tokens in an answer, which the facts of one message fit into; the bytes per
-# token of English text; and the options of the API that limit an answer.
-_ANSWER_TOKENS = 1_000
+# The bytes per token of English text, and the options of the APIs that limit an answer.
 _BYTES_A_TOKEN = 4
-_LENGTH_OPTIONS = ("max_completion_tokens", "max_tokens")
+_LENGTH_OPTIONS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
-# Statuses of HTTP after which a retry may succeed.
-_BUSY = (429, 500, 502, 503, 504)
+# Statuses of HTTP after which a retry may succeed (529: Anthropic is overloaded), and those of a
+# request that the server does not accept.
+_BUSY = (429, 500, 502, 503, 504, 529)
+_INVALID = (400, 413, 422)
+# The bytes of an error that are read, which no error of a server needs.
+_ERROR = 2_000
 # Seconds before a retry: doubled each time, or as the server asks, up to the second value.
 _FIRST_WAIT, _MAX_WAIT = 0.25, 10.0
 
@@ -299,28 +324,8 @@ class Usage:
         )
 
 
-class _Message(msgspec.Struct):
-    """The message of one answer in a reply of the chat completions API."""
-
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    """One answer in a reply of the chat completions API, and why it ended."""
-
-    message: _Message
-    finish_reason: Any = None
-
-
-class _Completion(msgspec.Struct):
-    """A reply of the chat completions API."""
-
-    choices: list[_Choice]
-    usage: Any = None
-
-
 class LanguageModel:
-    """A model behind a server with OpenAI's chat completions API, local or remote.
+    """A model behind a server with an API of OpenAI or Anthropic, local or remote.
 
     Making one sends nothing. Answers are cached by the checksum of the whole request, so that a
     repeated request is free.
@@ -328,11 +333,12 @@ class LanguageModel:
     Parameters
     ----------
     url
-        The address before ``/chat/completions``.
+        The address of an API that ends with ``/chat/completions`` or ``/responses`` (OpenAI) or
+        with ``/messages`` (Anthropic). To any other address, ``/chat/completions`` is added.
     name
         The server's name of the model.
     key
-        A bearer token, sent over https or to this machine only, and displayed nowhere.
+        A key of the API, sent over https or to this machine only, and displayed nowhere.
     calls
         The maximum number of requests of this object; None: no limit.
     tokens
@@ -346,6 +352,11 @@ class LanguageModel:
         The number of retries, 0 to 10, if the server is busy or the connection breaks.
     options
         Further fields of the request; None removes one (``{"temperature": None}``).
+    concurrency
+        The maximum number of requests that extraction sends at the same time, 1 to 64.
+    batch
+        The maximum number of messages that extraction puts into a request, 1 to 100. A small model
+        may need fewer.
 
     Raises
     ------
@@ -357,6 +368,10 @@ class LanguageModel:
     A request that might exceed the budget is not sent and raises OverBudget. Redirections are not
     followed, and no proxy is used. All errors of requests are ModelErrors: NoAnswer, BadAnswer,
     OverBudget.
+
+    A server may refuse a field that memlab sets: ``temperature``, ``max_tokens`` or a schema. This
+    request and later ones are then sent without the field, or with the name that the server
+    wants. Fields in ``options`` are never left out.
 
     Examples
     --------
@@ -377,23 +392,29 @@ class LanguageModel:
         timeout: Annotated[float, Within(0, 3600, above=True)] = 60.0,
         retries: Annotated[int, Within(0, 10)] = 2,
         options: Mapping[str, Any] | None = None,
+        concurrency: Annotated[int, Within(1, 64)] = 4,
+        batch: Annotated[int, Within(1, 100)] = 12,
     ) -> None:
         self.url, self.name = url.rstrip("/"), _check_name(name)
-        self._post = _parse_address(self.url)
-        self._headers = {"Content-Type": "application/json", "User-Agent": f"memlab/{__version__}"}
+        self.concurrency, self.batch = concurrency, batch
+        self._api, self._post = _parse_address(self.url)
+        self._headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"memlab/{__version__}",
+            "anthropic-version": "2023-06-01",  # required by Anthropic, ignored by others
+        }
         if key is not None:
-            self._headers["Authorization"] = f"Bearer {_check_key(key, self._post)}"
+            self._headers |= self._api.sign(_check_key(key, self._post))
         self._secret = key
         self._max_calls, self._max_tokens = calls, tokens
         self._timeout, self._retries = float(timeout), retries
         self._options = _check_options(options or {})
-        self._answer_room = max(
-            (length for name in _LENGTH_OPTIONS if type(length := self._options.get(name)) is int),
-            default=_ANSWER_TOKENS,
-        )
         self._answers = Answers(None if cache is None else Path(cache))
-        self._usage = Usage()
-        # One request at a time: the budget is checked before and charged after each.
+        # The fields that the server refused, with their new names, or None to leave them out.
+        self._refused: dict[str, str | None] = {}
+        # Tokens are reserved while requests run, so that requests of several threads together stay
+        # within the budget. The lock guards both counts, and is not held during a request.
+        self._usage, self._reserved = Usage(), 0
         self._lock = ThreadLock()
 
     @property
@@ -409,10 +430,11 @@ class LanguageModel:
         *,
         schema: Mapping[str, Any] | None = None,
         read: Callable[[str], Any] = str,
+        length: Count = 1_000,
     ) -> Any:
         """Return the model's answer to ``text`` under ``instructions``.
 
-        Secrets in the answer are redacted. Concurrent calls wait for each other.
+        Secrets in the answer are redacted. Several threads may ask at the same time.
 
         Parameters
         ----------
@@ -425,6 +447,8 @@ class LanguageModel:
         read
             A function from the text of the answer to the result. Answers for which it raises are
             not cached.
+        length
+            The maximum number of tokens of the answer, unless ``options`` sets it.
 
         Returns
         -------
@@ -448,52 +472,51 @@ class LanguageModel:
         >>> model.ask("Answer in one word.", "Which colour has the sky?")  # doctest: +SKIP
         'Blue'
         """
-        messages = [{"role": "system", "content": instructions}, {"role": "user", "content": text}]
-        fields: dict[str, Any] = {
-            "model": self.name,
-            "messages": messages,
-            "temperature": 0,
-            "max_tokens": _ANSWER_TOKENS,
-        }
-        if schema is not None:
-            form = {"name": "answer", "strict": True, "schema": dict(schema)}
-            fields["response_format"] = {"type": "json_schema", "json_schema": form}
-        request = _encode_request(fields, self._options)
-        with self._lock:
-            if (cached := self._answers.get(request)) is not None:
-                with suppress(ModelError):  # a different `read` accepted the answer
-                    result = read(cached)
-                    self._usage = replace(self._usage, kept=self._usage.kept + 1)
-                    return result
-            answer = self._fetch_answer(request)
-            result = read(answer)
-            self._answers.keep(request, answer)
+        fields = self._api.write(instructions, text, None if schema is None else dict(schema))
+        fields |= {"model": self.name, "temperature": 0}
+        if not any(name in self._options for name in _LENGTH_OPTIONS):
+            fields[self._api.length] = length
+        fields |= self._options
+        request = _encode_request(fields)
+        if (cached := self._answers.get(request)) is not None:
+            with suppress(ModelError):  # a different `read` accepted the answer
+                result = read(cached)
+                self._spend(kept=1)
+                return result
+        lengths = [fields[name] for name in _LENGTH_OPTIONS if type(fields.get(name)) is int]
+        with self._reserve(_estimate_tokens(request) + max(lengths, default=length)):
+            answer = self._fetch_answer(fields)
+        result = read(answer)
+        self._answers.keep(request, answer)
         return result
 
-    def _fetch_answer(self, request: bytes) -> str:
+    def _fetch_answer(self, fields: Mapping[str, Any]) -> str:
         """Request a new answer and return its text with secrets redacted."""
-        reply = self._fetch_reply(request)
+        request, reply = self._fetch_reply(fields)
         try:
-            completion = msgspec.json.decode(reply.body, type=_Completion)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            answer = read_answer(reply.body)
+        except _NOT_JSON as error:
             self._spend(tokens=_count_tokens(request, reply.body, None))
-            problem = f"{self._post.netloc} does not answer as chat completions do"
+            problem = f"{self._post.netloc} does not answer as {self._api.path} does"
             raise BadAnswer(f"{problem}: {clip(str(error), 200)}.") from None
-        self._spend(tokens=_count_tokens(request, reply.body, completion.usage))
-        choice = completion.choices[0] if completion.choices else None
-        if choice is None or not choice.message.content or not choice.message.content.strip():
-            raise BadAnswer(f"The answer of {self.name} is empty.")
-        if choice.finish_reason == "length":
+        self._spend(tokens=_count_tokens(request, reply.body, answer.tokens))
+        if answer.has_failed:  # gateways report errors of a model with status 200
+            raise NoAnswer(self._describe_refusal(reply))
+        if answer.is_cut_off:
             raise BadAnswer(
                 f"The answer of {self.name} is cut off: allow a longer one with "
-                'options={"max_tokens": ...}.'
+                f'options={{"{self._name_field(self._api.length)}": ...}}.'
             )
-        return screen(self._remove_key(choice.message.content)).text
+        if not answer.text.strip():
+            raise BadAnswer(f"The answer of {self.name} is empty.")
+        return screen(self._remove_key(answer.text)).text
 
-    def _fetch_reply(self, request: bytes) -> Reply:
-        """Return the reply of the server; retry while it is busy or the connection breaks."""
-        for left in range(self._retries, -1, -1):
-            self._check_budget(request)
+    def _fetch_reply(self, fields: Mapping[str, Any]) -> tuple[bytes, Reply]:
+        """Return a request and its reply; retry without refused fields, and while it is busy."""
+        left = self._retries
+        while True:  # each round leaves out another field, or uses one of the retries
+            sent = {self._name_field(field): value for field, value in fields.items()}
+            request = _encode_request({name: sent[name] for name in sent if name is not None})
             self._spend(calls=1)
             wait = _FIRST_WAIT * 2 ** (self._retries - left)
             try:
@@ -503,12 +526,26 @@ class LanguageModel:
                     raise NoAnswer(str(error)) from None
             else:
                 if reply.status == 200:
-                    return reply
+                    return request, reply
+                if reply.status in _INVALID and self._leave_out(sent, reply):
+                    continue
                 if reply.status not in _BUSY or not left:
-                    raise NoAnswer(self._describe_refusal(reply))
+                    refused = Refused if reply.status in _INVALID else NoAnswer
+                    raise refused(self._describe_refusal(reply))
                 wait = max(wait, reply.wait)
+            left -= 1
             time.sleep(min(wait, _MAX_WAIT))
-        raise AssertionError("unreachable: the last try returns an answer or raises NoAnswer")
+
+    def _name_field(self, field: str) -> str | None:
+        """Return the name of a field for this server, or None if the server refuses the field."""
+        return field if field in self._options else self._refused.get(field, field)
+
+    def _leave_out(self, sent: Iterable[str | None], reply: Reply) -> bool:
+        """Remember which of memlab's fields a reply refuses; return whether there are any."""
+        own = [field for field in sent if field is not None and field not in self._options]
+        refused = find_refused(own, reply.body.decode(errors="replace")[:_ERROR])
+        self._refused |= refused
+        return bool(refused)
 
     def _describe_refusal(self, reply: Reply) -> str:
         """Return a short message without secrets for a reply that is an error."""
@@ -517,7 +554,7 @@ class LanguageModel:
             msgspec.DecodeError, UnicodeDecodeError, RecursionError, LookupError, TypeError
         ):
             detail = msgspec.json.decode(reply.body)["error"]["message"]
-        detail = clip(screen(self._remove_key(str(detail))[:2_000]).text, 200) or "no details"
+        detail = clip(screen(self._remove_key(str(detail))[:_ERROR]).text, 200) or "no details"
         advice = (
             " Redirections are not followed: give the final address."
             if 300 <= reply.status < 400
@@ -529,30 +566,33 @@ class LanguageModel:
         """Return a text with the bearer token redacted."""
         return text if self._secret is None else text.replace(self._secret, "[REDACTED: key]")
 
-    def _check_budget(self, request: bytes) -> None:
-        """Raise OverBudget if a request might exceed the budget."""
-        spent = self._usage
-        if self._max_calls is not None and spent.calls >= self._max_calls:
-            raise OverBudget(
-                f"All {self._max_calls:,} calls of {self.name} are used: raise calls=."
-            )
-        if self._max_tokens is None:
-            return
-        needed, left = (
-            _estimate_tokens(request) + self._answer_room,
-            max(self._max_tokens - spent.tokens, 0),
-        )
-        if needed > left:
-            raise OverBudget(
-                f"A call of {self.name} may take {needed:,} tokens, and {left:,} of {self._max_tokens:,} are left: "
-                "raise tokens=."
-            )
+    @contextmanager
+    def _reserve(self, tokens: int) -> Iterator[None]:
+        """Reserve tokens of the budget for a request; raise OverBudget if too few are left."""
+        with self._lock:
+            if self._max_tokens is not None:
+                left = max(self._max_tokens - self._usage.tokens - self._reserved, 0)
+                if tokens > left:
+                    raise OverBudget(
+                        f"A call of {self.name} may take {tokens:,} tokens, and {left:,} of {self._max_tokens:,} are "
+                        "left: raise tokens=."
+                    )
+            self._reserved += tokens
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._reserved -= tokens
 
-    def _spend(self, *, calls: int = 0, tokens: int = 0) -> None:
-        """Add calls and tokens to the usage."""
-        self._usage = replace(
-            self._usage, calls=self._usage.calls + calls, tokens=self._usage.tokens + tokens
-        )
+    def _spend(self, *, calls: int = 0, tokens: int = 0, kept: int = 0) -> None:
+        """Add to the usage; raise OverBudget if a call is one too many."""
+        with self._lock:
+            used = self._usage
+            if calls and self._max_calls is not None and used.calls >= self._max_calls:
+                raise OverBudget(
+                    f"All {self._max_calls:,} calls of {self.name} are used: raise calls=."
+                )
+            self._usage = Usage(used.calls + calls, used.tokens + tokens, used.kept + kept)
 
     def __repr__(self) -> str:
         spent = [
@@ -570,16 +610,15 @@ def _estimate_tokens(data: bytes) -> int:
     return -(-len(data) // _BYTES_A_TOKEN)
 
 
-def _count_tokens(request: bytes, reply: bytes, usage: object) -> int:
+def _count_tokens(request: bytes, reply: bytes, counted: int | None) -> int:
     """Return the tokens of a call: the server's count, but at least half of the estimate."""
     estimate = _estimate_tokens(request + reply)
-    counted = usage.get("total_tokens") if isinstance(usage, dict) else None
-    return max(counted, estimate // 2) if type(counted) is int else estimate
+    return estimate if counted is None else max(counted, estimate // 2)
 
 
 def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return request options as a dict; raise InputError for reserved or non-JSON ones."""
-    for name in ("messages", "model", "stream"):
+    for name in ("messages", "model", "stream", "input", "instructions", "system"):
         if name in options:
             raise InputError(f"LanguageModel(options=...): {name} is set by memlab: leave it out.")
     try:
@@ -589,9 +628,9 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def _encode_request(fields: Mapping[str, Any], options: Mapping[str, Any]) -> bytes:
+def _encode_request(fields: Mapping[str, Any]) -> bytes:
     """Return the JSON of a request, with sorted keys for the cache."""
-    whole = {name: value for name, value in {**fields, **options}.items() if value is not None}
+    whole = {name: value for name, value in fields.items() if value is not None}
     try:
         return msgspec.json.encode(whole, order="sorted")
     except (TypeError, ValueError, RecursionError) as error:
@@ -609,8 +648,8 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _parse_address(url: str) -> SplitResult:
-    """Return the address of chat completions; raise InputError if the URL is invalid."""
+def _parse_address(url: str) -> tuple[Api, SplitResult]:
+    """Return the API of an address and where it is; raise InputError if the URL is invalid."""
     # Credentials, queries and fragments are refused, because the address appears in messages.
     try:
         parts = urlsplit(url)
@@ -634,7 +673,8 @@ def _parse_address(url: str) -> SplitResult:
         raise InputError(
             "LanguageModel(url=...): an address with a user or password is refused: use key=."
         )
-    return parts._replace(path=f"{parts.path}/chat/completions")
+    api, path = find_api(parts.path)
+    return api, parts._replace(path=path)
 
 
 def _check_key(key: str, url: SplitResult) -> str:

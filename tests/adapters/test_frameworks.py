@@ -183,7 +183,7 @@ def test_claude_works_in_the_files(lab):
     assert contents[1] == "File created successfully at: /memories/ada.md"
     assert contents[5].endswith("     1\tAda likes mate.\n     2\tAnd rain.")
     assert [bool(answer.get("is_error")) for answer in answers] == [False] * 6 + [True, False]
-    assert "would lead out" in str(contents[6])
+    assert "would escape /memories directory" in str(contents[6])
     assert lab.slates().decisions.collect().height == 1
 
 

@@ -151,6 +151,49 @@ def test_a_probe_has_its_probability_and_each_place_below_the_first(
     check_places(tally, band, limit + 1)
 
 
+@given(
+    st.integers(2, 5),
+    st.integers(1, 4),
+    st.sampled_from([0.3, 1.0]),
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=7, max_size=7),
+)
+@examples(60)
+def test_a_probe_within_the_limit_takes_the_last_rank_whose_item_keeps_the_rest(
+    limit, depth, rate, weights
+):
+    pack = load_pack(
+        f"(pack trial) (setting probe-rate {rate}) (setting probe-depth {depth}) (setting probe-floor 0.25)"
+        "(setting probes 1) (defpolicy explore [activation] activation)"
+    )
+    pool = Pool(7, np.array(weights))
+    band = list(range(limit - 1, min(limit - 1 + depth, 7)))
+    share = np.array([weights[item] for item in band])
+    assume(share.sum() > 0)
+    share = 0.75 * share / share.sum() + 0.25 / len(band)
+    results = []
+    for shown, chance in outcomes(
+        lambda generator: choose(
+            pack, pool, pool.scores, limit=limit, chance=generator, within=True
+        ),
+        [[rate], np.cumsum(share)[:-1]],
+    ):
+        results.append((shown.places.tolist(), chance))
+        assert len(set(results[-1][0])) == limit
+        assert shown.places[0] == 0
+    tally = Tally(results)
+    assert math.fsum(chance for _, chance in results) == pytest.approx(1, abs=1e-12)
+    for item in range(7):
+        assert shown.propensity[item] == pytest.approx(tally.shown(item), abs=1e-12)
+    assert shown.propensity.sum() == pytest.approx(limit, abs=1e-12)
+    # what fits is shown, and a limit of one leaves nothing to chance
+    for all_shown in (1, 7):
+        shown = choose(
+            pack, pool, pool.scores, limit=all_shown, chance=np.random.default_rng(1), within=True
+        )
+        assert shown.places.tolist() == list(range(all_shown))
+        assert shown.propensity.tolist() == [1.0] * all_shown + [0.0] * (7 - all_shown)
+
+
 HEADS = st.lists(st.integers(0, 6), min_size=1, max_size=4, unique=True)
 
 

@@ -11,6 +11,8 @@ Each has a module, which is imported where it is used:
 | ``mem0`` | ``Mem0Memory`` | Memory of mem0 | |
 | ``memfs`` | ``read_memfs``, ``write_memfs`` | folders of Markdown, as Letta has them | |
 | ``agent_framework`` | ``LabContext`` | ContextProvider of agent-framework | agent-framework-core |
+| ``langchain`` | ``LabMiddleware``, ``LabRetriever`` | AgentMiddleware, BaseRetriever of LangChain | langchain |
+| ``google_adk`` | ``LabMemoryService`` | BaseMemoryService of Google ADK | google-adk |
 
 All of them use the lab's own verbs. What an agent stores is in ``lab.memories`` and takes part in recall; what it
 deletes can be restored; every query is logged.

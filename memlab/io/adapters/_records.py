@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import polars as pl
@@ -18,9 +20,12 @@ from memlab.errors import InputError, PrivacyError, did_you_mean
 from memlab.kernel.base.arguments import describe_value
 from memlab.kernel.base.clock import from_micros
 from memlab.kernel.base.threads import ThreadLock
+from memlab.kernel.journal import WriterLock
 from memlab.kernel.privacy import personal_kinds, screen
+from memlab.kernel.recall import maximum_draws
 from memlab.kernel.schema import NEVER, RECALLABLE
 from memlab.kernel.state import State, ViewerState, is_blank
+from memlab.kernel.storage.store import Store
 
 if TYPE_CHECKING:
     from memlab.kernel.recall import Hits
@@ -40,7 +45,6 @@ __all__ = [
     "join_texts",
     "matches_filter",
     "redact_value",
-    "select_records",
 ]
 
 MAX_SEARCHED = 20_000
@@ -303,6 +307,8 @@ class Write:
         Whether recalls may return it.
     fields
         Other fields of the memory.
+    parts
+        Further texts, each of which recalls search for itself. The best of all texts counts.
     """
 
     path: Path
@@ -310,6 +316,7 @@ class Write:
     value: str | None
     searched: bool
     fields: Mapping[str, Any]
+    parts: Sequence[str] = ()
 
 
 def build_write(
@@ -318,23 +325,62 @@ def build_write(
     value: str | None = None,
     *,
     searched: bool = True,
+    parts: Sequence[str] = (),
     **fields: Any,
 ) -> Write:
     """Build a record to write; ``fields`` are additional memory fields."""
-    return Write(tuple(path), text, value, searched, fields)
+    return Write(tuple(path), text, value, searched, fields, parts)
 
 
-def select_records(records: Iterable[Record]) -> pl.Expr:
-    """Return a Polars expression that selects the memories of some records."""
-    return pl.col("id").is_in([record.id for record in records])
+def split_ref(ref: str) -> tuple[str, int]:
+    """Split a ref into that of its record and the number of a part, 0 for the record itself.
+
+    A part has the path of its record and a number, which no path contains.
+
+    >>> split_ref('["langgraph","ada","food",1]')
+    ('["langgraph","ada","food"]', 1)
+    """
+    start, _, number = ref[:-1].rpartition(",")
+    return (start + "]", int(number)) if number.isdecimal() else (ref, 0)
+
+
+# Embedding the texts of a write happens within the lock, and a remote embedder may retry for minutes.
+_PATIENCE = 300.0
+
+
+class _Changes:
+    """The lock under which the adapters of a lab change it, among threads, handles and processes."""
+
+    def __init__(self, store: Store) -> None:
+        self._threads = ThreadLock()
+        self._file = WriterLock(None if store.folder is None else store.folder / "adapters.lock")
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the lock within the block; blocks may be nested."""
+        nested = self._threads.owned
+        with self._threads.hold():
+            if nested:
+                yield
+                return
+            with self._file.against_processes(_PATIENCE):
+                yield
+
+
+_LOCKS: WeakKeyDictionary[Store, _Changes] = WeakKeyDictionary()
+"""One lock for each lab, because two adapters of one lab may change the same record."""
+# Searches whose next pages continue where they ended. More are seldom open at once, and one that was dropped starts again
+# from the ranking.
+_MAX_PAGED = 100
 
 
 class Records:
     """The memories of one adapter in a lab; ``name`` is the first part of each path.
 
     Each new memory has the ``project`` and ``creator``; recalls are limited to the project. Changes are made under
-    ``lock``. If two processes write the same new path at once, both memories stay. The newer memory
-    counts, and the next change of the path deletes the older one.
+    ``lock``, which all adapters of a lab share, also those of other processes. If a process without the lock writes the
+    same new path at once, both memories stay. The newer memory counts, and the next change of the path deletes the older
+    one.
     """
 
     def __init__(
@@ -351,10 +397,17 @@ class Records:
             for name, value in (("project", project), ("creator", creator))
             if value is not None
         }
-        self.lock = ThreadLock()
+        self._changes = _LOCKS.setdefault(lab.io.store, _Changes(lab.io.store))
         self.hits: Hits | None = None
         self._rows: dict[str, list[int]] = {}
+        self._parts: dict[str, list[int]] = {}
         self._upto = 0
+        self._pages: dict[Hashable, list[str]] = {}
+
+    @property
+    def lock(self) -> AbstractContextManager[None]:
+        """The lock of the lab's adapters, for a ``with`` block that reads and then changes records."""
+        return self._changes.hold()
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -375,12 +428,30 @@ class Records:
         """Return the records whose paths begin with a prefix, oldest first."""
         start = self._prefix(prefix)
         with self._reading() as state:
-            records = []
-            for ref in self._rows:
-                rows = self._in_use(state, ref) if ref.startswith(start) else []
-                if rows:
-                    records.append(self._record(state, ref, rows[-1]))
+            records = [
+                self._record(state, ref, row)
+                for ref, row, _ in self._iter_values(state)
+                if ref.startswith(start)
+            ]
             return sorted(records, key=lambda record: record.first)
+
+    def select(self, is_wanted: Callable[[str, str | None], bool], limit: int) -> list[Record]:
+        """Return the first records whose ref and value are wanted, in the order of their paths' first use."""
+        with self._reading() as state:
+            wanted = (
+                self._record(state, ref, row)
+                for ref, row, value in self._iter_values(state)
+                if is_wanted(ref, value)
+            )
+            return list(islice(wanted, limit))
+
+    def _iter_values(self, state: State) -> Iterator[tuple[str, int, str | None]]:
+        """Yield the ref, the row and the value of each record."""
+        values = state.notes["context"]
+        for ref in self._rows:
+            rows = self._in_use(state, ref)
+            if rows:
+                yield ref, rows[-1], values.value_at(rows[-1])
 
     def paths(self) -> list[Path]:
         """Return the path of every record that is in use."""
@@ -409,33 +480,45 @@ class Records:
 
     @contextmanager
     def _reading(self) -> Iterator[State]:
-        """Lock the records and yield the lab's state, with the path index up to date."""
-        with self.lock, self.lab.io.store.reading() as state:
+        """Yield the lab's state, with the path index up to date."""
+        with (
+            self.lab.io.store.reading() as state
+        ):  # held by one thread at a time, so the index needs no lock
             self._index_rows(state)
             yield state
 
     def _index_rows(self, state: State) -> None:
         """Add the rows that are new in the state to the index of paths."""
         if state.rows < self._upto:
-            self._rows, self._upto = {}, 0
+            self._rows, self._parts, self._upto = {}, {}, 0
         start = self._prefix(())
         new = np.arange(self._upto, state.rows, dtype=np.int64)
         for row, ref in zip(new.tolist(), state.refs.to_list(new) if len(new) else (), strict=True):
             if ref is not None and ref.startswith(start):
-                self._rows.setdefault(ref, []).append(row)
+                ref, part = split_ref(ref)
+                (self._parts if part else self._rows).setdefault(ref, []).append(row)
         self._upto = state.rows
 
     def _in_use(self, state: State, ref: str) -> list[int]:
         """Return the recallable, visible rows with a ref, oldest first."""
-        status, hidden = (
-            state.names["status"],
-            state.hidden if isinstance(state, ViewerState) else None,
-        )
+        return self._list_recallable(state, self._rows.get(ref, ()), lambda stored: stored == ref)
+
+    def _parts_in_use(self, state: State, ref: str) -> list[int]:
+        """Return the recallable, visible rows of the parts of a record."""
+        rows = self._parts.get(ref, ())
+        return self._list_recallable(state, rows, lambda stored: split_ref(stored)[0] == ref)
+
+    def _list_recallable(
+        self, state: State, rows: Iterable[int], has_ref: Callable[[str], bool]
+    ) -> list[int]:
+        """Return those of some rows that are recallable, visible, and still have their ref."""
+        status = state.names["status"]
+        hidden = state.hidden if isinstance(state, ViewerState) else None
         return [
             row
-            for row in self._rows.get(ref, ())
+            for row in rows
             if status.value_at(row) in RECALLABLE
-            and state.refs.value_at(row) == ref
+            and has_ref(state.refs.value_at(row) or "[]")
             and (hidden is None or not hidden[row])
         ]
 
@@ -480,19 +563,20 @@ class Records:
     def put(self, writes: Sequence[Write]) -> None:
         """Write records to the lab: remember new paths together, edit existing ones."""
         with self.lock:
+            for write in writes:
+                self._check_personal(write)
             new = []
             for write in writes:
                 existing = self.get_all(write.path)
                 self.drop(existing[:-1])
                 old = existing[-1] if existing else None
                 if old is None:
-                    new.append(write)
+                    new.append(self._build_row(write))
                 elif (old.text, old.value, old.searched) != (
                     write.text,
                     write.value,
                     write.searched,
                 ):
-                    self._check_personal(write)
                     # the edit has no source, so it counts as a user's edit, which may also change a
                     # version of another process
                     fields = {
@@ -501,7 +585,28 @@ class Records:
                         if name != "source"
                     }
                     self.lab.edit(old.id, text=write.text, **fields)
-            self.append(new)
+                new += self._put_parts(write)
+            if new:
+                self.lab.remember(new, linking="off")
+
+    def _put_parts(self, write: Write) -> list[dict[str, Any]]:
+        """Edit the parts that a record has already, delete what it has no more, and return the rows of new parts."""
+        ref = self._ref(write.path)
+        with self._reading() as state:
+            stored = {
+                split_ref(state.refs.value_at(row) or "")[1]: (row + 1, state.texts.value_at(row))
+                for row in self._parts_in_use(state, ref)
+            }
+        new = []
+        for number, text in enumerate(write.parts, 1):
+            id, old = stored.pop(number, (None, None))
+            if id is None:
+                new.append(self._build_row(write) | {"text": text, "context": None})
+                new[-1]["ref"] = f"{ref[:-1]},{number}]"
+            elif old != text:
+                self.lab.edit(id, text=text)
+        self._forget([id for id, _ in stored.values()])
+        return new
 
     def move(self, moves: Iterable[tuple[Record, Path]], **fields: Any) -> None:
         """Give each record another path, by an edit of its memory."""
@@ -515,11 +620,12 @@ class Records:
             return None
         for write in writes:
             self._check_personal(write)
-        rows = [
-            {"text": write.text, "ref": self._ref(write.path), **self._build_fields(write)}
-            for write in writes
-        ]
+        rows = [self._build_row(write) for write in writes]
         return self.lab.remember(rows, linking="off", chain=chain)
+
+    def _build_row(self, write: Write) -> dict[str, Any]:
+        """Return the memory to write for a record, without its parts."""
+        return {"text": write.text, "ref": self._ref(write.path), **self._build_fields(write)}
 
     def _build_fields(self, write: Write) -> dict[str, Any]:
         """Return the fields of the memory to write for a record."""
@@ -541,18 +647,29 @@ class Records:
                 )
 
     def delete(self, records: Iterable[Record]) -> None:
-        """Delete all versions of the records under these paths in one transaction."""
+        """Delete all versions of the records under these paths, and their parts, in one transaction."""
         with self.lock:
-            records_below: list[Record] = []
-            for path in {record.path: None for record in records}:
-                records_below += self.get_all(path)
-            self.drop(records_below)
+            refs = {self._ref(record.path): None for record in records}
+            with self._reading() as state:
+                ids = self._list_ids(state, refs)
+            self._forget(ids)
 
     def drop(self, records: Iterable[Record]) -> None:
         """Delete only these records, not others under the same path."""
-        ids = [record.id for record in records]
+        self._forget([record.id for record in records])
+
+    def _forget(self, ids: list[int]) -> None:
+        """Delete memories by their ids."""
         if ids:
             self.lab.forget(ids, how="delete")
+
+    def _list_ids(self, state: State, refs: Iterable[str]) -> list[int]:
+        """Return the ids of the memories of records, with those of their parts."""
+        return [
+            row + 1
+            for ref in refs
+            for row in (*self._in_use(state, ref), *self._parts_in_use(state, ref))
+        ]
 
     # -- recall -------------------------------------------------------------------------------------------------------
 
@@ -560,28 +677,73 @@ class Records:
         """Return a Polars expression that selects the memories below a prefix."""
         return pl.col("ref").str.starts_with(self._prefix(prefix))
 
-    def recall(self, query: str, limit: int, where: pl.Expr) -> list[tuple[Record, float]]:
+    def select_records(self, records: Iterable[Record]) -> pl.Expr:
+        """Return a Polars expression that selects the memories of some records."""
+        with self._reading() as state:
+            ids = self._list_ids(state, [self._ref(record.path) for record in records])
+        return pl.col("id").is_in(ids)
+
+    def recall(
+        self,
+        query: str,
+        limit: int,
+        where: pl.Expr,
+        *,
+        offset: int = 0,
+        search: Hashable = None,
+    ) -> list[tuple[Record, float]]:
         """Return the recalled records that ``where`` selects, best first, with scores.
 
-        At most ``limit`` records are returned. If the pack explores, that many ranks are reserved
-        for exploration items, so that the log says exactly what was returned. A limit that leaves
-        no rank for a result draws none.
+        At most ``limit`` records are returned, and fewer only if there are no more, or if packs are challenged.
+        Exploration items take the place of the last results, so that the log says exactly what was returned. A record
+        whose parts were found several times counts once, and further recalls fill its ranks.
+
+        A page with an ``offset`` continues the last one of the same ``search``: it recalls among what the earlier pages
+        did not show. Without them, it is that part of the ranking.
         """
-        pack = self.lab.policies.pack
-        probes = int(pack.settings["probes"]) if float(pack.settings["probe-rate"]) > 0 else 0
-        explores = limit > probes
-        hits = self.lab.recall(
-            query,
-            limit=limit - probes if explores else limit,
-            project=self.project,
-            where=where,
-            explore=explores,
+        seen = self._pages.pop(search, [])[:offset]
+        skipped = offset - len(seen)
+        if skipped:  # the ranks of a search that nobody read, of which nothing is drawn at random
+            seen, limit = [], offset + limit
+        results: list[tuple[Record, float]] = []
+        refs, ids = list(seen), list[int]()
+        challenges = self.lab.io.store.versions.challenges
+        added = (
+            maximum_draws(challenges, limit)
+            if challenges and challenges[0].design in ("extra", "draft")
+            else 0
         )
-        self.hits = hits
-        results = []
-        with self._reading() as state:
-            for hit in hits[:limit]:
-                rows = self._in_use(state, hit.ref or "")
-                if rows and rows[-1] == hit.id - 1:
-                    results.append((self._record(state, hit.ref or "", hit.id - 1), hit.score))
-        return results
+        while len(results) < limit:
+            wanted = max(limit - len(results) - added, 1)
+            others = where
+            if refs:
+                with self._reading() as state:
+                    others &= ~pl.col("id").is_in([*ids, *self._list_ids(state, refs)])
+            hits = self.lab.recall(
+                query,
+                limit=wanted,
+                project=self.project,
+                where=others,
+                explore=False if skipped or ids else "within",
+            )
+            ids += [hit.id for hit in hits]
+            if not results:
+                self.hits = hits
+            with self._reading() as state:
+                for hit in hits[: limit - len(results)]:
+                    ref = split_ref(hit.ref or "[]")[0]
+                    rows = self._in_use(state, ref)
+                    if (
+                        rows
+                        and ref not in refs
+                        and hit.id - 1 in (rows[-1], *self._parts.get(ref, ()))
+                    ):
+                        results.append((self._record(state, ref, rows[-1]), hit.score))
+                        refs.append(ref)
+            if len(hits) < wanted or challenges:
+                break
+        if search is not None:
+            while len(self._pages) >= _MAX_PAGED:
+                self._pages.pop(next(iter(self._pages)), None)
+            self._pages[search] = refs
+        return results[skipped and offset :]

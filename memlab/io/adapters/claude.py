@@ -32,7 +32,6 @@ from memlab.io.adapters._records import (
     build_write,
     decode_value,
     encode_value,
-    select_records,
 )
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
@@ -185,7 +184,9 @@ class MemoryFiles:
                     f"view_range must be within 1 to {len(lines)}, not {describe_value(view_range)}."
                 )
         # the text is part of the query, because a pack may require similarity
-        self._records.recall(f"{path} {content[:_QUERY_CHARACTERS]}", 1, select_records([record]))
+        self._records.recall(
+            f"{path} {content[:_QUERY_CHARACTERS]}", 1, self._records.select_records([record])
+        )
         return (
             f"Here's the content of {path} with line numbers:\n{_number_lines(lines, first, last)}"
         )

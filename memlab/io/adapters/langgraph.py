@@ -9,6 +9,7 @@
 | ``put`` of an existing key | ``edit``: earlier versions stay in the history |
 | ``delete`` | ``delete``: excluded from recall; ``lab.restore`` restores it, ``lab.purge(overdue=True)`` removes it |
 | ``search`` with a query | ``recall``: logged and counted as a use; ``store.hits`` is for feedback |
+| ``search`` with an ``offset`` | a ``recall`` among what earlier pages did not show |
 | ``search`` without, ``get``, ``list_namespaces`` | reads the state; nothing is logged |
 
 Namespace and key together are the ``ref`` of the memory, a JSON array, so that no label can leave its namespace. Labels
@@ -21,6 +22,7 @@ from the creation.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -35,10 +37,10 @@ from memlab.io.adapters._records import (
     encode_value,
     join_texts,
     matches_filter,
-    select_records,
 )
 from memlab.kernel.base.arguments import checked, describe_value
 from memlab.kernel.recall import Hits
+from memlab.kernel.state import is_blank
 from memlab.subjects.lab import Lab
 
 with require_extra("langgraph", "memlab.io.adapters.langgraph"):
@@ -64,6 +66,8 @@ __all__ = ["LabStore"]
 
 # Operators of LangGraph, written with "$".
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte")
+# Texts of an item that are searched each for itself; an item with more of them is a list rather than a record.
+_MAX_TEXTS = 16
 
 
 class LabStore(BaseStore):
@@ -78,7 +82,8 @@ class LabStore(BaseStore):
     name
         Name that separates these items from others in the lab.
     fields
-        JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value.
+        JSON paths of the searched texts, unless a ``put`` names others; "$" is the whole value. Each text is
+        searched for itself, and the best of an item counts.
     project
         Project of each memory; searches are limited to it.
     creator
@@ -134,15 +139,16 @@ class LabStore(BaseStore):
         operations = list(ops)
         for op in operations:
             validate_op_namespace(op)
-        with self._records.lock:
-            results = [self._run_read(op) for op in operations]
-            puts = {(*op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
+        results = [self._run_read(op) for op in operations]
+        puts = {(*op.namespace, op.key): op for op in operations if isinstance(op, PutOp)}
+        if puts:
             writes = [
                 self._build_item(path, op) for path, op in puts.items() if op.value is not None
             ]
-            deleted = [self._records.get(path) for path, op in puts.items() if op.value is None]
-            self._records.put(writes)
-            self._records.delete(record for record in deleted if record is not None)
+            with self._records.lock:
+                deleted = [self._records.get(path) for path, op in puts.items() if op.value is None]
+                self._records.put(writes)
+                self._records.delete(record for record in deleted if record is not None)
         return results
 
     def put(
@@ -252,9 +258,19 @@ class LabStore(BaseStore):
                 if field == "$"
                 else get_text_at_path(op.value, tokenize_path(field))
             )
-        text = clean_text("\n".join(texts), where)
-        searched = op.index is not False and any(texts)
-        return build_write(path, text, value, searched=searched, provenance="inferred")
+        texts = list(dict.fromkeys(text for text in texts if not is_blank(text)))
+        # further texts are joined, so that no list makes one item thousands of memories
+        texts[_MAX_TEXTS:] = ["\n".join(texts[_MAX_TEXTS:])] if len(texts) > _MAX_TEXTS else []
+        if op.index is False or not texts:
+            return build_write(
+                path,
+                clean_text("\n".join(texts), where),
+                value,
+                searched=False,
+                provenance="inferred",
+            )
+        first, *parts = (clean_text(text, where) for text in texts)
+        return build_write(path, first, value, parts=parts, provenance="inferred")
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         """Return the items that a search operation selects."""
@@ -272,18 +288,19 @@ class LabStore(BaseStore):
                 for record in self._records.get_below(op.namespace_prefix)
                 if _is_wanted(record, op.filter)
             ]
-        end = op.offset + op.limit
         if not query:
-            return [SearchItem(**_item(record)) for record in (candidates or ())[op.offset : end]]
+            selected = (candidates or [])[op.offset : op.offset + op.limit]
+            return [SearchItem(**_item(record)) for record in selected]
         if not op.limit or (candidates is not None and not candidates):
             return []
         where = (
             self._records.select_below(op.namespace_prefix)
             if candidates is None
-            else select_records(candidates)
+            else self._records.select_records(candidates)
         )
-        results = self._records.recall(query, end, where)
-        return [SearchItem(**_item(record), score=score) for record, score in results[op.offset :]]
+        search = op.namespace_prefix, query, json.dumps(op.filter, default=str)
+        results = self._records.recall(query, op.limit, where, offset=op.offset, search=search)
+        return [SearchItem(**_item(record), score=score) for record, score in results]
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         """Return the sorted namespaces that satisfy the conditions of an operation."""

@@ -37,7 +37,6 @@ from memlab.io.adapters._records import (
     decode_value,
     encode_value,
     matches_filter,
-    select_records,
 )
 from memlab.kernel.base.arguments import AnyNumber, Count, checked, describe_value
 from memlab.kernel.base.clock import from_micros
@@ -208,7 +207,7 @@ class Mem0Memory:
             for owner in scope:
                 where &= pl.col("ref").str.contains(f",{json.dumps(owner)},", literal=True)
         else:
-            where = select_records(candidates)
+            where = self._records.select_records(candidates)
         results = self._records.recall(query, top_k, where) if candidates else []
         above_threshold = [
             (record, score) for record, score in results if threshold is None or score >= threshold

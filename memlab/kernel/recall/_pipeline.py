@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -603,6 +603,7 @@ def explore(run: Run) -> None:
         limit=selected.certain,
         chance=chance if run.explores else None,
         ranking=selected.ranking,
+        within=run.explores == "within",
     )
 
 
@@ -703,14 +704,15 @@ class Recaller:
         *,
         limit: int,
         seed: int | None = None,
-        explores: bool = True,
+        explores: bool | Literal["within"] = True,
         challenges: Sequence[Challenge] = (),
         selection: Selection | None = None,
     ) -> Slate:
         """Return the slate of a query without writing to the lab.
 
         With ``seed``, exploration items are drawn: those of ``challenges``, or else the pack's own probes if the recall
-        ``explores``. A ``selection`` decides which candidates may be shown and how many.
+        ``explores``, next to the results or ``within`` their number. A ``selection`` decides which candidates may be shown
+        and how many.
         """
         run = self._begin_run(state, pack, question)
         run.limit, run.challenges, run.selection = limit, challenges, selection

@@ -691,8 +691,9 @@ class Run:
     limit: int
     about: About = NO_ENTITIES
     seed: int | None = None
-    explores: bool = True
-    """Whether the pack's own probes are drawn; challenges need no such consent."""
+    explores: bool | Literal["within"] = True
+    """Whether the pack's own probes are drawn, next to the results or ``within`` their number; challenges need no such
+    consent."""
     challenges: Sequence[Challenge] = ()
     selection: Selection | None = None
     rival: Callable[[Pack], Run] | None = None

@@ -452,45 +452,54 @@ def choose(
     limit: int,
     chance: np.random.Generator | None,
     ranking: Ranking | None = None,
+    within: bool = False,
 ) -> Shown:
     """Return the top-k of a ranking and the pack's probes.
 
     Without ``ranking``, candidates are ranked by score. Without ``chance``, no probe is drawn.
     Probes are drawn from the ranks below the top-k, so a probe is an item that would be shown next.
     A candidate that the ranking excludes has probability 0. Without a first result, nothing is drawn.
+    Probes ``within`` the limit take the last ranks of the top-k, whose items are shown if nothing is drawn.
     """
     ranking = rank_by_score(scores) if ranking is None else ranking
     ranks = np.empty(len(scores), dtype=np.int64)
     ranks[ranking.order] = np.arange(1, len(scores) + 1)
     showable = ranking.order[: ranking.showable]
-    head, band = showable[:limit], showable[limit : limit + int(pack.settings["probe-depth"])]
+    # What fits completely is shown, so that no item gives its rank to another one without need.
+    reserved = min(int(pack.settings["probes"]), limit) if within and len(showable) > limit else 0
+    head, end = showable[:limit], limit - reserved
+    band = showable[end : end + int(pack.settings["probe-depth"])]
     propensity = np.zeros(len(scores))
     propensity[head] = 1.0
     certain = Shown(head, ranks, propensity, (1.0,) * len(head), band[:0], "deterministic")
     rate = float(pack.settings["probe-rate"])
-    if chance is None or not rate or not len(band) or not len(head):
+    if chance is None or not rate or not len(band) or not len(showable[:end]):
         return certain
-    share = _probe_probabilities(pack, pool, scores, band, limit)
+    share = _probe_probabilities(pack, pool, scores, band, end)
     if share is None:
         return certain
     drawable = np.flatnonzero(share)
     count = min(int(pack.settings["probes"]), len(drawable))
     if count == 1 or len(drawable) == count:
         propensity[band] = rate * (share if count == 1 else share > 0)
+        propensity[band[:reserved]] += 1.0 - rate
         if chance.random() >= rate:
             return Shown(head, ranks, propensity, certain.conditional, band[:0], "probe")
         drawn = np.array([_draw_index(share, chance)]) if count == 1 else drawable
         conditional = share[drawn] if count == 1 else np.ones(count)
-        return _insert_probes(head, band[drawn], conditional, ranks, propensity, chance, "probe")
+        return _insert_probes(
+            showable[:end], band[drawn], conditional, ranks, propensity, chance, "probe"
+        )
     showing = chance.random() < rate
     drawn, kappa = _gumbel_top(share, count, chance)
     with np.errstate(divide="ignore"):
         propensity[band] = rate * -np.expm1(-np.exp(np.log(share) - kappa))
+    propensity[band[:reserved]] += 1.0 - rate
     if not showing:
         return Shown(head, ranks, propensity, certain.conditional, band[:0], "gumbel", kappa)
     conditional = np.array(_conditional_probabilities(share, drawn))
     return _insert_probes(
-        head, band[drawn], conditional, ranks, propensity, chance, "gumbel", kappa
+        showable[:end], band[drawn], conditional, ranks, propensity, chance, "gumbel", kappa
     )
 
 

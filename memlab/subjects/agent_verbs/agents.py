@@ -631,7 +631,7 @@ class Agent(Displayed):
         messages
             The messages of the session. Default: its turns in the lab.
         model
-            A language model that extracts facts. Default: rules.
+            A language model that extracts facts and lessons. Default: rules.
         otherwise
             Handling of messages that the model fails to read: "raise", "rules" or "skip".
         store
@@ -1187,7 +1187,8 @@ class LabAgents:
         project
             The project of the session.
         model
-            A language model that extracts facts. Default: rules. Lessons are always found by rules.
+            A language model that extracts facts and lessons. Default: rules. Rules always find
+            procedures and the summary of the session.
         otherwise
             Handling of messages that the model fails to read: "raise", "rules" or "skip".
         store

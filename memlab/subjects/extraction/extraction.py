@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from memlab.errors import InputError, ModelError, NoAnswer
+from memlab.errors import BadAnswer, InputError, ModelError, NoAnswer
 from memlab.io.formats import Message, parse_messages
 from memlab.kernel.base.clock import to_micros
 from memlab.kernel.base.display import Displayed, clip, table
@@ -26,12 +27,12 @@ from memlab.kernel.verbs.registers import Gaps
 from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Remembered
 from memlab.kernel.verbs.tellings import Tellings
-from memlab.subjects.extraction.asking import ask_model
+from memlab.subjects.extraction.asking import SORTS, Read, Turn, ask_model
 from memlab.subjects.extraction.circumstances import find_role_play
-from memlab.subjects.extraction.learning import LESSONS, find_lessons
+from memlab.subjects.extraction.learning import LESSONS, find_lessons, select_lessons
 from memlab.subjects.extraction.proposing import Scope, propose
 from memlab.subjects.extraction.staged import Asked, Extracted, Proposed
-from memlab.subjects.models import LanguageModel, Otherwise
+from memlab.subjects.models import LanguageModel, Otherwise, Refused
 from memlab.subjects.reading.utterances import Utterance
 
 __all__ = ["Extraction", "Learned", "make_scope"]
@@ -153,9 +154,21 @@ def find_unread(
 Admits = Callable[[str, Utterance, str], bool]
 
 _SILENT = 3
-"""The number of messages in a row without an answer after which a model is not called any more.
+"""The number of requests in a row without an answer after which a model is not called any more.
 
 Each call may take its whole timeout.
+"""
+
+_HALVED = 6
+"""The number of malformed answers in a row after which the messages of a request are not halved.
+
+A single message that a model does not answer takes four of them in a request of twelve messages.
+"""
+
+_CHARACTERS = 12_000
+"""The maximum number of characters of the messages in a request, about 3,000 tokens.
+
+With the instructions and the answer, a request fits into a context of 8,000 tokens.
 """
 
 _LINES = 5
@@ -294,10 +307,12 @@ class Extraction:
         *,
         only: Collection[int] | None = None,
         before: Message | None = None,
+        lessons: bool = False,
     ) -> Extracted:
         """Return the proposals of all messages, or of the messages numbered in ``only``.
 
-        ``before`` is the message before the first one, for questions and answers.
+        ``before`` is the message before the first one, for questions and answers. With ``lessons``,
+        a model reports lessons too.
         """
         personal = self._core.personal()
         admits = self._admits(where, viewer)
@@ -310,7 +325,8 @@ class Extraction:
                 replace(message, text=after.text)
                 for message, after in zip(messages, screened, strict=True)
             ]
-            return _extract_with_model(redacted, where, model, otherwise, admits)
+            reader = _ModelReader(model, where, lessons)
+            return reader.extract(redacted, otherwise, admits)
         earlier, role_play = [before, *messages], find_role_play(messages)
         by_message = [
             list(
@@ -474,9 +490,12 @@ class Extraction:
             replace(item, text=after.text) for item, after in zip(raw, screened, strict=True)
         ]
         where = make_scope(agent, project, session)
+        stated = self._propose_all(redacted, where, model, otherwise, viewer, lessons=True)
         found_lessons = find_lessons(
             redacted, where, budget=_SESSION_TOKENS, open_words=self._core.open_words
         )
+        if stated.asked is not None:
+            found_lessons, stated = _take_lessons(found_lessons, stated, stated.asked)
         with self._core.reading():
             off = self._core.pack.settings["linking"] == "off"
             comparison = get_comparer(self._core)
@@ -485,10 +504,7 @@ class Extraction:
                 for item in found_lessons
                 if (comparison.nearest(item.text, project=project, viewer=viewer) or 0.0) <= _KNOWN
             ]
-        lessons_of, stated = (
-            Extracted(tuple(fresh), len(redacted)),
-            self._propose_all(redacted, where, model, otherwise, viewer),
-        )
+        lessons_of = Extracted(tuple(fresh), len(redacted))
         remembered: tuple[Remembered, ...] = ()
         # lessons are compared by similarity only, because two failures do not contradict each other
         if store:
@@ -549,50 +565,113 @@ class Extraction:
         return lines
 
 
-def _extract_with_model(
-    messages: Sequence[Message],
-    where: Scope,
-    model: LanguageModel,
-    otherwise: Otherwise,
-    admits: Admits,
-) -> Extracted:
-    """Return a model's proposals for messages from which secrets were removed.
+def _take_lessons(
+    by_rules: Sequence[Proposed], extracted: Extracted, usage: Asked
+) -> tuple[list[Proposed], Extracted]:
+    """Return the lessons of a session, and a model's other proposals.
 
-    After several messages in a row without an answer, the model is not called any more.
+    The model's lessons replace those of rules, except in messages that it did not read.
     """
-    proposed_so_far: list[Proposed] = []
-    dropped: Counter[str] = Counter()
-    unread: list[tuple[int, str]] = []
-    failures, before, first = 0, "", model.usage
-    role_play = find_role_play(messages)
+    unread = {number for number, _ in usage.unread}
+    remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]
+    stated = [item for item in extracted if item.rule in SORTS and item.message not in unread]
+    others = tuple(item for item in extracted if item not in stated)
+    return select_lessons([*remaining, *stated], _SESSION_TOKENS), replace(extracted, items=others)
+
+
+class _ModelReader:
+    """Requests of one extraction to a model: several messages in each, and several at a time."""
+
+    def __init__(self, model: LanguageModel, where: Scope, lessons: bool) -> None:
+        self._model, self._where, self._lessons = model, where, lessons
+        # Requests in a row without an answer, and with a malformed one. Threads may miss a count of
+        # another thread, which costs at most a request for each thread.
+        self._silent = self._malformed = 0
+
+    def extract(
+        self, messages: Sequence[Message], otherwise: Otherwise, admits: Admits
+    ) -> Extracted:
+        """Return a model's proposals for messages from which secrets were removed."""
+        first, role_play = self._model.usage, find_role_play(messages)
+        proposed: list[Proposed] = []
+        dropped: Counter[str] = Counter()
+        unread: list[tuple[int, str]] = []
+        repaired = 0
+        for turns, result in self._read_all(messages):
+            if isinstance(result, Read):
+                proposed += result.proposed
+                dropped += result.dropped
+                repaired += result.repaired
+                continue
+            numbers = [turn.number for turn in turns]
+            if otherwise == "raise":
+                which = (
+                    f"Messages {numbers[0]}-{numbers[-1]}"
+                    if numbers[1:]
+                    else f"Message {numbers[0]}"
+                )
+                raise type(result)(
+                    f'{which}: {result} To continue without the model, pass otherwise="rules" or "skip".'
+                ) from result
+            unread += [(number, str(result)) for number in numbers]
+            if otherwise == "rules":
+                for number, message, _ in turns:
+                    proposed += propose(
+                        message, number, self._where, admits, role_play=number in role_play
+                    )
+        used = self._model.usage - first
+        usage = Asked(self._model.name, used, dict(dropped), tuple(unread), otherwise, repaired)
+        return Extracted(tuple(proposed), len(messages), usage)
+
+    def _read_all(
+        self, messages: Sequence[Message]
+    ) -> Iterator[tuple[Sequence[Turn], Read | ModelError]]:
+        """Yield what the model read in each request, or its error, in the order of the messages."""
+        requests = _divide_messages(messages, self._model.batch)
+        # The first request goes alone: it finds out whether the server answers, and which fields of
+        # a request it refuses.
+        yield from self._read(requests[0]) if requests else ()
+        pool = ThreadPoolExecutor(self._model.concurrency, "memlab model")
+        try:
+            for results in pool.map(self._read, requests[1:]):
+                yield from results
+        finally:  # an error or an interrupt does not wait for requests of which nobody reads the answer
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self, turns: Sequence[Turn]) -> list[tuple[Sequence[Turn], Read | ModelError]]:
+        """Return what the model read in messages; halve them if the answer cannot be used."""
+        try:
+            if self._silent >= _SILENT:
+                raise NoAnswer(
+                    f"{self._model.name} is not called any more, because {_SILENT} calls in a row had no answer."
+                )
+            read = ask_model(self._model, turns, self._where, lessons=self._lessons)
+        except ModelError as error:
+            self._silent = self._silent + 1 if isinstance(error, NoAnswer) else 0
+            self._malformed += 1
+            can_halve = isinstance(error, (BadAnswer, Refused)) and self._malformed <= _HALVED
+            if not can_halve or len(turns) == 1:
+                return [(turns, error)]
+            half = len(turns) // 2
+            return [*self._read(turns[:half]), *self._read(turns[half:])]
+        self._silent = self._malformed = 0
+        return [(turns, read)]
+
+
+def _divide_messages(messages: Sequence[Message], batch: int) -> list[list[Turn]]:
+    """Return the messages of users and assistants, divided into requests."""
+    requests: list[list[Turn]] = []
+    before, length = None, 0
     for number, message in enumerate(messages):
         if not message.text or message.role not in ("user", "assistant"):
             continue
-        try:
-            if failures >= _SILENT:
-                raise NoAnswer(
-                    f"{model.name} is not called any more, because {failures} calls had no answer."
-                )
-            proposed, refused = ask_model(model, message, before, number, where)
-        except ModelError as error:
-            if otherwise == "raise":
-                raise type(error)(
-                    f'Message {number}: {error} To continue without the model, pass otherwise="rules" or "skip".'
-                ) from error
-            failures = failures + 1 if isinstance(error, NoAnswer) else 0
-            unread.append((number, str(error)))
-            proposed_so_far += (
-                propose(message, number, where, admits, role_play=number in role_play)
-                if otherwise == "rules"
-                else ()
-            )
-        else:
-            failures = 0
-            proposed_so_far += proposed
-            dropped += refused
-        before = message.text
-    usage = Asked(model.name, model.usage - first, dict(dropped), tuple(unread), otherwise)
-    return Extracted(tuple(proposed_so_far), len(messages), usage)
+        length += len(message.text)
+        if not requests or len(requests[-1]) == batch or length > _CHARACTERS:
+            requests.append([])
+            length = len(message.text)
+        requests[-1].append(Turn(number, message, before))
+        before = message
+    return requests
 
 
 def _parse_messages(conversation: Any, role: str) -> list[Message]:

@@ -18,7 +18,7 @@ from memlab.subjects.reading.clauses import asserted
 from memlab.subjects.reading.sentences import count_tokens, shorten
 from memlab.subjects.reading.utterances import utterance
 
-__all__ = ["LESSONS", "find_lessons"]
+__all__ = ["LESSONS", "find_lessons", "propose_lesson", "select_lessons"]
 
 LESSONS = {
     "breakthrough": "session-insight",
@@ -75,10 +75,16 @@ def find_lessons(
                     by_sort[lesson.rule].append(lesson)
     by_sort["tools"] = list(_find_procedures(messages, where))
     by_sort["dynamics"] = list(_summarise_session(messages, where, by_sort, open_words))
+    return select_lessons([lesson for lessons in by_sort.values() for lesson in lessons], budget)
+
+
+def select_lessons(lessons: Sequence[Proposed], budget: int) -> list[Proposed]:
+    """Return the last few lessons of each sort, in the order of ``LESSONS`` and within a budget."""
     result: list[Proposed] = []
     remaining = budget
     for sort in LESSONS:
-        for lesson in by_sort[sort][-_MOST_OF_A_SORT:]:  # the last ones describe the outcome
+        of_sort = [lesson for lesson in lessons if lesson.rule == sort]
+        for lesson in of_sort[-_MOST_OF_A_SORT:]:  # the last ones describe the outcome
             if (cost := count_tokens(lesson.text)) <= remaining:
                 result.append(lesson)
                 remaining -= cost
@@ -105,7 +111,7 @@ def _read_message(source: Source, open_words: bool) -> Iterator[Proposed]:
                 if sort == "avoid" and (forbidden := _find_trigger(low))
                 else {}
             )
-            yield _propose_lesson(
+            yield propose_lesson(
                 sort, shorten(sentence, _MOST_TOKENS), source, (start, stop), open_words, extra
             )
 
@@ -121,7 +127,7 @@ def _is_informative(sort: str, sentence: str, words: list[str], low: str) -> boo
     return sort != "breakthrough" or len(content) >= _FEWEST_TELLING
 
 
-def _propose_lesson(
+def propose_lesson(
     sort: str,
     text: str,
     source: Source,
@@ -246,7 +252,7 @@ def _summarise_session(
     number, last = (
         corrections or complaints or praise or [(messages_said[-1][0], messages_said[-1][1])]
     )[0]
-    yield _propose_lesson(
+    yield propose_lesson(
         "dynamics", text, Source(last, number, where), (0, len(last.text)), open_words, {}
     )
 
@@ -313,4 +319,4 @@ def _build_procedure(task: Source, succeeded: list[str], failed: list[str]) -> P
         "steps": steps,
         **({"warnings": warnings} if warnings else {}),
     }
-    return _propose_lesson("tools", summary, task, (0, len(text)), False, extra)
+    return propose_lesson("tools", summary, task, (0, len(text)), False, extra)

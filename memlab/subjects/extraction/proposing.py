@@ -40,7 +40,7 @@ from memlab.subjects.reading.utterances import (
     utterance,
 )
 
-__all__ = ["MOST_TOKENS", "Scope", "Source", "propose"]
+__all__ = ["MOST_TOKENS", "Scope", "Source", "find_question", "propose"]
 
 MOST_TOKENS = 60
 """The maximum length of a quotation in a memory, in tokens."""
@@ -162,7 +162,7 @@ def propose(
     if not message.text or message.role == "tool" or _answers_game(message, before):
         return
     source = Source(message, number, where)
-    question = _find_question(message, before)
+    question = find_question(message, before)
     answer = (
         None
         if question is None or message.role != "user"
@@ -237,7 +237,7 @@ def _is_worth_proposing(fact: Fact, message: Message) -> bool:
     return own or message.speaker is None or fact.confidence > DOUBTFUL
 
 
-def _find_question(message: Message, before: Message | None) -> str | None:
+def find_question(message: Message, before: Message | None) -> str | None:
     """Return another speaker's question that a message answers; None if there is none."""
     if before is None or not before.text or before.role == "tool":
         return None

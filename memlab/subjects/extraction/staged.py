@@ -126,6 +126,8 @@ class Asked:
         The numbers of the messages that the model could not read, each with the error.
     instead
         The treatment of unread messages: "rules", "skip" or "raise".
+    repaired
+        The number of proposals of which a malformed field was replaced by a default.
 
     Examples
     --------
@@ -139,6 +141,7 @@ class Asked:
     dropped: Mapping[str, int] = field(default_factory=dict)
     unread: tuple[tuple[int, str], ...] = ()
     instead: str = "raise"
+    repaired: int = 0
 
     @property
     def lines(self) -> list[str]:
@@ -151,6 +154,8 @@ class Asked:
         if self.dropped:
             why = "; ".join(f"{count} with {reason}" for reason, count in self.dropped.items())
             lines.append(f"proposals dropped: {sum(self.dropped.values())} ({why})")
+        if self.repaired:
+            lines.append(f"malformed fields replaced by defaults: in {self.repaired} proposals")
         for why, count in Counter(why for _, why in self.unread).items():
             then = "read by rules instead" if self.instead == "rules" else "skipped"
             lines.append(f"messages {then}: {count} ({why})")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -285,7 +285,7 @@ class Questions:
         filters: Filters,
         at: When | None,
         log: bool,
-        explore: bool | None = True,
+        explore: bool | Literal["within"] | None = True,
         pack: Pack | None = None,
         params: Mapping[str, float] | None = None,
         use: Use | None = None,
@@ -296,7 +296,8 @@ class Questions:
         The recall is logged unless ``pack`` is given, ``log`` is False or the lab is read-only.
         With ``params``, the event names the parameters, and no challenger takes part. ``use`` is
         the purpose of the recall, such as a prompt context. ``explore`` says whether the pack's own
-        probes may be shown: agents explore, and None, for a plain recall, is as the lab decided.
+        probes may be shown: agents explore, and None, for a plain recall, is as the lab decided. Those
+        ``within`` the limit take the place of its last results.
         """
         # The order matters: the viewer and switched-off projects restrict the filters before the
         # query is embedded.
