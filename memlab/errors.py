@@ -231,7 +231,7 @@ class UnknownName(InputError, LookupError):
 class NoSuchItem(UnknownName, IndexError):
     """An index beyond the end of a sequence."""
 
-    def __init__(self, what: str, index: int, known: Iterable[str] = ()) -> None:
+    def __init__(self, what: str, index: object, known: Iterable[str] = ()) -> None:
         # the valid indices are a range, so they suggest no item
         super().__init__(what, str(index), known)
         self.name = index

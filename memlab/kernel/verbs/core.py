@@ -148,8 +148,7 @@ class Core:
         """Return the row of a memory in the state; raise UnknownName if it does not exist."""
         state = self.store.state
         id = memory.id if isinstance(memory, Memory | Hit) else memory
-        hides = isinstance(state, ViewerState)
-        if not 1 <= id <= state.rows or (hides and state.hidden[id - 1]):
+        if not 1 <= id <= state.rows or (isinstance(state, ViewerState) and state.hidden[id - 1]):
             raise UnknownName("memory", id)
         return id - 1
 

@@ -110,7 +110,8 @@ class TokenizerSize:
             began = perf_counter()
             count = self._tokens(text)
             self._seconds += perf_counter() - began
-            if not isinstance(count, Real) or isinstance(count, bool) or not 0 <= count < 1 << 40:
+            is_number = isinstance(count, Real) and not isinstance(count, bool)
+            if not is_number or not 0 <= float(count) < 1 << 40:
                 raise InputError(
                     f"context(tokens=...) returned {describe_value(count)} for a text. "
                     "Return its number of tokens."
@@ -120,7 +121,7 @@ class TokenizerSize:
                     f"context(tokens=...) took {self._seconds:.0f} s for {len(self._sizes) + 1} texts. "
                     "Pass a faster function, or none: a token is then four bytes."
                 )
-            self._sizes[text] = math.ceil(4 * count)
+            self._sizes[text] = math.ceil(4 * float(count))
         return self._sizes[text]
 
 
