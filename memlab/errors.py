@@ -229,7 +229,17 @@ class UnknownName(InputError, LookupError):
 
 
 class NoSuchItem(UnknownName, IndexError):
-    """An index beyond the end of a sequence."""
+    """An index beyond the end of a sequence.
+
+    Parameters
+    ----------
+    what
+        Type of the item, such as "hit".
+    index
+        The index.
+    known
+        The range of valid indices, as a text.
+    """
 
     def __init__(self, what: str, index: object, known: Iterable[str] = ()) -> None:
         # the valid indices are a range, so they suggest no item

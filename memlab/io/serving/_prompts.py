@@ -92,12 +92,12 @@ def _context(connection: Connection, task: str) -> str:
 
 def _end_session(_: Connection, summary: str) -> str:
     """Return the request to store the lessons of the session."""
-    said = f" The user says of it: {summary}" if summary else ""
+    wish = f" The user says of it: {summary}" if summary else ""
     return (
         "This session ends. First call feedback with the number of your last recall or context and your last answer, if "
         "you have used memories. Then call remember once: `text` is one sentence on what was done and decided, and "
         "`transcript` has the messages of this session that a later one needs, each with role and content: what the user "
-        f"stated, decided or corrected, what failed, and what worked.{said}"
+        f"stated, decided or corrected, what failed, and what worked.{wish}"
     )
 
 

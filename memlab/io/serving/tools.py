@@ -267,8 +267,8 @@ def _about(connection: Connection, arguments: AboutForm) -> Reply:
         .select("id")
         .collect()["id"]
     )
-    shown = ids.head(_MEMORIES).to_list()
-    memories = tuple(map(MemoryAnswer.from_memory, connection.get_memories(shown)))
+    newest = connection.get_memories(ids.head(_MEMORIES).to_list())
+    memories = tuple(map(MemoryAnswer.from_memory, newest))
     answer = AboutAnswer(
         subject=arguments.subject, profile=profile, memories=memories, total=len(ids)
     )
@@ -309,14 +309,10 @@ def _describe_subject(
     except UnknownName:  # no entity has the name: memories may still contain it
         return [subject.lower()], ""
     entities = connection.visible.facts.entities.frame()
-    named = entities.filter(
-        (pl.col("name").str.to_lowercase() == subject.lower())
-        | pl.col("aliases")
-        .list.eval(pl.element().str.to_lowercase())
-        .list.contains(subject.lower())
-    )
-    names = [subject, *named["name"], *(alias for row in named["aliases"] for alias in row)]
-    return list(dict.fromkeys(name.lower() for name in names)), profile
+    rows = zip(entities["name"], entities["aliases"], strict=True)
+    groups = [[name.lower(), *map(str.lower, aliases)] for name, aliases in rows]
+    own = next((group for group in groups if subject.lower() in group), [])
+    return list(dict.fromkeys([subject.lower(), *own])), profile
 
 
 def _names(name: str) -> pl.Expr:

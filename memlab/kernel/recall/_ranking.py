@@ -927,11 +927,17 @@ class Selection(Protocol):
         """Return the tokens that each row would cost, and the budget, or None."""
 
     def choose(
-        self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int, known: float | None
+        self,
+        pool: Candidates,
+        scores: Scores,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
     ) -> Chosen:
         """Choose the items to show, leaving room for at most ``extra`` exploration items.
 
-        ``known`` is the probability that the candidates contain the answer, None without an estimate.
+        ``probability`` is that with which the candidates contain the answer, None without an estimate.
         """
 
 

@@ -105,7 +105,7 @@ class Context(Displayed):
 
     @property
     def weak(self) -> bool:
-        """Whether probably no memory answers the task, which the text then says; see ``hits.weak``."""
+        """Whether probably no memory answers the task; the text then says so."""
         return self.hits.weak
 
     @property

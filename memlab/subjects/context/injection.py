@@ -340,13 +340,19 @@ class Injection:
         return self._count_tokens(rows), float(self.sheet.free // 4)
 
     def choose(
-        self, pool: Candidates, scores: Scores, ranking: Ranking, *, extra: int, known: float | None
+        self,
+        pool: Candidates,
+        scores: Scores,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
     ) -> Chosen:
         """Plan the memories of tiers 1 and 2, and rank the others for exploration and tier 3."""
         # Named memories get at most half of tier 2, so that results of the recall always have room.
         self._pool, self._scores = pool, scores
         language = str(self._pack.settings["language"])
-        if is_weak(known, self._question.text, language):
+        if is_weak(probability, self._question.text, language):
             sheet = Sheet(self._budget, self.sheet.measure, weak=True)
             self._weak = sheet.holds_any
             self.sheet = sheet if self._weak else self.sheet

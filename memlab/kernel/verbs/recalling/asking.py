@@ -81,7 +81,13 @@ class NewToSession:
         """Return None, because a recall has no token budget."""
 
     def choose(
-        self, pool: Candidates, scores: Any, ranking: Ranking, *, extra: int, known: float | None
+        self,
+        pool: Candidates,
+        scores: Any,
+        ranking: Ranking,
+        *,
+        extra: int,
+        probability: float | None,
     ) -> Chosen:
         """Choose the best candidates that the session has not received."""
         order = ranking.order[: ranking.showable]
