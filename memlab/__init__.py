@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from memlab.kernel.verbs.results import Memory as Memory
     from memlab.science import examples as examples
     from memlab.science import simulation as simulation
+    from memlab.science.bench import bench_budgets as bench_budgets
     from memlab.science.bench import bench_conversations as bench_conversations
     from memlab.science.bench import bench_dynamics as bench_dynamics
     from memlab.science.bench import bench_lab as bench_lab
@@ -125,6 +126,7 @@ _WHERE = {
     "Setting": "kernel.policies",
     "Slates": "kernel.slates",
     "Slot": "kernel.policies",
+    "bench_budgets": "science.bench",
     "bench_conversations": "science.bench",
     "bench_dynamics": "science.bench",
     "bench_lab": "science.bench",

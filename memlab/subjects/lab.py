@@ -67,6 +67,7 @@ from memlab.kernel.verbs.remembering.remember import Remembering
 from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembered, render_overview
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
+from memlab.science.batch import Workers
 from memlab.subjects.mending import make_repairer
 
 if TYPE_CHECKING:
@@ -1425,6 +1426,7 @@ class Lab(Displayed):
         questions: Annotated[Any, AsGiven] = None,
         *,
         metrics: str | Sequence[str] = ("ndcg@10", "hit@5", "recall@10", "mrr"),
+        executor: Workers = None,
     ) -> Scores:
         """Score policies on labelled questions, next to the active pack, without logging.
 
@@ -1442,6 +1444,10 @@ class Lab(Displayed):
         metrics
             ``ndcg``, ``hit`` (any wanted memory is shown), ``recall``, ``mrr``, ``map`` or
             ``recall_all``, each with a number of ranks. Without a number, 10 ranks count.
+        executor
+            A number of processes, or an object with ``submit``, such as a
+            ``dask.distributed.Client``. Each policy is a task, on a copy of the lab. Default: this
+            thread.
 
         Returns
         -------
@@ -1456,6 +1462,8 @@ class Lab(Displayed):
             If there is no such pack, feature or metric.
         PolicyError
             If the text of a policy is invalid.
+        WorkerLost
+            If the executor does not return the result of a policy.
 
         Notes
         -----
@@ -1471,7 +1479,7 @@ class Lab(Displayed):
         >>> lab.score(["similarity"], metrics="mrr").frame["value"].to_list()
         [1.0, 1.0]
         """
-        return self._component("score")(policies, questions, metrics)
+        return self._component("score")(policies, questions, metrics, executor=executor)
 
     @checked
     def close(self) -> None:

@@ -27,6 +27,7 @@ from memlab.errors import (
     LabBusy,
     LabError,
     MemlabError,
+    NotALab,
     ReadOnlyLab,
     UnknownName,
 )
@@ -795,6 +796,11 @@ class Store:
         """
         # The embedder is recorded as an event, so the first process that opens a new lab must be able to write.
         if not self.state.fingerprint:
+            if self.state.seq:  # the first event of every lab is its embedder
+                raise NotALab(
+                    f"{self.where} is a journal and no lab, such as a log of memlab.record, which memlab.read_record "
+                    "reads. Give another path."
+                )
             if self.journal.read_only:
                 raise ReadOnlyLab(f"{self.where} is empty. Open it for writing once to start it.")
             with self.writing() as tx:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import click
 import memlab
 from memlab.kernel.base.display import render_text
 from memlab.ui.cli._base import (
+    MODEL_KEY,
     LocalPath,
     Report,
     bench,
@@ -323,7 +325,55 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         type=click.IntRange(1),
         help="Number of processes that measure packs. Default: this one.",
     )
-    return packs(limit(workers(function)))
+    return packs(limit(workers(_add_budget_options(function))))
+
+
+def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
+    """Return the numbers of --budgets."""
+    try:
+        budgets = [int(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        budgets = [0]
+    if any(budget < 1 for budget in budgets):
+        raise click.BadParameter("give numbers of tokens, such as 500,1000,2000.")
+    return budgets
+
+
+def _add_budget_options(function: Callable[..., Report]) -> Callable[..., Report]:
+    """Add the options of measurements within token budgets to a command."""
+    for option in (
+        click.option(
+            "--model-tokens",
+            type=click.IntRange(1),
+            default=1_000_000,
+            show_default=True,
+            help="Maximum number of tokens.",
+        ),
+        click.option("--model-calls", type=click.IntRange(1), help="Maximum number of requests."),
+        click.option("--run", type=_PATH, help="Folder of the prompts, replies and verdicts."),
+        _address("--judge", "Model that compares answers with the expected ones."),
+        _address("--model", f"Model that answers; its key is in {MODEL_KEY}."),
+        click.option(
+            "--answers",
+            is_flag=False,
+            flag_value="model",
+            type=click.Choice(["offline", "model"]),
+            help="Answer the questions: offline copies words of the context, --model asks a model.",
+        ),
+        _REPORT,
+        click.option(
+            "--budgets",
+            callback=_read_budgets,
+            help="Measure the evidence within these numbers of tokens, such as 500,1000,2000.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _address(name: str, text: str) -> Callable[[Callable[..., Report]], Callable[..., Report]]:
+    """Return an option for the address and the name of a language model."""
+    return click.option(name, type=(str, str), metavar="URL NAME", help=text)
 
 
 # An option of every benchmark.
@@ -390,6 +440,8 @@ def beam(folder: Path, dynamics: bool, sha256: str, as_json: bool, **options: An
     from memlab.io.ingest import check_digest, read_beam
     from memlab.science.bench import bench_dynamics
 
+    if dynamics and options["budgets"]:
+        raise click.UsageError("Give --dynamics or --budgets, not both.")
     arguments = {"bench": bench_dynamics} if dynamics else {"unit": "message"}
     return _run_conversations(
         read_beam(folder), folder, check_digest(folder, sha256), as_json, **arguments, **options
@@ -443,7 +495,8 @@ def bench_own(lab: Path, labels: Path, as_json: bool, **options: Any) -> Report:
     from memlab.io.ingest import read_questions
     from memlab.science.bench import bench_lab
 
-    return _run_bench(partial(bench_lab, lab, read_questions(labels)), as_json, **options)
+    wanted = read_questions(labels)
+    return _run_bench(partial(bench_lab, lab, wanted), as_json, (lab, wanted), {}, **options)
 
 
 def _run_conversations(
@@ -458,20 +511,56 @@ def _run_conversations(
     """Run a benchmark on conversations, and return its report."""
     from memlab.science.bench import bench_conversations
 
-    run = partial(
-        bench or bench_conversations, conversations, dataset=path.resolve().stem, sha256=digest
-    )
-    return _run_bench(run, as_json, **options)
+    about: dict[str, Any] = {"dataset": path.resolve().stem, "sha256": digest}
+    run = partial(bench or bench_conversations, conversations, **about)
+    return _run_bench(run, as_json, (conversations,), about, **options)
 
 
 def _run_bench(
     bench: Callable[..., BenchResult | DynamicsResult],
     as_json: bool,
+    source: Sequence[Any],
+    about: dict[str, Any],
     *,
     packs: tuple[str, ...],
+    budgets: list[int],
+    report: Path | None,
+    answers: str | None,
+    model: tuple[str, str] | None,
+    judge: tuple[str, str] | None,
+    run: Path | None,
+    model_calls: int | None,
+    model_tokens: int,
     **options: Any,
 ) -> Report:
     """Run a benchmark, and return its report."""
-    progress = not as_json and sys.stderr.isatty()
-    result = bench(packs=packs or None, progress=progress, **options)
-    return result.to_dict(), repr(result)
+    shared: dict[str, Any] = {
+        "packs": packs or None,
+        "progress": not as_json and sys.stderr.isatty(),
+    }
+    if not budgets:
+        if report or answers or model or judge or run:
+            raise click.UsageError(
+                "--report, --answers, --model, --judge and --run need --budgets."
+            )
+        result = bench(**shared, **options)
+        return result.to_dict(), repr(result)
+    if (answers == "model") is not (model is not None and run is not None):
+        raise click.UsageError("--answers, --model URL NAME and --run FOLDER belong together.")
+    if options.get("labels"):
+        raise click.UsageError("--budgets uses the published labels: leave out --evidence.")
+    from memlab.science.bench import bench_budgets
+
+    def connect(address: tuple[str, str]) -> memlab.LanguageModel:
+        """Return the language model at an address."""
+        return memlab.LanguageModel(
+            *address, key=os.environ.get(MODEL_KEY) or None, calls=model_calls, tokens=model_tokens
+        )
+
+    models: dict[str, Any] = {
+        "answers": "offline" if answers == "offline" else model and connect(model),
+        "judge": judge and connect(judge),
+    }
+    shared |= {"budgets": budgets, "folder": run, "executor": options["executor"]}
+    measured = partial(bench_budgets, *source)(**shared, **models, **about)
+    return _add_page(measured, report, measured.text(terminal_width()))

@@ -45,6 +45,7 @@ from memlab.kernel.embedding import load_embedder
 from memlab.kernel.slates import WIDE
 from memlab.kernel.state import Projection
 from memlab.kernel.verbs.seam import Seam
+from memlab.science.bench import read_answer, token_f1
 from memlab.science.evaluation import (
     Earnings,
     Sums,
@@ -825,6 +826,20 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Settings.by": lambda d: (d.evaluation().settings.by, {"metric": "recall@10"}),
     "compare": lambda d: (memlab.compare, {"a": d.lab, "b": d.lab, "points": 2}),
     "replay": lambda d: (memlab.replay, {"lab": d.lab, "pack": "companion", "progress": False}),
+    "bench_budgets": lambda d: (
+        memlab.bench_budgets,
+        {
+            "source": [d.labelled],
+            "budgets": [60],
+            "baselines": False,
+            "embedder": EMBEDDER,
+        },
+    ),
+    "read_answer": lambda d: (
+        read_answer,
+        {"question": "When did Ida sail?", "context": "- 2026-05-08, Ida: I sailed yesterday."},
+    ),
+    "token_f1": lambda d: (token_f1, {"answer": "7 May", "expected": "May 7"}),
     "bench_conversations": lambda d: (
         memlab.bench_conversations,
         {
