@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from memlab.errors import RedactionWarning as RedactionWarning
     from memlab.io import adapters as adapters
     from memlab.io import ingest as ingest
+    from memlab.io.aio import AsyncLab as AsyncLab
     from memlab.io.recorder import read_record as read_record
     from memlab.io.recorder import read_spans as read_spans
     from memlab.io.recorder import record as record
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
 
 # The module that defines each public name; a tuple if the name differs in that module.
 _WHERE = {
+    "AsyncLab": "io.aio",
     "DamageWarning": "errors",
     "Extension": "kernel.extension",
     "ExplorationWarning": "errors",

@@ -68,11 +68,12 @@ from memlab.kernel.verbs.results import Edited, Edits, Feedback, Memory, Remembe
 from memlab.kernel.verbs.seam import Accessor, Seam
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.science.batch import Workers
+from memlab.subjects.listening import Listener, Listeners
 from memlab.subjects.mending import make_repairer
 
 if TYPE_CHECKING:
     from memlab.science.evaluation import Verdicts
-    from memlab.subjects.agent_verbs.agents import LabAgents
+    from memlab.subjects.agent_verbs.agents import Agent, LabAgents
     from memlab.subjects.clusters.clusters import LabGraph
     from memlab.subjects.context.context import Context
     from memlab.subjects.facts.facts import LabFacts
@@ -200,6 +201,7 @@ class Lab(Displayed):
         self._remembering = Remembering(core, partial(_wake_linker, weakref.ref(self)))
         self._corrections = Corrections(core)
         self._components: dict[str, Any] = {}
+        self._listeners: Listeners | None = None
         if store.state.projections["waiting"]:
             self._component("linker").wake()
         if not store.journal.read_only and store.state.unembedded:
@@ -219,11 +221,15 @@ class Lab(Displayed):
         make = LASTING_COMPONENTS.get(name)
         if make is None:
             return (
-                COMPONENTS[name](self._verbs(self._owned_core, self._component))
+                self._watched(
+                    name, COMPONENTS[name](self._verbs(self._owned_core, self._component))
+                )
                 if name in COMPONENTS
                 else getattr(self, name)
             )
-        component = self._components[name] = make(self._verbs(self._core, _refuse_component))
+        component = self._components[name] = self._watched(
+            name, make(self._verbs(self._core, _refuse_component))
+        )
         if hasattr(component, "stop_soon"):
             weakref.finalize(self, component.stop_soon)
         return component
@@ -233,12 +239,16 @@ class Lab(Displayed):
         verbs = self._questions, self._judgements, self._remembering, self._corrections
         return Verbs(core, *verbs, component)
 
+    def _watched(self, name: str, component: Any) -> Any:
+        """Return a component, whose verbs are reported to listeners (``on``)."""
+        return component if self._listeners is None else self._listeners.watch(name, component)
+
     # -- subjects ---------------------------------------------------------------------------------------------
 
     @property
     def policies(self) -> LabPolicies:
         """The accessor for packs and policies: choose, install, pin, compare, watch."""
-        return LabPolicies(self._owned_core)
+        return self._watched("policies", LabPolicies(self._owned_core))
 
     @property
     def features(self) -> LabFeatures:
@@ -264,6 +274,51 @@ class Lab(Displayed):
     def agents(self) -> LabAgents:
         """The accessor for agents: ``lab.agents("tutor")`` is the agent of this name."""
         return self._component("agents")
+
+    @checked
+    def agent(
+        self,
+        name: str,
+        *,
+        project: str | None = None,
+        session: str | None = None,
+        role: str = "member",
+    ) -> Agent:
+        """Return an agent, whose calls are made in its own name.
+
+        This is the one way to name the agent of a call. The agent is the creator of its memories, the
+        viewer of its recalls and the source of its feedback. ``lab.agents(name)`` is the same.
+
+        Parameters
+        ----------
+        name
+            The name, with or without the prefix "agent:".
+        project
+            The only project that it reads and writes. Default: any.
+        session
+            Its session. Default: a session of its own. ``agent.session("s1")`` opens one for chats.
+        role
+            "reader", "member" or "owner".
+
+        Returns
+        -------
+        Agent
+            The agent.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such role.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> coder = memlab.open().agent("coder", project="api")
+        >>> _ = coder.remember("Run the tests before a push", kind="convention")
+        >>> coder.memories["creator"].to_list()
+        ['agent:coder']
+        """
+        return self.agents(name, project=project, session=session, role=role)
 
     @property
     def io(self) -> LabIO:
@@ -514,8 +569,8 @@ class Lab(Displayed):
         query
             The text to search for.
         limit
-            The maximum number of results. Default: the pack's setting ``limit``. Exploration items
-            are added to it.
+            The maximum number of results. Default: the pack's setting ``limit``. Exploration items are added to this
+            number.
         project
             Only this project, and memories without one.
         session
@@ -1223,7 +1278,7 @@ class Lab(Displayed):
         when
             A time: the lab is as it was after the last event up to then.
         event
-            The number of an event (``lab.log``): the lab is as it was after it.
+            The number of an event (``lab.log``): the lab is as it was after this event.
         viewer
             A person or agent. Private memories of other creators are in no frame, text, count,
             score, cluster or export.
@@ -1301,6 +1356,57 @@ class Lab(Displayed):
             return render_overview(repr(self), self.memories)
 
     # -- the pack, opening and closing ------------------------------------------------------------------------
+
+    @checked
+    def on(self, verb: str, f: Annotated[Any, AsGiven]) -> Listener:
+        """Call a function after each call of a verb in this process.
+
+        Parameters
+        ----------
+        verb
+            "recall", "remember", "feedback", "edit", "forget", "restore" or "purge". Of agents:
+            "credit", "verify", "learn" (the end of a session). Of policies: "use", "install",
+            "rollback", "pin", "unpin", "challenge", "end_challenge", "verdict". Also "close", and "*"
+            for all.
+        f
+            A function of one argument, a ``VerbCall`` with the arguments, the result or error, and
+            the seconds. It is called in the thread of the verb, before the verb returns.
+
+        Returns
+        -------
+        Listener
+            The listener; ``remove`` it, or use it in a ``with`` block.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such verb.
+        InputError
+            If ``f`` is not callable, or is a coroutine function.
+
+        Notes
+        -----
+        A verb is reported however it was called: by the lab, an agent, a context, turns in the
+        background, a server or an adapter. Its own calls inside ``f`` are not. An error in ``f`` never
+        reaches the caller of the verb: it is logged, and the first one is a warning. Without listeners
+        the verbs cost nothing more. Writes of other processes are not reported.
+
+        Examples
+        --------
+        >>> import memlab
+        >>> lab = memlab.open()
+        >>> _ = lab.remember("The user prefers tabs")
+        >>> with lab.on("recall", lambda call: print(call.arguments["query"], len(call.result))):
+        ...     _ = lab.recall("tabs or spaces?")
+        tabs or spaces? 1
+        """
+        # No reference from the listeners to the lab: the lab is released as soon as nobody uses it.
+        listeners = self._listeners = self._listeners or Listeners()
+        listener = listeners.add(verb, f)
+        parts = {**vars(self._verbs(self._core, self._component)), **self._components, "lab": self}
+        for name, part in parts.items():
+            listeners.watch(name, part)
+        return listener
 
     @checked
     def challenge(
@@ -1543,7 +1649,6 @@ def _refuse_component(name: str) -> Any:
 
 
 RENAMED: dict[str, str | tuple[str, Callable[[Lab], Any]]] = {
-    "agent": "agents",
     "attribute": "agents.credits.answer",
     "check": "io.check",
     "clusters": "graph.clusters",

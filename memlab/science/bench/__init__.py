@@ -1,4 +1,4 @@
-"""Benchmarks of packs on published conversations, or on a lab of one's own."""
+"""Benchmarks of packs on published conversations, or on your own lab."""
 
 from memlab.science.bench._answers import Contract
 from memlab.science.bench._bench import bench_conversations, bench_lab

@@ -587,7 +587,7 @@ def _sum_arm(
 
 
 def _power_quantile(level: float) -> float:
-    """Return the normal quantile of the level plus that of a power of 80%."""
+    """Return the sum of the normal quantiles of the level and of a power of 80%."""
     return _level_quantile(level) + normal_quantile(0.8)
 
 

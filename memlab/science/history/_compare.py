@@ -327,8 +327,8 @@ def _name_labs(names: list[str]) -> tuple[str, ...]:
 # The panels: a column of the frame, its title, and the unit of its axis.
 _PANELS = (
     ("live", "Memories in use", "memories"),
-    ("junk", "Decayed and never useful", "share of those in use"),
-    ("stale", "Out of date when shown", "share of what was shown"),
+    ("junk", "Decayed and never useful", "share of memories in use"),
+    ("stale", "Out of date when shown", "share of memories shown"),
     ("retained", "Retention of useful memories", "mean retention"),
 )
 # The lengths of dashes and gaps, in points.

@@ -199,9 +199,10 @@ class Contexts:
         at: When | None,
         again: bool,
         log: bool,
-        tokens: Callable[[str], float] | None,
+        where: pl.Expr | None = None,
+        tokens: Callable[[str], float] | None = None,
     ) -> Context:
-        """Return the context for a task; see ``Lab.context``."""
+        """Return the context for a task; see ``Lab.context``. ``where`` filters its memories."""
         paths = [files] if isinstance(files, str) else list(files)
         for file in paths:
             if not file.strip():
@@ -214,7 +215,7 @@ class Contexts:
             limit=None,
             project=project,
             session=session,
-            filters=Filters.of(viewer=viewer),
+            filters=Filters.of(viewer=viewer, where=where),
             at=at,
             log=log and sheet.holds_any,
             use=injection,

@@ -6,6 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -325,7 +327,28 @@ def _add_bench_options(function: Callable[..., Report]) -> Callable[..., Report]
         type=click.IntRange(1),
         help="Number of processes that measure packs. Default: this one.",
     )
-    return packs(limit(workers(_add_budget_options(function))))
+    embedder = click.option(
+        "--embedder",
+        callback=_import_embedder,
+        help="Embedder of the labs: minilm, a folder of model2vec, or MODULE:NAME of a function or object.",
+    )
+    return packs(limit(workers(embedder(_add_budget_options(function)))))
+
+
+def _import_embedder(_context: object, _option: object, value: str | None) -> Any:
+    """Return the object that MODULE:NAME names, importable from the current folder; else the value."""
+    if value is None or ":" not in value or Path(value).exists():
+        return value
+    module, _, name = value.partition(":")
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise click.BadParameter(
+            f"{value} cannot be imported: {error}. Name a module on the path and a function or object in it."
+        ) from error
+    finally:
+        sys.path.pop(0)
 
 
 def _read_budgets(context: click.Context, option: click.Parameter, text: str | None) -> list[int]:
@@ -561,6 +584,7 @@ def _run_bench(
         "answers": "offline" if answers == "offline" else model and connect(model),
         "judge": judge and connect(judge),
     }
-    shared |= {"budgets": budgets, "folder": run, "executor": options["executor"]}
+    shared |= {"budgets": budgets, "folder": run}
+    shared |= {name: options[name] for name in ("executor", "embedder")}
     measured = partial(bench_budgets, *source)(**shared, **models, **about)
     return _add_page(measured, report, measured.text(terminal_width()))

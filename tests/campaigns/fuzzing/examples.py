@@ -359,6 +359,13 @@ class Desk:
         )
 
     @cached_property
+    def chat(self) -> Any:
+        """A chat of an agent, after a first ``before``."""
+        chat = self.agent.session("s1")
+        chat.before("how did fractions go?")
+        return chat
+
+    @cached_property
     def memfs(self) -> Path:
         folder = self.folder / "memfs"
         folder.mkdir()
@@ -378,6 +385,18 @@ def _surfaced(lab: memlab.Lab) -> Surfaced:
         return turns.offer("tabs")
 
 
+def _await(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs a coroutine function to its end; `callables` sees the checked one."""
+
+    def awaited(**arguments: Any) -> Any:
+        async def run() -> Any:
+            return await call(**arguments)
+
+        return asyncio.run(run())
+
+    return awaited
+
+
 EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     # -- opening ------------------------------------------------------------------------------------------------------
     "open": lambda d: (memlab.open, {"embedder": EMBEDDER}),
@@ -387,6 +406,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
+    "AsyncLab": lambda d: (memlab.AsyncLab, {"path": d.folder / "async"}),
+    "AsyncLab.open": lambda d: (_await(memlab.AsyncLab.open), {"path": d.folder / "async"}),
+    "AsyncLab.run": lambda d: (_await(memlab.AsyncLab(d.lab).run), {"f": d.lab.close}),
+    "AsyncLab.on": lambda d: (
+        _await(memlab.AsyncLab(d.lab).on),
+        {"verb": "recall", "f": print},
+    ),
     # -- remembering --------------------------------------------------------------------------------------------------
     "Lab.remember": lambda d: (d.lab.remember, {"text": "new", "kind": "fact"}),
     "Lab.load": lambda d: (
@@ -463,6 +489,13 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
         d.agent.remember,
         {"text": "Fractions went badly", "kind": "learning"},
     ),
+    "Session.before": lambda d: (
+        d.agent.session("s1").before,
+        {"text": "tabs", "system": "Be brief"},
+    ),
+    "Session.after": lambda d: (d.chat.after, {"answer": "Fractions went badly"}),
+    "Lab.agent": lambda d: (d.lab.agent, {"name": "tutor", "project": "algebra"}),
+    "Lab.on": lambda d: (d.lab.on, {"verb": "recall", "f": print}),
     "Agent.recall": lambda d: (d.agent.recall, {"query": "tabs"}),
     "Agent.context": lambda d: (d.agent.context, {"task": "tabs in api.py", "files": ["api.py"]}),
     "Agent.feedback": lambda d: (d.agent.feedback, {"hit": d.hits[0], "outcome": "success"}),
@@ -775,6 +808,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "Seam.write": lambda d: (d.seam.write, {"kind": "fuzzed", "body": {}}),
     "Seam.projection": lambda d: (d.seam.projection, {"kind": Visits}),
     "load_embedder": lambda d: (load_embedder, {"spec": hashed, "name": "hashed"}),
+    "Embedder.encode_queries": lambda d: (EMBEDDER.encode_queries, {"texts": ["tabs?"]}),
     "connect": lambda d: (connect, {"url": "http://127.0.0.1:9", "token": "x" * 20}),
     "read_audit_log": lambda d: (read_audit_log, {"folder": d.folder}),
     "lab_server": lambda d: (lab_server, {"lab": d.lab}),
