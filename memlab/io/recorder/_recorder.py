@@ -185,7 +185,7 @@ class RecordedHits(list[Any]):
 
     @checked
     def feedback(self, item: Annotated[Any, AsGiven], reward: float) -> None:
-        """Record the reward of a result; the last one of a result counts.
+        """Record the reward of a result; the last reward of a result counts.
 
         Parameters
         ----------

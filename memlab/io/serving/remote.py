@@ -130,7 +130,7 @@ class RemoteHits(Sequence[MemoryAnswer], Displayed):
 
     @property
     def confidence(self) -> str:
-        """The probability of an answer as a phrase, or why there is none."""
+        """The probability of an answer as a phrase, or the reason why it is unknown."""
         return self.answer.confidence
 
     @property

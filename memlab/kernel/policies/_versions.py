@@ -208,7 +208,7 @@ class _Live(NamedTuple):
 
     @property
     def decides(self) -> str:
-        """Hash that this memlab computes for the pack, or the logged hash if it cannot."""
+        """Hash that this memlab computes, or the logged hash if it cannot read the pack."""
         return self.hash if self.loaded is None else self.loaded.hash
 
     @property

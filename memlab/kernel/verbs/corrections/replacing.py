@@ -140,7 +140,7 @@ class Dependents:
         return []
 
     def members(self, state: State, row: int) -> Sequence[int]:
-        """Return the ids of the memories that the one in ``row`` represents."""
+        """Return the ids of the memories that the memory in ``row`` represents."""
         return ()
 
     def undo(self, store: Store, rows: Sequence[int]) -> None:
