@@ -396,8 +396,9 @@ class Lab(Displayed):
         chain
             Whether to link each memory to the previous one of its session by a ``next`` edge.
         linking
-            When the memories are compared with stored ones and with one another: "off" never, "now"
-            before they are stored, "later" in the background. Default: the pack's setting
+            When the memories are compared with stored ones and with one another: "off" never,
+            "corrections" before they are stored, if they report a change; nothing merges then,
+            "now" before they are stored, "later" in the background. Default: the pack's setting
             (docs/systems.md#settings-of-each-pack).
         **fields
             Fields of ``memlab.FIELDS``: kind, tags, project, session, speaker, importance, ref, ...

@@ -28,6 +28,7 @@ from memlab.kernel.verbs.gate import (
     is_agent,
     lacks_consent,
 )
+from memlab.kernel.verbs.linking import links_all
 from memlab.kernel.verbs.results import Edited, Feedback, Memory, Remembered
 from memlab.kernel.verbs.verbs import Verbs
 from memlab.subjects.agent_verbs.recalls import read_recalls
@@ -239,9 +240,7 @@ class Agent(Displayed):
         with self._core.reading():
             pack = self._core.pack
             written = [self._identity.row(pack, row) for row in rows]
-            unites = (
-                linking is None and pack.settings["linking"] == "off" and any(map(is_fact, rows))
-            )
+            unites = linking is None and not links_all(pack) and any(map(is_fact, rows))
         return self._verbs.remembering.remember_many(
             written, chain=False, linking="now" if unites else linking
         )

@@ -64,7 +64,7 @@ MEMORIES = click.argument("memories", type=int, nargs=-1)
 )
 @click.option(
     "--linking",
-    type=click.Choice(["off", "now", "later"]),
+    type=click.Choice(["off", "corrections", "now", "later"]),
     help="When to compare new memories with stored ones. Default: set by the pack.",
 )
 def load(

@@ -406,6 +406,7 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     "ManualClock": lambda d: (memlab.ManualClock, {"start": 0}),
     "ManualClock.advance": lambda d: (memlab.ManualClock(0).advance, {"days": 1}),
     "ManualClock.set": lambda d: (memlab.ManualClock(0).set, {"when": "2026-01-01"}),
+    "trace": lambda d: (memlab.trace, {"lab": d.lab, "store": "x"}),
     "AsyncLab": lambda d: (memlab.AsyncLab, {"path": d.folder / "async"}),
     "AsyncLab.open": lambda d: (_await(memlab.AsyncLab.open), {"path": d.folder / "async"}),
     "AsyncLab.run": lambda d: (_await(memlab.AsyncLab(d.lab).run), {"f": d.lab.close}),
