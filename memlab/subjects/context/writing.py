@@ -149,7 +149,8 @@ class Entry:
         """The character that starts the line: "!" for a warning, else "-"."""
         return "!" if self.form == "warning" else "-"
 
-    @property
+    # A context measures each entry and then renders it in both forms, so each form is computed once.
+    @cached_property
     def text(self) -> str:
         """The entry as plain text, with its entity or heading if it has one."""
         if self.entity:
@@ -160,7 +161,7 @@ class Entry:
             else f"{self.mark} {self.words}\n"
         )
 
-    @property
+    @cached_property
     def markdown(self) -> str:
         """The entry as Markdown, with its entity or heading if it has one."""
         if self.entity:
@@ -406,6 +407,8 @@ def _write_steps(state: State, row: int) -> str:
 def _merge_group(group: list[Entry]) -> Entry:
     """Return the entries of one entity merged into one entry."""
     first = group[0]
+    if len(group) == 1:
+        return first
     return Entry(
         first.memory,
         first.form,
