@@ -29,7 +29,7 @@ from memlab.kernel.base.clock import ManualClock, to_micros
 
 
 def holds_evidence(text: str, evidence: Iterable[Iterable[str]]) -> bool:
-    """Return whether a note of a context, with its head, has all words of one of the evidences."""
+    """Return whether a note of a context, with its heading, has all words of one of the evidences."""
     notes = [note.casefold() for note in re.split(r"\n(?=\[|- |! )(?<!\]\n)", text)]
     return any(
         all(word.casefold() in note for word in words) for words in evidence for note in notes
