@@ -13,6 +13,7 @@ RETIRED = [
     ("Variables are read by load_env in app/util.py", "load_env moved to app/env.py"),
     ("We test 3.8 (requires-python >=3.8)", "requires-python is >=3.9 now"),
     ("The proxy option stays, with a warning", "1.0 drops the proxy option, no more warnings"),
+    ("The suite is run with scripts/test (coverage)", "The scripts are gone: run the suite with nox"),
     ("CI runs on Python 3.9.", "CI now runs on Python 3.12."),
 ]  # fmt: skip
 KEPT = [

@@ -57,6 +57,8 @@ _STANDING = re.compile(r"\W*(?:never|always|do not|don't)\b", re.IGNORECASE)
 _SAME_ACT = 0.5
 # The words that a text and the statement that it ends must have in common.
 _COMMON = 2
+# Words of which an end says nothing.
+_PRONOUNS = frozenset(("it", "that", "this", "they", "these", "those", "which", "what"))
 # Stems of subjects that most statements share.
 _PERSONS = frozenset(("user", "team"))
 
@@ -70,7 +72,9 @@ def _denied_values(text: str) -> tuple[str, ...]:
         dict.fromkeys(
             value
             for match in matches
-            if _NAMED.search(value := match["value"]) or re.match(_END, text[match.end("value") :])
+            if _NAMED.search(value := match["value"])
+            or re.match(_END, text[match.end("value") :])
+            or (match.re is _DENIED[1] and value.lower() not in _PRONOUNS)
         )
     )
 
