@@ -146,6 +146,8 @@ BESIDE = {
     "bench longmemeval",
     "bench lmeb",
     "serve",
+    "hook run",
+    "hook install",
     "upkeep encrypt",
     "upkeep decrypt",
     "upkeep rekey",

@@ -21,7 +21,14 @@ import numpy as np
 import polars as pl
 
 import memlab
-from memlab.io.adapters import LabSession, Mem0Memory, MemoryFiles, read_memfs, write_memfs
+from memlab.io.adapters import (
+    AsyncMem0Memory,
+    LabSession,
+    Mem0Memory,
+    MemoryFiles,
+    read_memfs,
+    write_memfs,
+)
 from memlab.io.ingest import (
     Conversation,
     LabelledConversation,
@@ -969,6 +976,11 @@ EXAMPLES: dict[str, Callable[[Desk], Example]] = {
     ),
     "LabSession.get_items": lambda d: (d.session("get_items"), {}),
     "Mem0Memory": lambda d: (Mem0Memory, {"lab": d.lab}),
+    "AsyncMem0Memory": lambda d: (AsyncMem0Memory, {"lab": d.lab}),
+    "AsyncMem0Memory.from_config": lambda d: (AsyncMem0Memory.from_config, {"config_dict": {}}),
+    "Mem0Memory.from_config": lambda d: (Mem0Memory.from_config, {"config_dict": {}}),
+    "Mem0Memory.reset": lambda d: (d.mem0.reset, {}),
+    "Mem0Memory.close": lambda d: (d.mem0.close, {}),
     "Mem0Memory.add": lambda d: (d.mem0.add, {"messages": TALK, "user_id": "ada"}),
     "Mem0Memory.delete": lambda d: (d.mem0.delete, {"memory_id": d.mem0_id}),
     "Mem0Memory.delete_all": lambda d: (d.mem0.delete_all, {"user_id": "ada"}),
