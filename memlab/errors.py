@@ -590,7 +590,7 @@ def require_extra(extra: str, feature: str) -> Iterator[None]:
     ----------
     extra
         The extra of memlab-core that installs the packages: "plots", "science", "widgets", "models", "minilm", "annoy",
-        "mcp", "opentelemetry" or "secure".
+        "simd", "mcp", "opentelemetry" or "secure".
     feature
         The feature that needs the packages, as the subject of a sentence.
 

@@ -712,8 +712,8 @@ class Records:
         Exploration items take the place of the last results, so that the log says exactly what was returned. A record
         whose parts were found several times counts once, and further recalls fill its ranks.
 
-        A page with an ``offset`` continues the last one of the same ``search``: it recalls among what the earlier pages
-        did not show. Without them, it is that part of the ranking.
+        A page with an ``offset`` continues the last page of the same ``search``: it recalls only records that the
+        earlier pages did not show. Without earlier pages, it is the part of the ranking from ``offset`` on.
         """
         earlier = self._pages.pop(search, [])[:offset]
         skipped = offset - len(earlier)
