@@ -605,7 +605,10 @@ def _take_lessons(
     remaining = [item for item in by_rules if item.rule not in SORTS or item.message in unread]
     stated = [item for item in extracted if item.rule in SORTS and item.message not in unread]
     others = tuple(item for item in extracted if item not in stated)
-    return select_lessons([*remaining, *stated], _SESSION_TOKENS), replace(extracted, items=others)
+    # lessons of other rules than those of sentences, such as of commands, stay as they are
+    lessons = [item for item in remaining if item.rule not in LESSONS]
+    lessons += select_lessons([*remaining, *stated], _SESSION_TOKENS)
+    return lessons, replace(extracted, items=others)
 
 
 class _ModelReader:
